@@ -43,7 +43,7 @@ PICTURES = {
     "question": Picture("/questions/r001"),
     "queue": Picture("/queue", press=("They do not", "1 rejected")),
     "gaps": Picture("/gaps", height=560),
-    "drafts": Picture("/drafts", height=900, press=("Look for new drafts", "all drafts")),
+    "drafts": Picture("/drafts", height=900, press=("Find new drafts", "all drafts")),
     "quality": Picture("/quality", height=1000),
 }
 

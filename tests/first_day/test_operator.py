@@ -226,17 +226,17 @@ def test_6_7_8_10_12_the_pages(page, mixed) -> None:
     assert page.get_by_label("Your question").input_value() == "Is sorting fast?"
     page.locator("#title").fill("Why does beer foam?")
     page.locator(".item a", has_text="Why does beer foam?").click()
-    same = page.get_by_role("region", name="Asked the same")  # 10: only what asks the same
+    same = page.get_by_role("region", name="Duplicates")  # 10: only what asks the same
     assert "A duplicate of this" in same.inner_text()
     assert same.locator(".item").count() == 1
     page.goto("/a/mix/queue")
-    wait_for(lambda: page.reload() and page.get_by_text("All questions have been looked at.").count())  # 6
+    wait_for(lambda: page.reload() and page.get_by_text("All questions are checked.").count())  # 6
     propose_pair(mixed, "How long does a keg last?", "Why does beer foam?")
     page.reload()
     page.get_by_role("heading", name="Do these ask the same?").wait_for()  # 6: no probability is claimed
-    assert "How likely they ask the same is not known" in page.locator("main").inner_text()
-    assert page.locator(".pair-head .sure").inner_text().strip() == "how alike"
-    assert page.get_by_label("how alike both are, from 0 to 1").count() == 1
+    assert "They have no probability yet" in page.locator("main").inner_text()
+    assert page.locator(".pair-head .sure").inner_text().strip() == "similarity"
+    assert page.get_by_label("similarity from 0 to 1").count() == 1
     page.get_by_role("button", name="They do not").click()
     page.get_by_text("You rejected:").wait_for()
     page.goto("/a/mix/gaps")

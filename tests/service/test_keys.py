@@ -57,7 +57,7 @@ def test_scopes(closed: Service, guarded: Path) -> None:
     for header in (reader, writer, moderator):
         assert closed.send("GET", SIMILAR, headers=header).status == 200
     refused = closed.send("PUT", QUESTION, {"title": "x"}, reader)
-    assert (refused.status, refused.json["detail"]) == (403, "this key may read; write is needed")
+    assert (refused.status, refused.json["detail"]) == (403, "this key has the scope read; this request needs write")
     assert closed.send("PUT", QUESTION, {"title": "x"}, writer).status == 201
     assert closed.send("DELETE", QUESTION, headers=moderator).status == 204
 

@@ -69,7 +69,7 @@ def test_a_process_that_dies_is_restarted(serve, archive: Path) -> None:
     service = serve(archive)
     for child in list_children(service):
         os.kill(child, signal.SIGKILL)
-    wait_for(lambda: len([line for line in service.lines if "is started again" in line]) == 2)
+    wait_for(lambda: len([line for line in service.lines if "restarting it" in line]) == 2)
     assert wait_for(service.is_ready)
     assert service.send("PUT", f"{V1}/questions/after", {"title": "Ostrich?"}).status == 201
     wait_for(lambda: service.poll(f"{V1}/similar?title=ostrich").get("results"))

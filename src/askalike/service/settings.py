@@ -20,36 +20,42 @@ class ServiceSettings(Settings):
 
     archives: tuple[Path, ...] = Field(min_length=1, description="the archives' directories")
     host: str = Field("127.0.0.1", description="the address to listen at")
-    port: int = Field(8080, ge=0, le=65535, description="the port; 0 takes one that is free")
-    ranker: str | None = Field(None, description="the ranker's name; by default the deployed one")
+    port: int = Field(8080, ge=0, le=65535, description="the port; 0 picks a free one")
+    ranker: str | None = Field(None, description="the ranker's name; by default the active one")
     engine: str | None = Field(None, description="the OpenSearch cluster that holds the indexes; by default none does")
     values: dict[str, Any] = Field(default_factory=dict, description="the ranker's settings")
-    workers: int = Field(1, ge=1, le=64, description="how many processes answer")
+    workers: int = Field(1, ge=1, le=64, description="number of worker processes")
     log_texts: bool = Field(False, description="whether the log shows the texts of questions")
-    max_body_bytes: int = Field(4 << 20, ge=1, description="longer request bodies are refused")
-    timeout_s: float = Field(10.0, gt=0, description="a request that takes longer is given up")
-    receive_s: float = Field(15.0, gt=0, description="a request that takes longer to arrive is given up")
-    max_connections: int = Field(900, ge=1, description="how many connections a worker keeps; more are closed at once")
-    max_waiting: int = Field(64, ge=1, description="how many requests may wait for one archive; more are turned away")
+    max_body_bytes: int = Field(4 << 20, ge=1, description="maximum size of a request body")
+    timeout_s: float = Field(10.0, gt=0, description="time limit of a request")
+    receive_s: float = Field(15.0, gt=0, description="time limit for receiving a request")
+    max_connections: int = Field(900, ge=1, description="maximum connections per worker; more are closed at once")
+    max_waiting: int = Field(64, ge=1, description="maximum requests that wait for one archive; more are rejected")
 
-    without: tuple[LeftOut, ...] = Field((), description="what no search finds: closed, locked, outdated, unanswered")
-    after: str | None = Field(None, description="no search finds what was asked before this date")
+    without: tuple[LeftOut, ...] = Field(
+        (), description="states that no search returns: closed, locked, outdated, unanswered"
+    )
+    after: str | None = Field(None, description="no search returns questions asked before this date")
 
-    allow_origins: tuple[str, ...] = Field((), description="sites whose pages may ask, such as https://forum.example")
-    require_keys: bool = Field(False, description="whether a key is needed on loopback too")
-    public: bool = Field(False, description="whether anybody may search and read on the pages without a key")
-    requests_per_s: float = Field(200.0, ge=0, description="requests a second that one caller may make; 0: no limit")
-    burst: int = Field(400, ge=1, description="requests that one caller may make at once")
+    allow_origins: tuple[str, ...] = Field(
+        (), description="sites whose pages may send requests, such as https://forum.example"
+    )
+    require_keys: bool = Field(False, description="whether loopback requires a key, too")
+    public: bool = Field(False, description="whether visitors may search and read pages without a key")
+    requests_per_s: float = Field(200.0, ge=0, description="maximum requests per second and caller; 0: no limit")
+    burst: int = Field(400, ge=1, description="maximum requests that one caller may send at once")
 
     public_url: str | None = Field(
-        None, pattern="^https?://[^/?#@\\s]+$", description="the address that people use where a proxy is in front"
+        None, pattern="^https?://[^/?#@\\s]+$", description="the public address, behind a proxy"
     )
     session_hours: float = Field(12.0, gt=0, le=8_760, description="how long people stay logged in")
-    propose: float = Field(0.1, ge=0, le=0.9, description="the share of the indexer's time for finding duplicates")
+    propose: float = Field(0.1, ge=0, le=0.9, description="the share of the indexer's time spent on finding duplicates")
 
     endpoint: str | None = Field(None, description="an OpenAI-compatible endpoint that writes grounded answers")
     endpoint_model: str | None = Field(None, description="the name of its model")
-    keep_days: float = Field(90.0, ge=0, le=36_500, description="days that settled questions are stored; 0 stores none")
+    keep_days: float = Field(
+        90.0, ge=0, le=36_500, description="days for which complete queries are stored; 0 stores none"
+    )
 
     @field_validator("allow_origins")
     @classmethod

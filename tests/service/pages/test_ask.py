@@ -25,9 +25,9 @@ def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:
     assert re.search(r"\d+ % likely the same", first.inner_text())
     page.wait_for_url("**" + ASK + "?title=my+bike+was+stol")
     page.locator("#title").fill("xyzzy")
-    page.get_by_role("heading", name="Nothing similar was asked before").wait_for()
+    page.get_by_role("heading", name="No similar questions").wait_for()
     page.locator("#title").fill("")
-    page.get_by_role("heading", name="Lately asked here").wait_for()
+    page.get_by_role("heading", name="Recent questions").wait_for()
 
 
 def test_going_back_shows_the_query_and_its_hits_again(visit) -> None:
@@ -40,7 +40,7 @@ def test_going_back_shows_the_query_and_its_hits_again(visit) -> None:
     page.get_by_role("heading", level=1).wait_for()
     page.go_back()
     assert page.get_by_label("Your question").input_value() == "my bike was stolen"
-    assert page.get_by_label("More about it").input_value() == "from the station"
+    assert page.get_by_label("Details").input_value() == "from the station"
     assert page.locator(".item h3 a").first.inner_text() == title
 
 
@@ -50,7 +50,7 @@ def test_an_unanswered_hit_answers_nothing(visit, service) -> None:
     assert "No answer yet" in first.inner_text()
     assert first.get_by_role("button", name="This answers it").count() == 0
     first.get_by_role("button", name="This is my question").click()
-    page.get_by_text("it is your question, and it has no answer yet").wait_for()
+    page.get_by_text("Your question is known, but has no answer yet.").wait_for()
     wait_for(lambda: ("zygohistomorphic queue", "math", "accept") in [(r[0], *r[2:]) for r in read_feedback(service)])
 
 
@@ -65,11 +65,11 @@ def test_feedback_is_stored(visit, service) -> None:
     page = visit(ASK)
     page.locator("#title").fill("my hired bike was stolen")
     page.get_by_role("button", name="This answers it: The bike I hired was stolen").click()
-    page.get_by_text("We noted that it answers your question.").wait_for()
+    page.get_by_text("Noted that this answers your question.").wait_for()
     page.get_by_role("button", name="Not the same").nth(1).click()
-    page.get_by_text("Noted: it is not the same.").wait_for()
+    page.get_by_text("Noted as different.").wait_for()
     page.get_by_role("button", name="None of these is my question").click()
-    page.get_by_text("Noted: what you look for is not here yet.").wait_for()
+    page.get_by_text("Noted as missing.").wait_for()
     rows = [row for row in read_feedback(service) if row[0] == "my hired bike was stolen"]
     assert [(chosen, verdict) for _, _, chosen, verdict in rows][::2] == [("r001", "accept"), (None, "none_of_these")]
     assert all("r001" in shown for _, shown, _, _ in rows)
@@ -83,7 +83,7 @@ def test_everything_works_without_javascript(visit, service) -> None:
     page.get_by_role("button", name="Find similar questions").click()
     assert page.locator("mark", has_text="bicycle").count()
     page.get_by_role("button", name="Not the same").first.click()
-    assert page.get_by_text("Noted: it is not the same.").is_visible()
+    assert page.get_by_text("Noted as different.").is_visible()
     assert page.get_by_label("Your question").input_value() == "somebody took my rented bicycle"
     wait_for(lambda: ("somebody took my rented bicycle", "reject") in [(r[0], r[3]) for r in read_feedback(service)])
     page.locator(".item a").first.click()
@@ -93,7 +93,7 @@ def test_everything_works_without_javascript(visit, service) -> None:
 
 def test_a_question_shows_its_answers_and_why_its_duplicates_are_thought_so(visit) -> None:
     page = visit("/a/riverside/questions/r013")
-    same = page.get_by_role("region", name="Asked the same")
+    same = page.get_by_role("region", name="Duplicates")
     assert "A duplicate of this" in same.inner_text()
     assert same.locator(".item").count() == 1
     assert page.get_by_role("region", name="Related").locator(".item").count() == 1

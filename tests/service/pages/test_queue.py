@@ -42,12 +42,12 @@ def test_the_queue_by_keyboard(visit, service) -> None:
 
 def test_keys_can_be_switched_off_and_are_off_while_typing(visit, service) -> None:
     page = visit(QUEUE)
-    page.get_by_label("Single keys decide").uncheck()
+    page.get_by_label("Keyboard shortcuts").uncheck()
     page.keyboard.press("a")
     page.wait_for_timeout(200)
     assert "accepted" not in read_states(service)
     page.reload()
-    assert not page.get_by_label("Single keys decide").is_checked()
+    assert not page.get_by_label("Keyboard shortcuts").is_checked()
 
 
 def test_the_queue_without_javascript(visit, service) -> None:
@@ -74,14 +74,14 @@ def test_gaps_are_answered_or_ignored(visit, service) -> None:
     kayak.get_by_label("Question").fill("Can I borrow a kayak?")
     kayak.get_by_label("Answer").fill("Yes, for a day.\n\nBring it back dry.")
     kayak.get_by_role("button", name="Write the entry").click()
-    page.get_by_text("The entry is there").wait_for()
+    page.get_by_text("The entry is saved").wait_for()
     similar = "/v1/riverside/similar?title=borrow+a+kayak&k=1"
     wait_for(lambda: "Can I borrow a kayak?" in str(service.poll(similar).get("results", [])[:1]))
     id = service.get(similar).json["results"][0]["id"]
     assert service.get(f"/v1/riverside/questions/{id}").json["answers"][0]["accepted"]
     boat = page.locator(".gap", has_text="park my boat")
     boat.get_by_role("button", name="Ignore").click()
-    page.get_by_text("Ignored from now on.").wait_for()
+    page.get_by_text("The gap is ignored.").wait_for()
     page.goto(GAPS)
     assert page.locator(".gap", has_text="park my boat").count() == 0
     page.get_by_role("link", name="Ignored gaps").click()

@@ -25,7 +25,7 @@ def test_ask_counts_a_view_once(visit, service) -> None:
     page = visit(ASK)
     cookies = {cookie["name"] for cookie in page.context.cookies()}
     page.locator("#title").fill("xyzzy")
-    page.get_by_role("heading", name="Nothing similar was asked before").wait_for()
+    page.get_by_role("heading", name="No similar questions").wait_for()
     assert since(service, before) == {}
     for text in ("my bike was stol", "my hired bike was stolen"):
         page.locator("#title").fill(text)
@@ -36,7 +36,7 @@ def test_ask_counts_a_view_once(visit, service) -> None:
     wait_for(lambda: since(service, before) == {"shown": 1, "opened": 1})
     page.go_back()
     page.get_by_role("button", name="This answers it").first.click()
-    page.get_by_text("We noted that it answers your question.").wait_for()
+    page.get_by_text("Noted that this answers your question.").wait_for()
     wait_for(lambda: since(service, before) == {"shown": 1, "opened": 1, "accepted": 1})
     assert {cookie["name"] for cookie in page.context.cookies()} == cookies
     page.goto("/a/riverside/quality")
@@ -53,7 +53,7 @@ def test_what_is_accepted_at_once_counts_as_opened(visit, service) -> None:
     before = counts(service)
     page = visit(f"{ASK}?title=my+bike+was+stolen")
     page.get_by_role("button", name="This answers it").first.click()
-    page.get_by_text("We noted that it answers your question.").wait_for()
+    page.get_by_text("Noted that this answers your question.").wait_for()
     wait_for(lambda: since(service, before) == {"opened": 1, "accepted": 1})
 
 

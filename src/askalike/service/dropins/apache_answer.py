@@ -127,7 +127,7 @@ async def upsert(
 ) -> bool:
     """Put questions and answers; 409 for an answer whose question does not exist."""
     if not len(request.ids) == len(request.metadatas) == len(request.documents):
-        raise HTTPException(422, "body: ids, metadatas and documents have to be as many")
+        raise HTTPException(422, "body: ids, metadatas and documents must have the same length")
     documents = list(zip(request.ids, request.metadatas, request.documents, strict=True))
     questions = [to_question(*document) for document in documents if document[1].object_type == "question"]
     answers = [to_answer(*document) for document in documents if document[1].object_type == "answer"]

@@ -49,7 +49,7 @@ class BodyLimitMiddleware:
         return None
 
     def _too_long_error(self) -> tuple[int, str]:
-        return 413, f"body: longer than the {self._max_bytes} bytes that are accepted; send less at a time"
+        return 413, f"body: longer than the {self._max_bytes} bytes accepted; send less at a time"
 
     def _limit_receive(self, receive: Receive) -> Receive:
         n_bytes, complete, deadline = 0, False, time.monotonic() + self._receive_s

@@ -24,7 +24,7 @@ class LoopbackOnlyMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not is_loopback(_host_name(Request(scope))):
-            detail = "host: without keys only localhost is answered; see askalike keys, and --set require_keys=true"
+            detail = "host: without keys only localhost is accepted; see askalike keys, and --set require_keys=true"
             await problem_response(Request(scope), 421, detail)(scope, receive, send)
             return
         await self._app(scope, receive, send)

@@ -25,10 +25,10 @@ EXCERPT_LENGTH = 220
 MAX_ADDRESS_BODY_LENGTH = 1_000
 """Longer texts make no address that servers and browsers take."""
 VERDICT_MESSAGES = {
-    "accept": "Good. We noted that it answers your question.",
-    "same": "Noted: it is your question, and it has no answer yet.",
-    "reject": "Noted: it is not the same.",
-    "none_of_these": "Noted: what you look for is not here yet.",
+    "accept": "Thanks. Noted that this answers your question.",
+    "same": "Noted. Your question is known, but has no answer yet.",
+    "reject": "Noted as different.",
+    "none_of_these": "Noted as missing.",
 }
 
 

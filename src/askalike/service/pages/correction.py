@@ -51,8 +51,8 @@ def _correct(archive: Archive, id: str, form: Form, editor: str) -> None:
     records: dict[str, Question | Answer] = {"": details.question} | {answer.id: answer for answer in details.answers}
     record = records.get(form.value("answer"))
     if record is None or form.value("version") != text_version(record):
-        problem = "somebody else has changed this meanwhile, and nothing was saved"
-        raise HTTPException(409, f"{problem}; go back, copy your text, load the page anew and correct that")
+        problem = "somebody else has changed this in the meantime, and nothing was saved"
+        raise HTTPException(409, f"{problem}; go back, copy your text, reload the page and correct it again")
     changes = _answer_changes(form, record) if isinstance(record, Answer) else _question_changes(form, record)
     correction = validate_form(Correction, changes)
     if changes:

@@ -21,10 +21,10 @@ from askalike.text.clean import readable_text
 router = APIRouter()
 MAX_SHOWN = 50
 ACTION_MESSAGES = {
-    "accepted": "The entry is there: search finds it within a second.",
-    "rejected": "Rejected: neither it nor another draft from these questions comes again.",
-    "found": "These are all drafts that there are now.",
-    "late": "Somebody else has decided on that one already.",
+    "accepted": "The entry is saved; search finds it within a second.",
+    "rejected": "Rejected. These questions will not be proposed again.",
+    "found": "All current drafts are listed.",
+    "late": "Somebody else has already decided on that draft.",
 }
 
 
@@ -58,7 +58,7 @@ async def get_drafts(site: ModeratorArchive, request: Request, state: DraftState
 async def post_draft(site: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
     """Look for new drafts, accept one, or reject it."""
     if form.value("do") not in ("find", "accept", "reject"):
-        raise HTTPException(422, "do: find, accept or reject is expected")
+        raise HTTPException(422, "do: expected find, accept or reject")
     moderator = caller_id(request)
     done = await site.run_on_archive(lambda archive: _apply_action(archive, form, moderator))
     return RedirectResponse(f"{archive_url(site.name)}/drafts?said={done}", 303)
@@ -82,7 +82,7 @@ def _apply_action(archive: Archive, form: Form, moderator: str) -> str:
         find_drafts(archive)
         return "found"
     if not form.value("number").isdecimal():
-        raise HTTPException(422, "number: the number of a draft is expected")
+        raise HTTPException(422, "number: expected the number of a draft")
     number = int(form.value("number"))
     try:
         if form.value("do") == "reject":

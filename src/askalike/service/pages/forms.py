@@ -79,14 +79,14 @@ async def _parse_form(request: Request) -> Form:
     try:
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
     except ValueError:
-        raise HTTPException(422, f"body: a form of at most {MAX_FORM_FIELDS} fields is expected") from None
+        raise HTTPException(422, f"body: expected a form of at most {MAX_FORM_FIELDS} fields") from None
     form = Form(fields)
     if _is_cross_site(request):
-        raise HTTPException(403, "this form comes from another site; open the page here and send it again")
+        raise HTTPException(403, "this form was sent from another site; open the page here and send it again")
     secret = request.cookies.get(_cookie_name(request), "")
     token = request.headers.get(CSRF_HEADER) or form.value(CSRF_FIELD)
     if not secret or not hmac.compare_digest(csrf_token(secret).encode(), token.encode(errors="replace")):
-        raise HTTPException(403, "this form is no longer good; load the page anew and send it again")
+        raise HTTPException(403, "this form has expired; reload the page and send it again")
     return form
 
 

@@ -22,10 +22,10 @@ router = APIRouter()
 MAX_GAPS = 50
 REASON_TEXTS = {
     "nothing": "nothing was found",
-    "none_of_these": "nothing that was found helped",
+    "none_of_these": "no helpful hit",
     "posted_anyway": "asked anyway",
 }
-ACTION_MESSAGES = {"written": "The entry is there: search finds it within a second.", "ignored": "Ignored from now on."}
+ACTION_MESSAGES = {"written": "The entry is saved; search finds it within a second.", "ignored": "The gap is ignored."}
 
 
 class FaqEntry(BaseModel):
@@ -62,7 +62,7 @@ async def get_gaps(site: ModeratorArchive, request: Request, ignored: bool = Fal
 async def post_gap(site: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
     """Write an entry for a gap, ignore it, or show it again."""
     if form.value("do") not in ("write", "ignore", "restore"):
-        raise HTTPException(422, "do: write, ignore or restore is expected")
+        raise HTTPException(422, "do: expected write, ignore or restore")
     moderator = caller_id(request)
     done = await site.run_on_archive(lambda archive: _apply_action(archive, form, moderator))
     return RedirectResponse(f"{archive_url(site.name)}/gaps?said={done}", 303)

@@ -82,7 +82,7 @@ async def post_queue(site: ModeratorArchive, request: Request, form: SubmittedFo
     try:
         await site.run_on_archive(lambda archive: apply_decision(archive, decided.id, decided.decision, moderator))
     except (AlreadyDecidedError, MissingRecordError):
-        warning = "Somebody else has decided that one already."
+        warning = "Somebody else has already decided that pair."
     if not is_htmx(request):
         return RedirectResponse(f"{archive_url(site.name)}/queue", 303)
     return render_page(request, "parts/pair.html", warning=warning, **await _queue_context(site, request))

@@ -43,8 +43,8 @@ class SupervisedProcess:
         if exit_code is None:
             return
         if exit_code == USER_ERROR_EXIT_CODE:
-            raise SettingsError("the service has ended; the line above says why")
-        message = f"askalike: the {self._name} has ended ({exit_code}) and is started again"
+            raise SettingsError("the service has stopped; see the line above")
+        message = f"askalike: the {self._name} has stopped ({exit_code}); restarting it"
         print(message, file=sys.stderr, flush=True)
         self.process = self._start()
         self.process.begin()
@@ -96,7 +96,7 @@ def _begin_all(children: Sequence[SupervisedProcess], stopping: threading.Event)
             while not stopping.is_set() and not child.process.is_ready(POLL_S):
                 pass
         except EOFError:
-            raise ArchiveError("the service cannot start; the line above says why") from None
+            raise ArchiveError("the service cannot start; see the line above") from None
 
 
 def _terminate_all(children: Sequence[SupervisedProcess]) -> None:
@@ -112,8 +112,8 @@ def _check_archives(settings: ServiceSettings) -> None:
     for path in settings.archive_paths().values():
         with Archive.open(path) as archive:
             if not settings.keyless and not has_active_key(archive):
-                needed = f"{settings.host} needs one; make it: askalike keys create {path}"
-                raise SettingsError(f"{path}: has no key, and {needed}")
+                needed = f"{settings.host} needs one: askalike keys create {path}"
+                raise SettingsError(f"{path}: has no key; {needed}")
 
 
 def _listen(settings: ServiceSettings) -> socket.socket:

@@ -73,7 +73,7 @@ async def record_use(site: ServedArchive, *events: UseEvent) -> None:
 async def record_feedback(site: ServedArchive, feedback: FeedbackRequest) -> None:
     """Store a piece of feedback. Raises HTTPException (422) where its verdict and the chosen question do not fit."""
     if (feedback.verdict in ("accept", "reject")) != (feedback.chosen is not None):
-        raise HTTPException(422, "body.chosen: accept and reject say which question they are of, the others do not")
+        raise HTTPException(422, "body.chosen: accept and reject need the id of a question; other verdicts have none")
     if feedback.chosen is not None and feedback.chosen not in feedback.shown:
         raise HTTPException(422, f"body.chosen: {feedback.chosen!r} is not among those shown")
     query = LoggedQuery(feedback.title, feedback.body, feedback.shown, site.model)

@@ -49,7 +49,7 @@ def require_scope(scope: Scope, identify: Callable[..., Awaitable[Caller]]) -> C
 
     async def require_archive(caller: Annotated[Caller, Depends(identify)]) -> ServedArchive:
         if caller.key and not caller.key.allows(scope):
-            raise HTTPException(403, f"this key may {caller.key.scope}; {scope} is needed")
+            raise HTTPException(403, f"this key has the scope {caller.key.scope}; this request needs {scope}")
         return caller.site
 
     return require_archive
@@ -76,9 +76,9 @@ def _identify(request: Request, archive: str, credentials: HTTPAuthorizationCred
     admit(request, site, caller)
     keyless = app_state(request).settings.keyless
     if key is None and text and (text.startswith(KEY_PREFIX) or not keyless):
-        raise _unauthorized("this key is not known here, or it was revoked")
+        raise _unauthorized("this key is unknown or revoked")
     if key is None and not keyless:
-        raise _unauthorized("a key is needed; send it as Authorization: Bearer KEY")
+        raise _unauthorized("no key was sent; send one as Authorization: Bearer KEY")
     return caller
 
 
@@ -89,7 +89,7 @@ async def identify_private_key(caller: Annotated[Caller, Depends(identify_key)])
 
 def _require_private(caller: Caller) -> Caller:
     if caller.key and caller.key.origin:
-        allowed = "it may search and give feedback, and nothing else"
+        allowed = "it permits searches and feedback only"
         raise HTTPException(403, f"this key is for pages of {caller.key.origin}: {allowed}")
     return caller
 

@@ -90,13 +90,13 @@ async def _handle_askalike_error(request: Request, error: Exception) -> Response
     if status := CLIENT_ERRORS.get(type(error)):
         return problem_response(request, status, str(error))
     add_log_fields(request, error=str(error))
-    detail = f"the archive cannot do this now; the log has it as {request_state(request).id}"
+    detail = f"the archive cannot do this now; see the log, request {request_state(request).id}"
     return problem_response(request, 503, detail, headers=RETRY_HEADER)
 
 
 async def _handle_overload(request: Request, error: Exception) -> Response:
     slow = isinstance(error, TimeoutError)
-    detail = "this took too long and was given up" if slow else "too many requests are waiting"
+    detail = "the request timed out" if slow else "too many requests are waiting"
     return problem_response(request, 503, f"{detail}; try again", headers=RETRY_HEADER)
 
 
@@ -104,7 +104,7 @@ async def _handle_unexpected_error(request: Request, _: Exception) -> Response:
     """Tell the client the request's id, under which the log has the traceback."""
     id = request_state(request).id
     headers = {REQUEST_ID_HEADER: id}
-    return problem_response(request, 500, f"something failed here; the log has it as {id}", headers=headers)
+    return problem_response(request, 500, f"internal error; see the log, request {id}", headers=headers)
 
 
 ERROR_HANDLERS: Mapping[int | type[Exception], Callable[[Request, Exception], Coroutine[Any, Any, Response]]] = {

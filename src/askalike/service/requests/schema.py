@@ -20,7 +20,7 @@ MAX_TITLE_LENGTH = 1_000
 MAX_BODY_LENGTH = 100_000
 
 Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_forbidden)]
-Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, description="the question, as far as it is typed")]
+Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, description="the question as typed so far")]
 Body = Annotated[str, Field(max_length=MAX_BODY_LENGTH, description="more of the question, as plain text")]
 ResultCount = Annotated[int, Field(ge=1, le=MAX_RESULTS, description="how many are wanted")]
 Tag = Annotated[str, Field(json_schema_extra={"pattern": r"\S"}), AfterValidator(parse_tag)]
@@ -33,11 +33,11 @@ AfterDate = Annotated[
     Field(description="only questions asked on or after this ISO date, in UTC"),
 ]
 MinProbability = Annotated[
-    float | None, Field(ge=0, le=1, description="only what is as probable; refused where nothing is calibrated")
+    float | None, Field(ge=0, le=1, description="minimum probability; returns 422 if the ranker is not calibrated")
 ]
 MinSimilarity = Annotated[
     float | None,
-    Field(ge=0, le=1, description="where nothing is calibrated: only what has this likeness; 0 shows all"),
+    Field(ge=0, le=1, description="minimum similarity for an uncalibrated ranker; 0 shows all"),
 ]
 
 FEEDBACK_SCHEMA: JsonDict = {
@@ -64,15 +64,16 @@ class SimilarRequest(RequestModel):
     before: BeforeDate = None
     after: AfterDate = None
     without: Annotated[
-        list[LeftOut], Field(max_length=len(LEFT_OUT), description="leave out what is closed, locked, … or unanswered")
+        list[LeftOut],
+        Field(
+            max_length=len(LEFT_OUT), description="leave out questions in these states: closed, locked, … or unanswered"
+        ),
     ] = []
     min_probability: MinProbability = None
     min_similarity: MinSimilarity = None
-    explain: bool = Field(False, description="say where each word matched and how much it counted")
+    explain: bool = Field(False, description="show where each word matched and how much it contributed")
     prefix: bool = Field(False, description="the last word may be unfinished")
-    count_shown: bool = Field(
-        False, description="count a view of a page in which similar questions are shown; said once a view"
-    )
+    count_shown: bool = Field(False, description="count a page view that shows similar questions; send once per view")
 
     @property
     def filter(self) -> Filter:
@@ -105,7 +106,7 @@ class FeedbackRequest(QuestionText):
     chosen: Id | None = None
     opened: bool = Field(
         False,
-        description="whether one was opened or accepted before, in the same view of the page; for the counts of use",
+        description="whether a hit was opened or accepted earlier in the same page view; for the usage counts",
     )
 
 
@@ -137,14 +138,14 @@ class SimilarQuestion(BaseModel):
     calibrated: bool
     confidence: str = Field(description='for people: "87 %", or "uncalibrated"')
     states: list[State] = Field(description="open, answered, closed, locked, outdated; duplicate of one that is absent")
-    solution: str | None = Field(description="of a problem that was solved: in which release, or when")
-    asked_as: AskedAs | None = Field(description="the duplicate that matched, which this original stands for")
-    duplicate_of: str | None = Field(description="the id of its original, where the archive does not have that")
+    solution: str | None = Field(description="the release or date of the solution, for a solved problem")
+    asked_as: AskedAs | None = Field(description="the duplicate that matched; this hit is its original")
+    duplicate_of: str | None = Field(description="the id of its original, if that is not in the archive")
     likeness: float | None = Field(
-        description="where it is not calibrated: the score from 0 to 1, on a scale that is the same for every query"
+        description="without a calibration: a score from 0 to 1 on the same scale for every query"
     )
     words: list[str] = Field(description="the words of the question that were found in it")
-    matched: list[MatchedWord] | None = Field(description="more on these words, where it was asked for")
+    matched: list[MatchedWord] | None = Field(description="details of these words, if `explain` is true")
 
     @classmethod
     def from_hit(cls, hit: SearchHit, explain: bool = False) -> Self:

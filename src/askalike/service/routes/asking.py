@@ -22,7 +22,10 @@ from askalike.types import Question
 MAX_LOGGED_HITS = 5
 """How many similar questions the log holds of each question."""
 
-MODE_DESCRIPTION = "stored answers; text that a model writes; either, by probability; an endpoint's, from stored ones"
+MODE_DESCRIPTION = (
+    "nearest: stored answers; generate: a model's text; auto: either, by probability; "
+    "grounded: an endpoint's text from stored answers"
+)
 router = APIRouter()
 
 
@@ -39,7 +42,7 @@ class AnswerRequest(QuestionText):
     """A question to be answered, and how."""
 
     mode: AnswerMode | Literal["grounded"] = Field("nearest", description=MODE_DESCRIPTION)
-    k: Annotated[int, Field(ge=1, le=20, description="how many stored answers are wanted")] = 3
+    k: Annotated[int, Field(ge=1, le=20, description="number of stored answers")] = 3
 
 
 class AnswerSourceResponse(BaseModel):
@@ -94,7 +97,9 @@ async def post_similar(site: SearchableArchive, request: Request, query: Similar
 async def post_answer(site: ReadableArchive, query: AnswerRequest) -> AnswerResponse:
     """Answer from the archive. The question is logged for as long as is configured."""
     if query.mode == "grounded" and not site.writes_grounded_answers:
-        raise HTTPException(409, "mode: no endpoint writes answers here; see --option endpoint")
+        raise HTTPException(
+            409, "mode: the service has no endpoint for grounded answers; start it with --set endpoint=URL"
+        )
     reply, logged_query = await site.run_on_engine(lambda engine: _answer(engine, query))
     if query.mode == "grounded":
         stored, question = reply, Question("", query.title, query.body)

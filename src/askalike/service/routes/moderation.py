@@ -33,7 +33,7 @@ class DuplicatesQuery(RequestModel):
 class GapCriteria(RequestModel):
     """What counts as a gap."""
 
-    min_probability: float = Field(0.0, ge=0, le=1, description="what found nothing as probable counts, too")
+    min_probability: float = Field(0.0, ge=0, le=1, description="also count queries whose best hit is less probable")
 
 
 class GapsQuery(GapCriteria):
@@ -58,7 +58,7 @@ class DuplicateResponse(BaseModel):
     found_at: str
     state: ProposalState
     decided_at: str | None
-    by: str | None = Field(description="the id of the key that it was decided with")
+    by: str | None = Field(description="the id of the deciding key")
 
 
 class ScanResponse(BaseModel):

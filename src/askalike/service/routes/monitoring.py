@@ -68,7 +68,7 @@ async def _require_any_key(request: Request, credentials: Credentials) -> None:
     """Raise HTTPException (401) for a caller without a key of any archive where keys are needed."""
     state, text = app_state(request), credentials.credentials if credentials else ""
     if not (state.settings.keyless or any(verify_key(site.key_archive, text) for site in state.sites.values())):
-        raise HTTPException(401, "a key of one of the archives is needed", {"www-authenticate": "Bearer"})
+        raise HTTPException(401, "this needs a key of one of the archives", {"www-authenticate": "Bearer"})
 
 
 @router.get("/healthz")
