@@ -114,7 +114,7 @@ def test_the_commands(archive):
     refused = askalike("promote", archive.path, "bm25", "--set", "fields=title", "--json")
     assert refused.returncode == 1, refused.stderr
     assert json.loads(refused.stdout)["promoted"] is False
-    assert askalike("rollback", archive.path).stdout == f"{WORDS} is withdrawn; {WORDS} serves again\n"
+    assert askalike("rollback", archive.path).stdout == f"{WORDS} is withdrawn; {WORDS} is active again\n"
     assert "the default" in askalike("rollback", archive.path).stdout
     nothing = askalike("rollback", archive.path)
     assert (nothing.returncode, "no ranker was activated" in nothing.stderr) == (2, True)
