@@ -17,9 +17,9 @@ NOT_PROSE = re.compile(r"```.*?```|<!--.*?-->|^\|.*?$|^#.*?$|^!\[.*?$|^    .*?$"
 
 def sentences(text: str) -> list[list[str]]:
     """The words of each sentence of the prose; a list's item and a paragraph end a sentence, too."""
-    prose = re.sub(r"`[^`]*`", "code", NOT_PROSE.sub("\n\n", text))
+    prose = re.sub(r"`[^`]*`", "Code", NOT_PROSE.sub("\n\n", text))
     prose = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", prose)
-    parts = re.split(r"(?<=[.!?])[\s*]+(?=[A-Z`*])|\n\s*\n|\n- |:\s*\n", prose)
+    parts = re.split(r"(?<=[.!?])[\s*]+(?=[A-Z`*])|\n\s*\n|\n\s*(?:-|\d+\.) |:\s*\n", prose)
     return [words for part in parts if (words := re.findall(r"\w[\w'’-]*", part))]
 
 
