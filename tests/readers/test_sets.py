@@ -148,8 +148,8 @@ def test_pairs(imported: Importing, tmp_path: Path) -> None:
     ]  # fmt: skip
     assert done.summary.notes == {
         "repeated rows merged": 1,
-        "repeated rows with another label: the higher one kept": 1,
-        "texts of a candidate under an id that another text has: kept with ids of their own": 1,
+        "repeated rows with another label (the higher one kept)": 1,
+        "texts of a candidate under an id that another text has (kept with ids of their own)": 1,
     }
 
 

@@ -109,7 +109,10 @@ def test_only_threads_that_went_on_since(export: Path, tmp_path: Path) -> None:
 def test_an_export_without_users(export: Path, tmp_path: Path) -> None:
     (export / "users.json").unlink()
     summary = import_archive("slack", [export], tmp_path / "desk")
-    assert summary.notes["users.json is missing: people have no names, and bots are known by their messages alone"] == 1
+    assert (
+        summary.notes["exports without users.json (people have no names, and bots are known by their messages alone)"]
+        == 1
+    )
     with Archive.open(tmp_path / "desk") as archive:
         assert "@someone How do I reset my #vpn & token?" in [draft.title for draft in list_drafts(archive)]
 

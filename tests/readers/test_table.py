@@ -155,6 +155,7 @@ def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path, row: str
         ("a.json", b'[{"question": "Why?"}, {"question"', {}, r"line 1: not JSON .*cut short"),
         ("a.json", b'{"a": {"b": 1}}', {"records": "a.c"}, r"--records a\.c: not there; keys at that place: b"),
         ("a.json", b'{"a": {"b": 1}}', {"records": "a.b"}, r"expected a list of records"),
+        ("a.json", b'{\n"meta": {"n": 1},\n"rows": [{}]\n}\n', {}, r"its keys: meta, rows\) .*--records rows$"),
         ("a.json", b'{\n"a": []}', {}, r"is one JSON document \(its keys: a\) .*--records a$"),
         ("a.json", b'{"items": [\n{"question": "Why?"}\n]}', {}, r"\(its keys: items\) .*--records items$"),
         ("a.jsonl", b'{"a\n{"question"\n', {}, r"is one JSON document and not one object a line; .*--records items"),
@@ -239,10 +240,11 @@ def test_other_encodings(imported: Importing, tmp_path: Path, encoding: str) -> 
     text = "Frage;Antwort\nWie ändere ich mein Kennwort?;Über die Seite „Konto“.\n"
     (tmp_path / "faq.csv").write_bytes(text.encode(encoding))
     named = None if encoding == "utf-16" else encoding
-    import_archive(
+    summary = import_archive(
         "table", [tmp_path / "faq.csv"], tmp_path / "out", options={"question": "Frage", "answer": "Antwort"},
         encoding=named,
     )  # fmt: skip
+    assert summary.notes == ({} if named else {"files read as UTF-16, as their first two bytes say": 1})
     with Archive.open(tmp_path / "out") as archive:
         [(_, question)] = archive.view().questions()
         assert question.title == "Wie ändere ich mein Kennwort?"
@@ -270,7 +272,7 @@ def test_dates_that_people_write(imported: Importing, tmp_path: Path) -> None:
     dates = ["12.03.2023", "1.2.23 14:05", "12. März 2023", "March 12, 2023 4:05 PM", "Mar-2023", "soon", "31.02.2023"]
     assert dated(imported, tmp_path, *dates) == (
         ["2023-03-12T00:00:00", "2023-02-01T14:05:00", "2023-03-12T00:00:00", "2023-03-12T16:05:00", None, None, None],
-        {"dates could not be read: their rows are kept without a date": 3},
+        {"dates that could not be read (their rows are kept without a date)": 3},
     )
 
 

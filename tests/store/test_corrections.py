@@ -64,7 +64,7 @@ def test_a_correction_stays_while_the_source_says_the_same(archive, source):
     changed = question(archive)
     assert (changed.title, changed.tags, changed.rephrasings) == (FIRST[1], ("eggs",), ("Boiling eggs",))
     assert summary.changes["questions"] == {"added": 0, "updated": 0, "unchanged": 2, "removed": 0}
-    assert summary.notes == {"questions keep what was corrected here, as the source says what it said then": 1}
+    assert summary.notes == {"questions that keep what was corrected here, as the source says what it said then": 1}
     assert len(history(archive)) == 1
 
 
@@ -77,7 +77,7 @@ def test_other_fields_of_a_corrected_question_follow_the_source(archive, source)
 def test_the_source_s_new_text_takes_the_place_of_a_correction_and_the_history_has_it(archive, source):
     correct(archive, title=FIRST[1])
     rows = {**ROWS, "a": ("How long do I boil an egg, and how hard?", ROWS["a"][1])}
-    lost = {"questions lose what was corrected here to the source's new text; their history has it": 1}
+    lost = {"questions that lose what was corrected here to the source's new text (their history has it)": 1}
     assert source(rows, dry_run=True).notes == lost
     assert question(archive).title == FIRST[1]
     assert source(rows, yes=True).notes == lost

@@ -111,13 +111,24 @@ def test_a_dry_run_of_a_new_archive_makes_none(tmp_path: Path) -> None:
 def test_a_file_of_the_same_name_with_other_texts_is_stopped(mixed: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = write(tmp_path / "other/tea.csv", TEA.replace("tea", "coffee"))
-    with pytest.raises(ArchiveError, match=r"2 of the 4 questions and answers of 'tea' another text.*--yes.*--source"):
+    problem = r"text of 2 of the 4 questions and answers of 'tea' that it has again.*--yes.*--source"
+    with pytest.raises(ArchiveError, match=problem):
         import_table(other, mixed)
     assert "coffee" not in " ".join(titles(mixed).values())
     import_table(other, mixed, source="coffee")
     assert titles(mixed)["coffee/1"] == "How long does coffee steep?"
     import_table(other, mixed, yes=True)
     assert titles(mixed)["tea/1"] == "How long does coffee steep?"
+
+
+def test_a_few_rows_of_another_file_of_the_same_name_are_stopped(tmp_path: Path) -> None:
+    rows = "".join(f"{n},What is part {n}?,\n" for n in range(100))
+    import_table(write(tmp_path / "faq.csv", f"id,question,answer\n{rows}"), tmp_path / "archive")
+    (tmp_path / "other").mkdir()
+    other = write(tmp_path / "other/faq.csv", "id,question,answer\n1,Where do I park?,\n2,When do you open?,\n")
+    with pytest.raises(ArchiveError, match="text of 2 of the 2 questions and answers of 'faq' that it has again"):
+        import_table(other, tmp_path / "archive")
+    assert import_table(other, tmp_path / "archive", source="faq").changes["questions"]["updated"] == 2
 
 
 def test_nothing_is_pruned_by_a_file_with_rejected_rows_or_an_empty_one(mixed: Path, tmp_path: Path) -> None:
@@ -131,9 +142,8 @@ def test_nothing_is_pruned_by_a_file_with_rejected_rows_or_an_empty_one(mixed: P
 
 def test_what_is_no_longer_in_the_source_is_noted(mixed: Path, tmp_path: Path) -> None:
     done = import_table(write(tmp_path / "beer.csv", BEER.replace("3,Stout?,,2\n", "")), mixed)
-    assert done.notes == {
-        "questions that beer brought earlier are not in these files; if they are all of it, --prune removes them": 1
-    }
+    absent = "that beer brought earlier and that are not in these files (if they are all of it, --prune removes them)"
+    assert done.notes == {f"questions {absent}": 1}
     assert import_table(tmp_path / "beer.csv", mixed, prune=True, yes=True).changes["links"]["removed"] == 1
     assert "3" not in titles(mixed)
 

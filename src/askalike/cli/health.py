@@ -107,7 +107,7 @@ def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
     yield "related links", f"{stats.related_links:,} with both ends present"
     yield "rejected", f"{format_count(counts.rejected, 'row')} of the last import"
     for what, n in counts.notes.items():
-        yield "", f"{n:,} {what}"
+        yield "", f"{what}: {n:,}"
     yield "rephrasings", f"{stats.rephrasings:,}"
     yield from _length_rows("question", stats.question_lengths)
     yield from _length_rows("answer", stats.answer_lengths)

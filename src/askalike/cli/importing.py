@@ -110,7 +110,7 @@ def _build_command(reader: str) -> Callable[..., None]:
         with byte_progress_bar() as bar:
             summary = import_archive(reader, paths, output, options=values, progress=bar, **common)
         for what, count in summary.notes.items():
-            print_remark(f"{count} {what}")
+            print_remark(f"{what}: {count:,}")
         if summary.rejected:
             see = "" if common["dry_run"] else f": see {output / REJECTS_FILE}"
             print_remark(f"{format_count(summary.rejected, 'row')} rejected{see}")

@@ -71,10 +71,12 @@ class Columns:
         for part, name in self._names_by_header[keys].items():
             value = _look_up(row, name)
             if inner := _object_keys(value):
-                advice = f"an object in JSON; name the key to take, e.g. {format_option(part)} {name}.{inner[0]}"
+                problem, example = f"{name} is an object in JSON", f"e.g. {format_option(part)} {name}.{inner[0]}"
                 if part in self._required or part in self._chosen:
-                    raise ValueError(f"{part}: {name} is {advice} (there are: {', '.join(inner)})")
-                note(f"values left out because {name} is {advice}")
+                    raise ValueError(
+                        f"{part}: {problem}; name the key to take, {example} (there are: {', '.join(inner)})"
+                    )
+                note(f"values left out, as {problem} (name the key to take, {example})")
                 continue
             values[part] = value
         return values

@@ -41,10 +41,10 @@ _DAY_MONTH_YEAR = re.compile(
 )
 _MONTH_DAY_YEAR = re.compile(rf"{_WEEKDAY}{_MONTH}\s*{_DAY},?\s+(?P<year>\d{{4}}){_TIME}", re.I | re.X)
 
-UNREADABLE_NOTE = "dates could not be read: their rows are kept without a date"
+UNREADABLE_NOTE = "dates that could not be read (their rows are kept without a date)"
 AMBIGUOUS_NOTE = (
-    "dates can be read in two ways, and no other date of the file shows which: their rows are kept without a date; "
-    "say it with --dates day-first or --dates month-first"
+    "dates that can be read in two ways, as no other date of the file shows which (their rows are kept without a date; "
+    "say it with --dates day-first or --dates month-first)"
 )
 
 

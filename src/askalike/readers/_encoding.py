@@ -36,7 +36,7 @@ def recode(stream: Any, path: Path, encoding: str | None, count: Callable[[str],
         if not head.startswith(UTF16_MARKS):
             return stream  # type: ignore[no-any-return]
         encoding = "utf-16"
-        count("files read as UTF-16, which their first two bytes say they are")
+        count("files read as UTF-16, as their first two bytes say")
     return io.BufferedReader(_RecodedFile(stream, path, encoding), CHUNK_SIZE)
 
 

@@ -58,10 +58,13 @@ def refuse_document(source: SourceFiles, path: Path, head: bytes) -> None:
         return
     cursor = _JsonCursor(SourceFiles(encoding=source.encoding), path)
     keys: list[str] = []
+    lists: list[str] = []
     with suppress(InputError):
-        keys.extend(cursor.read_keys_until(""))
+        for key in cursor.read_keys_until(""):
+            keys.append(key)
+            lists += [key] if cursor.peek() == "[" else []
     shown = f" (its keys: {', '.join(keys)})" if keys else ""
-    advice = f"name the way to its list of rows, e.g. --records {keys[0] if keys else 'items'}"
+    advice = f"name the way to its list of rows, e.g. --records {[*lists, *keys, 'items'][0]}"
     raise InputError(f"{path}: is one JSON document{shown} and not one object a line; {advice}")
 
 

@@ -35,7 +35,7 @@ USUAL_COLUMNS = {
 }
 """Part → usual column names, also those in exports of Kendra (`_question`) and QnA Maker (`Metadata`)."""
 REPEATED_ID_NOTE = (
-    "rows have the id of an earlier row and another text: kept as questions of their own (else: --repeated-ids reject)"
+    "rows with the id of an earlier row and another text (kept as questions of their own; else: --repeated-ids reject)"
 )
 MAX_DROPPED_LENGTH = 3
 """Rephrasings of at most this many characters are not questions."""

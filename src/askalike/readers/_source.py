@@ -9,6 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -40,7 +41,7 @@ class SourceFiles:
         self.encoding = encoding
         """What text files are encoded in; None for UTF-8, or UTF-16 where a file begins with its mark."""
         self.notes: Counter[str] = Counter()
-        """What a person should know about the import, with a count: "planted posts dropped" → 2."""
+        """What a person should know about the import, with its count: "planted posts dropped" → 2."""
         self.facts: dict[str, Any] = {}
         """What the reader learned about the whole: name, license, language, groups."""
         self.ids_are_given = True
@@ -50,6 +51,7 @@ class SourceFiles:
         self.source_prefixes: Mapping[str, str] | None = None
         """In an exported archive: source → what its ids may begin with; None where records name no source."""
         self._progress = progress
+        self._noted_files: set[tuple[str, Path]] = set()
         self._bytes_read = 0
         self._bytes_expected = 0
 
@@ -59,9 +61,15 @@ class SourceFiles:
         self._progress(self._bytes_read, self._bytes_expected)
 
     def note(self, what: str, count: int = 1) -> None:
-        """Add to a note; `what` must read well after a number."""
+        """Add to a note; `what` is a plural, and reads well before a colon and the count."""
         if count:
             self.notes[what] += count
+
+    def _note_file(self, path: Path, what: str) -> None:
+        """Add a file to a note, once however often it is read."""
+        if (what, path) not in self._noted_files:
+            self._noted_files.add((what, path))
+            self.note(what)
 
     @contextmanager
     def open(self, path: Path, *, unpack: bool = True) -> Iterator[IO[bytes]]:
@@ -77,7 +85,7 @@ class SourceFiles:
     def open_text(self, path: Path) -> Iterator[IO[bytes]]:
         """Open a text file as bytes of UTF-8, whatever it is encoded in. Raises InputError."""
         with self.open(path) as stream:
-            yield recode(stream, path, self.encoding, self.note)
+            yield recode(stream, path, self.encoding, partial(self._note_file, path))
 
     def read_bytes(self, path: Path) -> Iterator[bytes]:
         """Yield a file's decompressed bytes in chunks of 256 KiB."""

@@ -85,7 +85,7 @@ class _PairMerger:
         if not id or self._text_by_id.setdefault((part, id), derived) == derived:
             return id or derived
         if (part, f"{id}#{derived}") not in self._known:
-            self._source.note(f"texts of a {part} under an id that another text has: kept with ids of their own")
+            self._source.note(f"texts of a {part} under an id that another text has (kept with ids of their own)")
         return f"{id}#{derived}"
 
     def _merge_judgement(self, query: str, candidate: str, relevance: int | None) -> Iterator[Record]:
@@ -97,7 +97,7 @@ class _PairMerger:
             position = before.position or 0
             if relevance is None or (before.relevance is not None and relevance <= before.relevance):
                 return
-            self._source.note("repeated rows with another label: the higher one kept", before.relevance is not None)
+            self._source.note("repeated rows with another label (the higher one kept)", before.relevance is not None)
         judgement = Judgement(self._split, query, candidate, relevance, position)
         self._pairs[query, candidate] = judgement
         yield judgement

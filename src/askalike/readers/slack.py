@@ -87,7 +87,7 @@ class _Users:
     def load(cls, folder: Path, source: SourceFiles) -> "_Users":
         path = folder / "users.json"
         if not path.is_file():
-            source.note("users.json is missing: people have no names, and bots are known by their messages alone")
+            source.note("exports without users.json (people have no names, and bots are known by their messages alone)")
             return cls([])
         return cls(_read_objects(path))
 

@@ -58,7 +58,10 @@ class OpenedFiles:
         self.records: Iterable[LocatedRecord] = chain([first], records) if first else ()
         self.paths_text = ", ".join(map(str, paths))
         resolved = ", ".join(str(path.resolve()) for path in paths)
-        self.name = given_name or str(source.facts.get("name") or source_name(reader, resolved))
+        path_name = source_name(reader, resolved)
+        self.name = given_name or str(source.facts.get("name") or path_name)
+        self.is_named_by_path = not given_name and self.name == path_name and not source.is_follow_up
+        """Whether the files may be of another source, whose files have the same name."""
         self._prefixes = source.source_prefixes if given_name is None else None
         """Source → prefix where records have sources of their own, as an exported archive's have; else None."""
 
@@ -151,9 +154,9 @@ class ImportPass:
         """Note for the import's summary what becomes of texts that people have corrected here."""
         kind, notes = difference.table.name, self.files.source.notes
         if kept := difference.kept_corrections:
-            notes[f"{kind} keep what was corrected here, as the source says what it said then"] += kept
+            notes[f"{kind} that keep what was corrected here, as the source says what it said then"] += kept
         if lost := difference.lost_corrections:
-            notes[f"{kind} lose what was corrected here to the source's new text; their history has it"] += lost
+            notes[f"{kind} that lose what was corrected here to the source's new text (their history has it)"] += lost
 
     def _reject_repeat(self, record: StoredRecord, place: Place, rejected_places: set[Place]) -> None:
         kind = type(record).__name__.lower()

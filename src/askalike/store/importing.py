@@ -17,7 +17,7 @@ from askalike.counts import format_count
 from askalike.errors import ArchiveError, InputError
 from askalike.store.archive import Archive
 from askalike.store.database import DATABASE_FILE, fetch_int, storage_errors
-from askalike.store.import_counts import sum_counts
+from askalike.store.import_counts import ImportCounts, sum_counts
 from askalike.store.import_pass import ImportPass, OpenedFiles, RecordSource
 from askalike.store.import_sinks import ArchiveSink, PlanSink
 from askalike.store.languages import LanguageAssigner
@@ -124,21 +124,24 @@ def _plan(archive: Archive, request: ImportRequest, files: OpenedFiles) -> Impor
 
 
 def _refuse_large_changes(archive: Archive, request: ImportRequest, plan: ImportPass) -> None:
-    """Raise ArchiveError for a plan that changes more than a tenth of what earlier imports of a source brought."""
+    """Raise ArchiveError for a plan that changes more than a tenth of what earlier imports of a source brought.
+
+    Files that are known by their name alone may be of something else: of these it is a tenth of what they have again.
+    """
     advice = "nothing was written; see it with --dry-run, confirm with --yes, or name another source with --source"
     if request.prune and plan.rejects.count:
         problem = f"{format_count(plan.rejects.count, 'row')} cannot be taken, and --prune would remove what they held"
         raise ArchiveError(f"{archive.path}: {problem}; {advice}")
     for source, counts in plan.counts.items():
-        documents = {name: count_records(archive, source, name) for name in ("questions", "answers")}
-        total = sum(documents.values())
-        removed = total - sum(counts.matched[name] for name in documents) if request.prune else 0
-        if counts.text_changes + removed > MAX_CHANGED_SHARE * total:
-            removal = f" and remove {removed}" if removed else ""
-            problem = (
-                f"would give {counts.text_changes} of the {total} questions and answers of {source.name!r} another text"
-            )
-            raise ArchiveError(f"{archive.path}: the import {problem}{removal}, which is more than a tenth; {advice}")
+        total = sum(count_records(archive, source, name) for name in ("questions", "answers"))
+        matched = counts.matched["questions"] + counts.matched["answers"]
+        removed = total - matched if request.prune else 0
+        compared, which = (matched, " that it has again") if plan.files.is_named_by_path else (total, "")
+        if counts.text_changes + removed > MAX_CHANGED_SHARE * compared:
+            documents = f"{counts.text_changes:,} of the {compared:,} questions and answers of {source.name!r}{which}"
+            removal = f" and remove {removed:,}" if removed else ""
+            problem = f"would change the text of {documents}{removal}"
+            raise ArchiveError(f"{archive.path}: the import {problem}, which is more than a tenth; {advice}")
 
 
 class _ArchiveImport:
@@ -187,9 +190,15 @@ class _ArchiveImport:
         for source, counts in self._pass.counts.items():
             if self._request.prune:
                 prune_source(self._archive, counts)
-            elif not self._files.source.is_follow_up and (missing := count_missing(self._archive, counts, "questions")):
-                brought = f"questions that {source.name or self._files.name} brought earlier are not in these files"
-                self._files.source.notes[f"{brought}; if they are all of it, --prune removes them"] = missing
+            elif not self._files.source.is_follow_up:
+                self._note_missing(source.name or self._files.name, counts)
+
+    def _note_missing(self, name: str, counts: ImportCounts) -> None:
+        """Note how many questions and answers a source brought earlier and not now."""
+        for table in ("questions", "answers"):
+            if missing := count_missing(self._archive, counts, table):
+                absent = f"{table} that {name} brought earlier and that are not in these files"
+                self._files.source.notes[f"{absent} (if they are all of it, --prune removes them)"] = missing
 
     def _store_facts(self) -> None:
         """Store the reader's facts; those that the archive has already stay as they are."""

@@ -44,6 +44,7 @@ def test_ask_counts_a_view_once(visit, service) -> None:
     assert "similar questions were shown" in use.inner_text()
     use.get_by_text("Daily counts").click()
     assert use.get_by_role("row").count() == 2
+    assert page.locator("figure", has_text="Feedback").get_by_text("Weekly counts").count() == 1
     metrics = service.get("/metrics").body.decode()
     for event in ("shown", "opened", "accepted"):
         assert f'askalike_use_total{{archive="riverside",event="{event}"}}' in metrics
