@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "askalike"
 
 LAYERS = tuple(tomllib.loads((SOURCE.parents[1] / "docs" / "layers.toml").read_text(encoding="utf-8"))["layer"])
-"""The import table: of each layer the rooms with a sentence, the lowest layer first."""
+"""The import table: of each layer the components with a sentence, the lowest layer first."""
 
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 LONG_FILES = {"index/lexical/maxscore.py": "the search kernel is one compiled loop; what it calls is read with it"}
@@ -81,7 +81,7 @@ def parts_imported(file: str) -> set[str]:
     return parts - {part_of(file)}
 
 
-def test_every_room_is_in_the_table_once():
+def test_every_component_is_in_the_table_once():
     assert sorted(part for parts in LAYERS for part in parts) == sorted({part_of(file) for file in FILES} - {FACADE})
 
 
@@ -97,13 +97,13 @@ def test_imports_go_down_only():
 
 def test_underscored_modules_are_private_to_their_folder():
     for file in FILES:
-        room = ["askalike", *file.split("/")[:-1]]
+        component = ["askalike", *file.split("/")[:-1]]
         for name in imports(file):
             parts = name.split(".")
             private = next((at for at, part in enumerate(parts) if part.startswith("_") and part[1:2] != "_"), None)
             if parts[0] == "askalike" and private is not None:
                 owner = parts[private - 1]
-                assert parts[:private] == room[:private], f"{file} imports {name}, which is private to {owner}"
+                assert parts[:private] == component[:private], f"{file} imports {name}, which is private to {owner}"
 
 
 def test_no_class_name_is_used_twice():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draw the pictures of docs/design.md from the code, and list its rooms there. Needs the standard library only.
+"""Draw the pictures of docs/design.md from the code, and list its components there. Needs the standard library only.
 
-docs/assets/layers.svg: the rooms of docs/layers.toml, with arrows measured from the imports.
-docs/assets/search.svg: the way of a search. Every name in it, and that the code before it uses it, is looked up in the
+docs/assets/layers.svg: the components of docs/layers.toml, with arrows measured from the imports.
+docs/assets/search.svg: the path of a search. Every name in it, and that the code before it uses it, is looked up in the
 source; what is not there is an error.
 
 --check writes nothing, and exits with 1 if a file differs from what would be written.
@@ -25,7 +25,10 @@ SOURCE = ROOT / "src" / PACKAGE
 TABLE = ROOT / "docs" / "layers.toml"
 DESIGN = ROOT / "docs" / "design.md"
 ASSETS = ROOT / "docs" / "assets"
-ROOMS_BEGIN, ROOMS_END = "<!-- rooms: written by tools/draw_design.py -->\n", "<!-- end of rooms -->\n"
+COMPONENTS_BEGIN, COMPONENTS_END = (
+    "<!-- components: written by tools/draw_design.py -->\n",
+    "<!-- end of components -->\n",
+)
 
 FOUNDATIONS = 2
 """The lowest layers, from which everything imports: drawn without arrows."""
@@ -89,35 +92,39 @@ def wanted_files() -> dict[Path, str]:
     return {
         ASSETS / "layers.svg": draw_layers(layers, read_imports()),
         ASSETS / "search.svg": draw_search(Code()),
-        DESIGN: list_rooms(layers, DESIGN.read_text("utf-8")),
+        DESIGN: list_components(layers, DESIGN.read_text("utf-8")),
     }
 
 
-def list_rooms(layers: Sequence[Mapping[str, str]], page: str) -> str:
-    """Return the page with its list of rooms renewed: the highest layer first."""
-    before, found, rest = page.partition(ROOMS_BEGIN)
-    _, ended, after = rest.partition(ROOMS_END)
+def list_components(layers: Sequence[Mapping[str, str]], page: str) -> str:
+    """Return the page with its list of components renewed: the highest layer first."""
+    before, found, rest = page.partition(COMPONENTS_BEGIN)
+    _, ended, after = rest.partition(COMPONENTS_END)
     if not (found and ended):
-        raise DriftError(f"docs/design.md lacks the line {(ROOMS_BEGIN if not found else ROOMS_END).strip()}")
-    rows = [f"| `{_room_path(room)}` | {text} |" for layer in reversed(layers) for room, text in layer.items()]
-    return f"{before}{found}\n| room | what it is |\n|---|---|\n" + "\n".join(rows) + f"\n\n{ended}{after}"
+        raise DriftError(f"docs/design.md lacks the line {(COMPONENTS_BEGIN if not found else COMPONENTS_END).strip()}")
+    rows = [
+        f"| `{_component_path(component)}` | {text} |"
+        for layer in reversed(layers)
+        for component, text in layer.items()
+    ]
+    return f"{before}{found}\n| component | what it is |\n|---|---|\n" + "\n".join(rows) + f"\n\n{ended}{after}"
 
 
-def _room_path(room: str) -> str:
-    return f"{room}/" if (SOURCE / room).is_dir() else f"{room}.py"
+def _component_path(component: str) -> str:
+    return f"{component}/" if (SOURCE / component).is_dir() else f"{component}.py"
 
 
 # ------------------------------------------------------------------------------------------------ the layers
 
 
 def read_imports() -> dict[str, set[str]]:
-    """Return room → the other rooms that its files import, inside functions and for types too."""
+    """Return component → the other components that its files import, inside functions and for types too."""
     used: dict[str, set[str]] = defaultdict(set)
     for file in sorted(SOURCE.rglob("*.py")):
-        room = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+        component = file.relative_to(SOURCE).parts[0].removesuffix(".py")
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            used[room] |= {name.split(".")[1] for name in _imported(node) if name.startswith(f"{PACKAGE}.")}
-    return {room: rooms - {room} for room, rooms in used.items() if room != "__init__"}
+            used[component] |= {name.split(".")[1] for name in _imported(node) if name.startswith(f"{PACKAGE}.")}
+    return {component: components - {component} for component, components in used.items() if component != "__init__"}
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -130,7 +137,7 @@ def _imported(node: ast.AST) -> list[str]:
 
 def draw_layers(layers: Sequence[Mapping[str, str]], imports: Mapping[str, set[str]]) -> str:
     """Return the picture of the layers, the highest on top."""
-    level = {room: n for n, layer in enumerate(layers) for room in layer}
+    level = {component: n for n, layer in enumerate(layers) for component in layer}
     if unknown := imports.keys() - level.keys() | set().union(*imports.values()) - level.keys():
         raise DriftError(f"docs/layers.toml lacks {', '.join(sorted(unknown))}")
     edges = sorted((a, b) for a, b in _direct_edges(imports) if level[b] >= FOUNDATIONS)
@@ -141,13 +148,13 @@ def draw_layers(layers: Sequence[Mapping[str, str]], imports: Mapping[str, set[s
 def _direct_edges(imports: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
     """Yield the imports that no chain of other imports implies."""
 
-    def reachable(room: str) -> set[str]:
-        return set(imports.get(room, ())).union(*(reachable(other) for other in imports.get(room, ())))
+    def reachable(component: str) -> set[str]:
+        return set(imports.get(component, ())).union(*(reachable(other) for other in imports.get(component, ())))
 
-    for room, others in imports.items():
+    for component, others in imports.items():
         for other in others:
             if not any(other in reachable(between) for between in others - {other}):
-                yield room, other
+                yield component, other
 
 
 class LayerChart:
@@ -157,7 +164,7 @@ class LayerChart:
 
     def __init__(self, layers: list[list[str]], edges: list[tuple[str, str]], level: Mapping[str, int]) -> None:
         self.layers = layers
-        self.rows = [list(rooms) for rooms in layers]
+        self.rows = [list(components) for components in layers]
         self.paths: list[list[str]] = []
         for source, target in edges:
             between = [f"{source}>{target}@{n}" for n in range(level[source] - 1, level[target], -1)]
@@ -242,7 +249,7 @@ class LayerChart:
         """Return the picture as SVG."""
         height = self.TOP + len(self.layers) * (self.BAND + self.GAP)
         parts = [
-            _text(20, 28, "An arrow: files of one room import from the other.", "head"),
+            _text(20, 28, "An arrow: files of one component import from the other.", "head"),
             _text(20, 46, "Arrows that follow from others are left out, and those to the two lowest layers.", "note"),
         ]
         ys = [self.TOP + (len(self.layers) - 1 - n) * (self.BAND + self.GAP) for n in range(len(self.layers))]
@@ -254,7 +261,7 @@ class LayerChart:
                 width = self._width(name)
                 parts.append(_rect(self.x[name] - width / 2, y + inset, width, self.BOX, "box", 6))
                 parts.append(_text(self.x[name], y + self.BAND / 2 + 5, name, "name", middle=True))
-        return _svg(self.WIDTH, height - self.GAP + 16, "The rooms of askalike as layers", parts)
+        return _svg(self.WIDTH, height - self.GAP + 16, "The components of askalike as layers", parts)
 
     def _arrow(self, path: Sequence[str], ys: Sequence[float]) -> str:
         """Return one arrow through the places between its ends: a curve between layers, a line across each."""
@@ -283,7 +290,7 @@ class LayerChart:
         return (ordered.index(other) - (len(ordered) - 1) / 2) * step
 
 
-# ---------------------------------------------------------------------------------------- the way of a search
+# ---------------------------------------------------------------------------------------- the path of a search
 
 
 class Code:
@@ -466,7 +473,7 @@ def draw_search(code: Code) -> str:
             bottoms[step.column] = y + height
         y += height + 18
     lines = [f'<path class="arrow" d="{path}"/>' for path in arrows]
-    return _svg(margin + left[-1] + width, y - 4, "The way of a search", [*lines, *boxes])
+    return _svg(margin + left[-1] + width, y - 4, "The path of a search", [*lines, *boxes])
 
 
 def _notes(code: Code, step: Step) -> list[str]:

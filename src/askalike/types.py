@@ -1,4 +1,4 @@
-"""The shapes that all rooms share."""
+"""The types that all components share."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

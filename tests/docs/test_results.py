@@ -1,4 +1,4 @@
-"""The results pages are those of the committed reports, and the page of negative results has no figure of its own."""
+"""The results pages are those of the committed reports, and other pages have no figure of their own."""
 
 import json
 import re
@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LOG = (ROOT / "experiments" / "LOG.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 NEGATIVE = (ROOT / "docs" / "results" / "negative.md").read_text(encoding="utf-8")
 REPORTS = sorted((ROOT / "experiments" / "reports").glob("*.json"))
 SMALL = 20
@@ -43,12 +44,26 @@ def test_a_report_says_where_it_comes_from_and_holds_no_text_of_the_archive(path
     assert not re.search(r'"(differing|samples|findings)"', path.read_text(encoding="utf-8"))
 
 
-def test_every_figure_of_the_negative_results_stands_in_the_log() -> None:
-    text = re.sub(r"\]\([^)]*\)|BM25|RM3|MiniLM|nDCG@10|SemEval-2016", "", NEGATIVE)
+def find_figures(text: str) -> set[str]:
     figures = {figure.rstrip(".,") for figure in re.findall(r"\d[\d.,]*", text)}
-    figures = {figure for figure in figures if not (figure.isdigit() and int(figure) <= SMALL)}
+    return {figure for figure in figures if not (figure.isdigit() and int(figure) <= SMALL)}
+
+
+def stands_in_the_log(figure: str) -> bool:
+    spellings = f"{re.escape(figure)}|{re.escape(figure.replace(',', ''))}"
+    return bool(re.search(rf"(?<![\d.])({spellings})(?!\d)", LOG))
+
+
+def test_every_figure_of_the_negative_results_stands_in_the_log() -> None:
+    figures = find_figures(re.sub(r"\]\([^)]*\)|BM25|RM3|MiniLM|nDCG@10|SemEval-2016", "", NEGATIVE))
     assert len(figures) > 40
-    assert sorted(figure for figure in figures if not re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", LOG)) == []
+    assert sorted(figure for figure in figures if not stands_in_the_log(figure)) == []
+
+
+def test_every_speed_of_the_readme_stands_in_the_log() -> None:
+    figures = find_figures(re.sub(r"BM25|bm25s", "", README.partition("## Speed")[2].partition("## ")[0]))
+    assert len(figures) > 7
+    assert sorted(figure for figure in figures if not stands_in_the_log(figure)) == []
 
 
 def test_what_supersedes_a_section_of_the_log_stands_above_it() -> None:
