@@ -48,7 +48,8 @@ def _describe_origin(report: Report) -> str:
     origin = report["provenance"]
     seeds = ", ".join(map(str, origin["seeds"]))
     return (
-        f"n = {report['queries']:,} queries of split `{report['split']}`, seeds {seeds}, in percent. In brackets 95 %, "
-        "± over seeds; letters: significantly better than that system (paired randomisation test, Holm, p < .05). "
+        f"n = {report['queries']:,} queries of split `{report['split']}`, seeds {seeds}, in percent. Brackets hold "
+        "95 % intervals; ± is over seeds. Letters behind a value name the systems that are significantly worse (paired "
+        "randomisation test, Holm, p < .05). "
         f"`{origin['command']}`, commit `{origin['commit'][:7]}`, data `{origin['data'][:8]}`."
     )

@@ -62,8 +62,8 @@ def _draw_heat_map(reports: Reports) -> tuple[str, str]:
         axes.tick_params(labelsize=8.5, length=0)
         svg = render_figure(figure, "gain", "Gain of each ranker over BM25 on each data set").svg
     return (
-        "Gain over BM25\nMean average precision, in points above or below BM25. Bold: significant (Holm, p < .05 over "
-        "all pairs of systems of the data set).",
+        "Gain over BM25\nMean average precision, in points above or below BM25. Bold differences are significant (Holm "
+        "over all pairs of systems of the data set, p < .05).",
         svg,
     )
 
@@ -96,8 +96,8 @@ def _draw_quality_over_speed(reports: Reports) -> tuple[str, str]:
         add_legend(figure, panels[-1], "best")
         svg = render_figure(figure, "speed", "Mean average precision over processor time a query").svg
     return (
-        "Quality over speed\nFurther up is better, further left is faster. Lines: 95 % intervals. The speeds are of a "
-        "machine that had other work; compare them with one another.",
+        "Quality over speed\nFurther up is better, further left is faster. Lines are 95 % intervals. The speeds come "
+        "from a busy machine; compare them only with one another.",
         svg,
     )
 
@@ -131,16 +131,16 @@ def _draw_calibration(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
         axes.spines["left"].set_color(INK)
         add_legend(figure, axes, "upper left")
         svg = render_figure(figure, "calibration", "Share of right first hits by probability").svg
-    errors = "; ".join(
-        f"{row['archive']}: error {row['first_hits']['error']:.3f} (exact probabilities would show "
-        f"{row['first_hits']['chance']:.3f}), n = {row['queries']:,}"
+    errors = "\n".join(
+        f"- {row['archive']} (n = {row['queries']:,}): reliability error {row['first_hits']['error']:.3f}; exact "
+        f"probabilities would show {row['first_hits']['chance']:.3f}."
         for row in rows
     )
     command = rows[0]["provenance"]["command"]
     return (
-        "Calibration\nFirst hits of the default ranker in bins of equal mass, titles as queries, by nested "
-        f"cross-validation; on the diagonal a probability is exact. "
-        f"Lines: 95 %, Wilson. {errors}. Command: `{command}`, commit `{rows[0]['provenance']['commit']}`.",
+        "Calibration\nFirst hits of the default ranker in bins of equal mass, with titles as queries, by nested "
+        "cross-validation. On the diagonal, a probability is exact. Lines are 95 % Wilson intervals.\n\n"
+        f"{errors}\n\nCommand: `{command}`, commit `{rows[0]['provenance']['commit']}`.",
         svg,
     )
 
@@ -158,7 +158,7 @@ def _draw_scale(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
         add_legend(figure, axes, "upper left")
         svg = render_figure(figure, "scale", "Processor time of a search over the size of the archive").svg
     return (
-        "Speed over size\nMade-up titles; each search is of a half-typed title, with seven hits, explained. "
+        "Speed over size\nSynthetic titles. Each search is for a half-typed title and explains seven hits. "
         f"`python benchmarks/scale.py`, commit `{rows[0]['commit']}`, {rows[0]['hardware']}.",
         svg,
     )

@@ -141,7 +141,7 @@ def leaderboard(name: str, report: Report) -> str:
     measures = report["measures"]
     beats = {m: {s["name"]: s["beats"] for s in report["comparisons"][m]["systems"]} for m in measures}
     letters = {s["name"]: s["letter"] for s in report["comparisons"][measures[0]]["systems"]}
-    head = ["", "ranker", *measures, "ms a query", "index", "may have seen it"]
+    head = ["", "ranker", *measures, "ms per query", "index", "may have seen it"]
     rows = [head, ["---"] * len(head)]
     for system in sorted(report["systems"], key=lambda s: -s["measures"]["AP"]["mean"]):
         label = system["label"]
@@ -149,23 +149,26 @@ def leaderboard(name: str, report: Report) -> str:
         seen = "yes" if system["may_have_seen"] else "no"
         rows.append([letters[label], label, *values, *cost(system), seen])
     trained = [f"- {s['label']}: {s['trained_on']}." for s in report["systems"] if s["trained_on"]]
-    rule = get_rule(report["rule"]).describe()
+    rule, _, clauses = get_rule(report["rule"]).describe().partition(": ")
     return "\n".join([
         f"# {title}", "", GENERATED, "", what, "",
-        f"n = {report['queries']:,} queries of split `{report['split']}`. Best AP first. In brackets: 95 %, bootstrap.",
-        "", *map(table_row, rows), "", f"{rule[:1].upper()}{rule[1:]}. {LETTERS}", "",
-        COLUMNS, "",
+        f"n = {report['queries']:,} queries of split `{report['split']}`, best AP first. {UNITS}",
+        "", *map(table_row, rows), "", LETTERS, COLUMNS, "",
+        f"The {rule} defines how queries and hits count:", "",
+        *(f"- {clause}" for clause in clauses.split("; ")), "",
         "## What the systems were trained on", "",
-        "The others have learned nothing but the statistics of this archive.",
-        "", *trained, "", *provenance(report["provenance"]), "",
+        *trained, "", OTHERS, "", *provenance(report["provenance"]), "",
     ])  # fmt: skip
 
 
+UNITS = "Figures are in percent; brackets hold 95 % intervals (bootstrap over queries)."
 LETTERS = """\
-Letters: significantly better than that system (paired randomisation test, Holm over all pairs, p < .05)."""
+Letters behind a value name the systems that are significantly worse (paired randomisation test, Holm over all pairs,
+p < .05)."""
 COLUMNS = """\
-*ms a query* is processor time, with all queries ranked in one call; *index* is the size on disk; *may have seen it*:
-its training may have held these questions."""
+*ms per query* is processor time, with all queries ranked in one call. *index* is the size on disk. *may have seen it*
+states whether the training data may have contained these questions."""
+OTHERS = "The other systems have learned only the statistics of this archive."
 GENERATED = "<!-- written by tools/write_results.py from experiments/reports/ -->"
 
 
@@ -226,15 +229,16 @@ def overview(
 def cluster_section(rows: Sequence[Report]) -> Iterator[str]:
     """Yield the table of OpenSearch beside the local engine."""
     yield from ("## OpenSearch beside the local engine", "")
-    head = ("questions", "engine", "indexed a second", "searches a second, 8 threads", "p50 ms", "p95 ms")
+    head = ("questions", "engine", "indexed per second", "searches per second, 8 threads", "p50 ms", "p95 ms")
     yield from map(table_row, [head, ("---",) * len(head)])
     for row in sorted(rows, key=lambda row: (row["questions"], row["engine"] != "local", row["engine"])):
         engine = {"local": "local", "1 nodes": "1 node"}.get(row["engine"], row["engine"])
         figures = (f"{row[name]:,g}" for name in ("indexed_per_s", "searches_per_s", "p50_ms", "p95_ms"))
         yield table_row((f"{row['questions']:,}", engine, *figures))
     yield ""
-    yield f"Made-up titles, `{rows[0]['ranker']}`. All nodes and the client share one machine ({rows[0]['hardware']}),"
-    yield "which had other work. Several nodes there show what their talking costs, not what more machines bring."
+    yield f"Synthetic titles, `{rows[0]['ranker']}`. All nodes and the client share one busy machine"
+    yield f"({rows[0]['hardware']}). Several nodes there show the cost of their communication, not the gain from more"
+    yield "machines."
     yield f"`python benchmarks/cluster.py`, commit `{rows[0]['commit']}`."
 
 
@@ -248,16 +252,18 @@ def faults_section(rows: Sequence[Report]) -> Iterator[str]:
         counts = (f"{row[name]:,}" for name in ("searches", "writes", "errors", "lost", "load_average"))
         yield table_row((row["event"], *gaps, *counts))
     yield ""
-    yield "Three nodes with all copies, 50 searches and 20 writes a second, one run each; the node is away for"
-    yield f"{rows[0]['seconds']:.0f} seconds. All nodes and the client share one machine ({rows[0]['hardware']}), whose"
-    yield "load average at the end is the last column, as a busy one adds to the times."
+    yield "Three nodes with all copies, 50 searches and 20 writes per second, one run each. The node is away for"
+    yield f"{rows[0]['seconds']:.0f} seconds. All nodes and the client share one machine ({rows[0]['hardware']}). The"
+    yield "last column is its load average at the end, since a busy machine adds to the times."
     yield f"`python benchmarks/cluster_faults.py`, commit `{rows[0]['commit']}`."
 
 
 INTRODUCTION = """\
-One leaderboard for each data set. Nothing was trained or tuned on any of them. Every figure is written by a script from
-the reports of `experiments/reports/`, which name commit, data, machine and command. What did not work is in
-[Negative results](negative.md), and what training adds in [Papers](../papers.md)."""
+Each data set has a leaderboard. Nothing was trained or tuned on any of them. A script writes every figure from the
+reports in `experiments/reports/`, which name commit, data, machine and command. [Negative results](negative.md) has the
+ideas that did not work, and [Papers](../papers.md) the gain from training.
+
+This table has the mean average precision (AP) in percent, with 95 % intervals:"""
 
 
 def readme_table(reports: Mapping[str, Report]) -> str:

@@ -12,7 +12,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in GENERATED),
-    ROOT / "docs" / "results" / "negative.md",
+    *sorted((ROOT / "docs" / "results").glob("*.md")),
 ]
 MAX_MEDIAN, MAX_WORDS = 18, 35
 NOT_PROSE = re.compile(r"```.*?```|<!--.*?-->|^\|.*?$|^#.*?$|^!\[.*?$|^    .*?$", re.DOTALL | re.MULTILINE)
