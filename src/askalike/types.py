@@ -178,8 +178,7 @@ class Hit:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(NamedTuple):
     """What one word of the query adds to a score.
 
     word: as it was typed. fields: the fields of the document that it matches in.
@@ -190,8 +189,7 @@ class Contribution:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of a field's plain text that matches, as character offsets [start, end)."""
 
     field: str

@@ -13,7 +13,7 @@ from askalike.rankers._explanations import (
     explain_by_traces,
     similarity_matrix,
 )
-from askalike.rankers._word_vectors import Word, WordReader, find_nearest
+from askalike.rankers._word_vectors import Word, WordReader
 from askalike.store.archive import Archive
 from askalike.types import Question, Span, VectorPart, Vectors
 
@@ -100,34 +100,38 @@ class Letters:
     def text(self, text: Question) -> str:
         return text.title
 
-    def words(self, texts: list[str]) -> list[tuple[list[str], np.ndarray]]:
+    def words(self, texts: list[str]) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
         self.asked += len(texts)
         alphabet = "abcdefghijklmnopqrstuvwxyz"
-        counts = [[[word.lower().count(letter) for letter in alphabet] for word in text.split()] for text in texts]
-        return [(text.split(), np.array(own, np.float32)) for text, own in zip(texts, counts, strict=True)]
+        words = [word for text in texts for word in text.split()]
+        counts = [[word.lower().count(letter) for letter in alphabet] for word in words]
+        ends = np.cumsum([0, *(len(text.split()) for text in texts)])
+        return words, np.array(counts, np.float32), np.arange(len(words)), ends
 
 
 def test_words_are_read_together_and_set_beside_the_same_or_the_nearest_word():
     encoder = Letters()
-    texts = [(("query", "Reset cards nothing most"),), (("title", "lost (cards)"), ("body", "resets a reset, zzz"))]
-    query, document = WordReader(encoder).read(texts)
+    document = {"title": "lost (cards)", "body": "resets a reset, zzz"}
+    compared = WordReader(encoder).compare("Reset cards nothing (most)", [document])
     assert encoder.asked == 3
-    assert [form.text for form in document.forms] == ["lost", "cards", "resets", "a", "reset", "zzz"]
-    reset, cards, nothing, most = find_nearest(query, [document])[0]
+    assert [form.text for form in compared.query_forms] == ["Reset", "cards", "nothing", "most"]
+    reset, cards, nothing, most = compared.nearest()[0]
     assert reset == Word("reset", Span("body", 9, 14))
     assert cards == Word("cards", Span("title", 6, 11))
     assert nothing is None
     assert most == Word("lost", Span("title", 0, 4))
-    assert document.sum.tolist() == document.vectors.sum(axis=0).tolist()
+    _, vectors, _, ends = encoder.words(["Reset cards nothing (most)", *document.values()])
+    total = vectors[ends[1] :].sum(axis=0)
+    assert compared.sum(0).tolist() == total.tolist()
+    np.testing.assert_allclose(compared.products[0], vectors[:4] @ total)
 
 
 def test_of_equally_similar_words_the_first_is_marked_whatever_else_is_read():
-    query, document, other = WordReader(Letters()).read([
-        (("query", "cards of mine"),),
-        (("title", "my kards"), ("body", "kards, cards and cards")),
-        (("title", "dracs " * 40),),
-    ])  # fmt: skip
+    query, document, other = (
+        "cards of mine", {"title": "my kards", "body": "kards, cards and cards"}, {"title": "dracs " * 40},
+    )  # fmt: skip
+    reader = WordReader(Letters())
     for documents in ([document], [other, document, other]):
-        nearest = find_nearest(query, documents)[documents.index(document)]
+        nearest = reader.compare(query, documents).nearest()[documents.index(document)]
         assert nearest[0] == Word("cards", Span("body", 7, 12))
-    assert find_nearest(query, [other])[0][0] == Word("dracs", Span("title", 0, 5))
+    assert reader.compare(query, [other]).nearest()[0][0] == Word("dracs", Span("title", 0, 5))

@@ -103,7 +103,7 @@ class LookupEncoder:
         """Return the plain text that is looked up."""
         return self.queries.text(text)
 
-    def words(self, texts: Sequence[str]) -> list[TextWords]:
+    def words(self, texts: Sequence[str]) -> TextWords:
         """Return plain texts' words with what each adds to its vector."""
         return self.queries.words(texts)
 

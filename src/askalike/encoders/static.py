@@ -44,11 +44,15 @@ class StaticEncoderSettings(PieceSettings):
 
 
 class TextWords(NamedTuple):
-    """The words of a text, n stretches between white space."""
+    """The words of some texts, stretches between white space."""
 
     words: Sequence[str]
     vectors: NDArray[np.float32]
-    """(n, dim): what each adds to the text's vector."""
+    """(n, dim): what each of the n words adds to a text's vector."""
+    rows: NDArray[np.int64]
+    """Of each text after the other the row of each of its words."""
+    ends: NDArray[np.int64]
+    """Where the rows of each text begin, one more than texts."""
 
 
 class StaticEncoder:
@@ -138,19 +142,17 @@ class StaticEncoder:
         """Return the plain text that is looked up: the beginning of title and body; "" without a word."""
         return self.pieces.extract_text(text)
 
-    def words(self, texts: Sequence[str]) -> list[TextWords]:
+    def words(self, texts: Sequence[str]) -> TextWords:
         """Return plain texts' words with what each adds to its vector; a pair of words counts for its second word."""
-        words = [text.split() for text in texts]
-        sums = self._sum_pairs(words) if self.settings.bigrams else self._sum_words(list(chain.from_iterable(words)))
-        ends = list(accumulate(map(len, words), initial=0))
-        return [TextWords(own, sums[start:end]) for own, (start, end) in zip(words, pairwise(ends), strict=True)]
-
-    def _sum_words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the sum of each word's rows, each distinct word's computed once: (words, dim)."""
-        numbers = {word: n for n, word in enumerate(dict.fromkeys(words))}
+        split = [text.split() for text in texts]
+        ends = np.array([*accumulate(map(len, split), initial=0)], np.int64)
+        every = list(chain.from_iterable(split))
+        if self.settings.bigrams:
+            return TextWords(every, self._sum_pairs(split), np.arange(len(every)), ends)
+        numbers = {word: n for n, word in enumerate(dict.fromkeys(every))}
         rows, offsets = self.pieces.lookup.look_up_words(list(numbers))
         sums = sum_weighted_rows(rows, offsets, self.vectors, self.weights)
-        return sums.take(np.array([numbers[word] for word in words], np.int64), axis=0)
+        return TextWords(list(numbers), sums, np.array([*map(numbers.__getitem__, every)], np.int64), ends)
 
     def _sum_pairs(self, words: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """Return what each word adds after the one before it: the pair's rows without those of the word before."""

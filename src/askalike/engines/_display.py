@@ -28,5 +28,5 @@ def name_links(explanation: Explanation) -> Explanation:
     """Return the explanation with a word for the token that stands for links."""
     if not any(LINK_TOKEN in c.word for c in explanation.contributions):
         return explanation
-    words = (replace(c, word=c.word.replace(LINK_TOKEN, LINK_NAME)) for c in explanation.contributions)
+    words = (c._replace(word=c.word.replace(LINK_TOKEN, LINK_NAME)) for c in explanation.contributions)
     return replace(explanation, contributions=tuple(words))

@@ -17,10 +17,11 @@ from askalike.encoders import Encoder, TracedText, VectorContributions
 from askalike.rankers._word_vectors import (
     AdditiveEncoder,
     ContextualEncoder,
-    EncodedWords,
+    TextField,
     Word,
+    WordComparison,
+    WordForm,
     WordReader,
-    find_nearest,
 )
 from askalike.text.clean import plain_text
 from askalike.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
@@ -46,12 +47,12 @@ class TracingEncoder(Protocol):
 
 
 def explain_by_vectors(
-    encoder: Encoder, name: str, query: Question, documents: Sequence[Mapping[str, Question]], scores: Sequence[float],
-    reader: WordReader,
+    encoder: Encoder, name: str, query: Question, documents: Sequence[Mapping[str, TextField]],
+    scores: Sequence[float], reader: WordReader,
 ) -> list[Explanation]:  # fmt: skip
     """What each word of the query adds to the scores of a dense ranker.
 
-    documents: the fields of each document, each as a text of its own. name: the ranker's, shown where no word can be.
+    documents: the fields of each document. name: the ranker's, shown where no word can be.
     """
     contextual = encoder if isinstance(encoder, ContextualEncoder) else None
     if not isinstance(encoder, AdditiveEncoder) or (contextual and not contextual.averages_words):
@@ -61,14 +62,13 @@ def explain_by_vectors(
             for fields, score in pairs
         ]
     texts = [{field: reader.plain_text(text) for field, text in fields.items()} for fields in documents]
-    query_words, *words = reader.read([(("query", reader.plain_text(query)),), *(tuple(own.items()) for own in texts)])
-    nearest = iter(find_nearest(query_words, [own for own in words if len(own)] if len(query_words) else []))
-    losses = _directions_lost(encoder, query_words) if contextual and len(query_words) else None
+    plain_query = reader.plain_text(TextField(query.title, query.body, query.markup))
+    words = reader.compare(plain_query, texts)
+    losses = _directions_lost(encoder, plain_query.split()) if contextual and words.query_forms else None
     explanations = []
-    for own, plain, score in zip(words, texts, scores, strict=True):
-        partners = next(nearest) if len(query_words) and len(own) else []
-        shares = _share_score(query_words, own, score, losses) if score and partners else []
-        explanations.append(_explain_words(name, query_words, shares, partners, plain, score))
+    for place, (nearest, plain, score) in enumerate(zip(words.nearest(), texts, scores, strict=True)):
+        shares = _share_score(words, place, score, losses) if score and any(plain.values()) else []
+        explanations.append(_explain_words(name, words.query_forms, shares, nearest, plain, score))
     return explanations
 
 
@@ -76,48 +76,47 @@ def _explain_whole(name: str, score: float, texts: Mapping[str, str] | None = No
     return Explanation(score, (Contribution(name, (), score),) if score else (), (), texts or {})
 
 
-def _directions_lost(encoder: Encoder, query_words: EncodedWords) -> Floats:
+def _directions_lost(encoder: Encoder, words: Sequence[str]) -> Floats:
     """What the query's vector of length 1 loses without each of its first words: (words, dim)."""
-    words, removed = query_words.words, range(min(len(query_words), MAX_WORDS))
+    removed = range(min(len(words), MAX_WORDS))
     texts = [words, *([*words[:n], *words[n + 1 :]] for n in removed)]
     [part] = encoder.encode([Question("", " ".join(text)) for text in texts], "query").parts
     units = part.values / np.maximum(np.linalg.norm(part.values, axis=1, keepdims=True), MIN_SUM)
     return np.asarray(units[0] - units[1:], np.float64)
 
 
-def _share_score(
-    query_words: EncodedWords, words: EncodedWords, score: float, losses: Floats | None
-) -> Sequence[float]:
+def _share_score(words: WordComparison, document: int, score: float, losses: Floats | None) -> Sequence[float]:
     """What each word of the query adds to the score, or what that loses without each of the first; [] if unknown."""
     if losses is not None:
-        return list(map(float, losses @ (words.sum / max(float(np.linalg.norm(words.sum)), MIN_SUM))))
-    added = (query_words.vectors @ words.sum).astype(np.float64)
-    total = added.sum()
-    return [] if abs(total) < MIN_SUM else list(map(float, added * (score / total)))
+        vector = words.sum(document)
+        return list(map(float, losses @ (vector / max(float(np.linalg.norm(vector)), MIN_SUM))))
+    added = words.products[document].tolist()
+    total = sum(added)
+    return [] if abs(total) < MIN_SUM else [one * (score / total) for one in added]
 
 
 def _explain_words(
-    name: str, query_words: EncodedWords, shares: Sequence[float], nearest: Sequence[Word | None],
+    name: str, forms: Sequence[WordForm], shares: Sequence[float], nearest: Sequence[Word | None],
     texts: Mapping[str, str], score: float,
 ) -> Explanation:  # fmt: skip
-    """nearest: the word of the document that is most similar to each word of the query; none without any."""
+    """nearest: the word of the document that is most similar to each word of the query."""
     if not shares:
         return _explain_whole(name, score, texts)
     rows = [
         Contribution(_pair_label(form.text, other.text), (other.span.field,), share)
         if other
         else Contribution(form.text, (), share)
-        for form, other, share in zip(query_words.forms, nearest, shares, strict=False)
+        for form, other, share in zip(forms, nearest, shares, strict=False)
     ]
     spans = dict.fromkeys(other.span for other in nearest if other)
     return Explanation(score, _by_score(rows), tuple(spans), texts)
 
 
 def _explain_network(
-    encoder: Encoder, name: str, query: Question, fields: Mapping[str, Question], score: float
+    encoder: Encoder, name: str, query: Question, fields: Mapping[str, TextField], score: float
 ) -> Explanation:
     title, body = next(iter(fields.values())), list(fields.values())[-1]
-    document = replace(title, body=body.body, markup=body.markup)
+    document = title._replace(body=body.body, markup=body.markup).question
     traces = encoder.trace([query, document]) if isinstance(encoder, TracingEncoder) else None
     if traces:
         plain = traces[1].text.split("\n", 1) if len(fields) > 1 else [traces[1].text]
@@ -126,7 +125,7 @@ def _explain_network(
     explanation = explain_by_occlusion(scores, name, query, {0: document}, {0: score})[0]
     if "rephrasing" not in fields:
         return explanation
-    spans = tuple(replace(span, field="rephrasing") for span in explanation.spans)
+    spans = tuple(span._replace(field="rephrasing") for span in explanation.spans)
     return replace(explanation, spans=spans, text=dict(zip(["rephrasing"], explanation.text.values(), strict=False)))
 
 
@@ -261,4 +260,4 @@ def _by_score(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]
 
 
 def _pair_label(text: str, other: str) -> str:
-    return text if text.casefold() == other.casefold() else f"{text} ≈ {other}"
+    return text if text == other or text.casefold() == other.casefold() else f"{text} ≈ {other}"

@@ -1,27 +1,28 @@
 """The words of texts with what each adds to a text's vector, as encoders know it whose vectors are sums of words."""
 
-from collections.abc import Sequence
-from functools import cached_property, lru_cache
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled
-from askalike.types import Answer, Question, Span
+from askalike.types import Answer, Floats, Markup, Question, Span
 
 MIN_WORD_SIMILARITY = 0.4
 """The cosine from which two words are shown beside each other."""
-SIMILARITY_DIGITS = 5
-"""So many digits do not depend on what else is multiplied: of equally similar words the first counts."""
+SAME_WORD = 2.0
+"""Added to the cosine of the same word, which comes before all others."""
+SIMILARITY_UNIT = 1e5
+"""Digits after the fifth depend on the order of addition: of equally similar words the first counts."""
 MAX_CACHED_FORMS = 1 << 16
 MAX_CACHED_FIELDS = 1_024
 
-TextFields = tuple[tuple[str, str], ...]
-"""(field, plain text) of each field of a text."""
-TextWords = tuple[Sequence[str], NDArray[np.float32]]
-"""The n words of a plain text between white space, and what each adds to its vector: (n, dim)."""
+TextFields = Mapping[str, str]
+"""Field → plain text of each field of a text."""
+TextWords = tuple[Sequence[str], NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]
+"""(words, vectors, rows, ends) of some texts, see `AdditiveEncoder.words`."""
 
 
 @runtime_checkable
@@ -31,8 +32,12 @@ class AdditiveEncoder(Protocol):
     def text(self, text: Question | Answer) -> str:
         """The plain text of a question or an answer that is encoded."""
 
-    def words(self, texts: Sequence[str]) -> Sequence[TextWords]:
-        """The words of plain texts, and what each adds to its text's vector."""
+    def words(self, texts: Sequence[str]) -> TextWords:
+        """The words of plain texts, stretches between white space, and what each adds to its text's vector.
+
+        Returns n words and their vectors, (n, dim); of each text after the other the row of each of its words, and
+        where the rows of each text begin (one more than texts).
+        """
 
 
 @runtime_checkable
@@ -41,6 +46,20 @@ class ContextualEncoder(AdditiveEncoder, Protocol):
 
     averages_words: bool
     """Whether the vector of a text has about the direction of the sum of its words' vectors."""
+
+
+class TextField(NamedTuple):
+    """A field of a question as a text of its own: its title or its body."""
+
+    title: str
+    body: str = ""
+    markup: Markup = "text"
+    language: str | None = None
+
+    @property
+    def question(self) -> Question:
+        """The field as a question."""
+        return Question("", self.title, self.body, self.markup, language=self.language)
 
 
 class Word(NamedTuple):
@@ -58,72 +77,69 @@ class WordForm(NamedTuple):
     folded: str
 
 
-class EncodedWords:
-    """The words of a text's fields with their vectors. encoded: of each field."""
-
-    def __init__(self, texts: TextFields, encoded: Sequence[TextWords]) -> None:
-        self._fields = [field for field, _ in texts]
-        self._words = [words for words, _ in encoded]
-        self.vectors = np.concatenate([vectors for _, vectors in encoded]) if encoded else np.empty((0, 0), np.float32)
-        """(words, dim): what each word adds to the text's vector."""
-        self.words = list(chain.from_iterable(self._words))
-        self.forms = list(map(_FORMS.__getitem__, self.words))
-        """The words without the punctuation around them."""
-
-    def __len__(self) -> int:
-        return len(self.forms)
-
-    @cached_property
-    def sum(self) -> NDArray[np.float32]:
-        """The text's vector: (dim)."""
-        total: NDArray[np.float32] = self.vectors.sum(axis=0)
-        return total
-
-    def word(self, n: int) -> Word:
-        """The n-th of all words, without the punctuation around it."""
-        form, place = self.forms[n], 0
-        while n >= len(self._words[place]):
-            n -= len(self._words[place])
-            place += 1
-        start = sum(map(len, self._words[place][:n])) + n + form.offset
-        return Word(form.text, Span(self._fields[place], start, start + len(form.text)))
-
-
-def find_nearest(query: EncodedWords, documents: Sequence[EncodedWords]) -> list[list[Word | None]]:
-    """For each document, which has words, the most similar of them to each word of the query.
-
-    The same word comes first; None where none is similar enough.
-    """
-    if not documents:
-        return []
-    vectors = np.concatenate([document.vectors for document in documents])
-    similarities = np.empty((len(query), len(vectors)), np.float32)
-    _write_cosines(query.vectors, vectors, similarities)
-    numbers = {form.folded: n for n, form in enumerate(query.forms)}
-    wanted = np.array([numbers[form.folded] for form in query.forms])
-    present = np.array([numbers.get(form.folded, -1) for document in documents for form in document.forms])
-    similarities = similarities.round(SIMILARITY_DIGITS) + 2.0 * (wanted[:, None] == present)
-    nearest, start = [], 0
-    for document in documents:
-        own = similarities[:, start : start + len(document)]
-        start += len(document)
-        pairs = zip(own.argmax(axis=1).tolist(), own.max(axis=1).tolist(), strict=True)
-        nearest.append([document.word(n) if best >= MIN_WORD_SIMILARITY else None for n, best in pairs])
-    return nearest
-
-
 class WordReader:
-    """Reads the words of many texts at once."""
+    """Reads the words of a query and of many documents at once."""
 
     def __init__(self, encoder: AdditiveEncoder) -> None:
         self._encoder = encoder
-        self.plain_text = lru_cache(MAX_CACHED_FIELDS)(lambda text: " ".join(encoder.text(text).split()))
-        """The plain text of a question that is encoded, with one space between words."""
+        self.plain_text = lru_cache(MAX_CACHED_FIELDS)(lambda field: " ".join(encoder.text(field.question).split()))
+        """The plain text of a TextField that is encoded, with one space between words."""
 
-    def read(self, texts: Sequence[TextFields]) -> list[EncodedWords]:
-        """Return the words of each text."""
-        encoded = iter(self._encoder.words([plain for text in texts for _, plain in text]))
-        return [EncodedWords(text, [next(encoded) for _ in text]) for text in texts]
+    def compare(self, query: str, documents: Sequence[TextFields]) -> "WordComparison":
+        """Compare each word of a plain query with those of the documents' plain fields."""
+        texts = [query, *(text for fields in documents for text in fields.values())]
+        return WordComparison(*self._encoder.words(texts), documents)
+
+
+class WordComparison:
+    """The words of a query, the first of some texts, beside those of documents, whose fields are the others."""
+
+    def __init__(
+        self, words: Sequence[str], vectors: NDArray[np.float32], rows: NDArray[np.int64], ends: NDArray[np.int64],
+        documents: Sequence[TextFields],
+    ) -> None:  # fmt: skip
+        self._words, self._vectors, self._rows, self._ends = words, vectors, rows, ends
+        self._fields = ["", *(field for fields in documents for field in fields)]
+        self._first_texts = np.cumsum([1, *map(len, documents)])
+        self.query_forms = [_FORMS[words[row]] for row in rows[: ends[1]].tolist()]
+        """The query's words without the punctuation around them."""
+        numbers = {form.folded: n for n, form in enumerate(self.query_forms)}
+        same = np.array([numbers.get(_FORMS[word].folded, -1) for word in words], np.int64)
+        products, cosines = np.empty((2, len(words), len(self.query_forms)), np.float32)
+        _multiply_words(vectors, rows, same, products, cosines)
+        shape = len(documents), len(self.query_forms)
+        self.products: Floats = np.zeros(shape)
+        """The product of each word of the query with all words of each document, (documents, query's words)."""
+        self._best, self._nearest = np.zeros(shape), np.zeros((3, *shape), np.int64)
+        _find_nearest(
+            rows, ends, self._first_texts, np.array([*map(len, words)], np.int64), products, cosines, self.products,
+            self._best, self._nearest.reshape(3, -1),
+        )  # fmt: skip
+
+    def sum(self, document: int) -> NDArray[np.float32]:
+        """Return a document's vector, (dim,)."""
+        first, last = (self._ends[self._first_texts[document + n]] for n in range(2))
+        total: NDArray[np.float32] = self._vectors[self._rows[first:last]].sum(axis=0)
+        return total
+
+    def nearest(self) -> list[list[Word | None]]:
+        """Return for each document the most similar of its words to each word of the query.
+
+        The same word comes first; None where none is similar enough.
+        """
+        columns = zip(self._best.tolist(), *self._nearest.tolist(), strict=True)
+        return [
+            [
+                self._word(row, text, start) if best >= MIN_WORD_SIMILARITY else None
+                for best, row, text, start in zip(*document, strict=True)
+            ]
+            for document in columns
+        ]
+
+    def _word(self, row: int, text: int, start: int) -> Word:
+        form = _FORMS[self._words[row]]
+        start += form.offset
+        return Word(form.text, Span(self._fields[text], start, start + len(form.text)))
 
 
 class _Forms(dict[str, WordForm]):
@@ -148,16 +164,50 @@ def _strip_punctuation(word: str) -> WordForm:
 
 
 @compiled(fastmath=True)
-def _write_cosines(one: Matrix[np.float32], other: Matrix[np.float32], cosines: Matrix[np.float32]) -> None:
-    """Write the cosine of each pair of rows, 0 where one is zero. So few products are not worth a library's threads."""
-    for i in range(len(other)):
+def _multiply_words(
+    vectors: Matrix[np.float32], rows: NDArray[np.int64], same: NDArray[np.int64], products: Matrix[np.float32],
+    cosines: Matrix[np.float32],
+) -> None:  # fmt: skip
+    """Write the product and the rounded cosine of each word with each word of the query, whose rows are the first.
+
+    same: a number that is the same for equal words of the query, −1 for all others. So few products are not worth a
+    library's threads.
+    """
+    for i in range(len(vectors)):
         length = np.float32(0)
-        for k in range(other.shape[1]):
-            length += other[i, k] * other[i, k]
-        for j in range(len(one)):
+        for k in range(vectors.shape[1]):
+            length += vectors[i, k] * vectors[i, k]
+        for j in range(products.shape[1]):
+            other = rows[j]
             dot = own = np.float32(0)
-            for k in range(other.shape[1]):
-                dot += one[j, k] * other[i, k]
-                own += one[j, k] * one[j, k]
+            for k in range(vectors.shape[1]):
+                dot += vectors[i, k] * vectors[other, k]
+                own += vectors[other, k] * vectors[other, k]
             norms = np.sqrt(length * own)
-            cosines[j, i] = dot / norms if norms > 0 else np.float32(0)
+            cosine = dot / norms if norms > 0 else np.float32(0)
+            products[i, j] = dot
+            cosines[i, j] = np.rint(cosine * SIMILARITY_UNIT) / SIMILARITY_UNIT + SAME_WORD * (same[i] == same[other])
+
+
+@compiled()
+def _find_nearest(
+    rows: NDArray[np.int64], ends: NDArray[np.int64], first_texts: NDArray[np.int64], lengths: NDArray[np.int64],
+    products: Matrix[np.float32], cosines: Matrix[np.float32], sums: Matrix[np.float64], best: Matrix[np.float64],
+    nearest: Matrix[np.int64],
+) -> None:  # fmt: skip
+    """Write the sums of products, and of the words with the best cosines the rows, the texts and the places in them.
+
+    first_texts: (documents + 1), where the texts of each begin. lengths: the characters of each word.
+    """
+    count = products.shape[1]
+    for document in range(len(sums)):
+        for text in range(first_texts[document], first_texts[document + 1]):
+            start = 0
+            for i in range(ends[text], ends[text + 1]):
+                row = rows[i]
+                for j in range(count):
+                    sums[document, j] += np.float64(products[row, j])
+                    if cosines[row, j] > best[document, j]:
+                        best[document, j], at = np.float64(cosines[row, j]), document * count + j
+                        nearest[0, at], nearest[1, at], nearest[2, at] = row, text, start
+                start += lengths[row] + 1

@@ -23,7 +23,7 @@ from askalike.pieces import map_pieces
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
-from askalike.rankers._word_vectors import WordReader
+from askalike.rankers._word_vectors import TextField, WordReader
 from askalike.store import TrainingView, View
 from askalike.types import AllowedDocs, Answer, LaterTopDocs, Progress, Question, TopDocs, Vectors
 
@@ -266,19 +266,21 @@ class DenseSearcher(Searcher):
         reasons = explain_by_vectors(encoder, self.name, queries[row], documents, scores, reader)
         return dict(zip(docids.tolist(), reasons, strict=True))
 
-    def _phrasing_fields(self, vectors: VectorQueries, row: int, question: Question, docid: int) -> dict[str, Question]:
+    def _phrasing_fields(
+        self, vectors: VectorQueries, row: int, question: Question, docid: int
+    ) -> dict[str, TextField]:
         """The fields of the question's phrasing that scores best, each as a text of its own."""
         phrasing = self._vectors.best_phrasing(vectors, row, docid) if question.rephrasings else 0
         if phrasing > len(question.rephrasings):  # the archive has changed since it was indexed
             return {}
         if phrasing:
-            return {"rephrasing": Question(question.id, question.rephrasings[phrasing - 1], language=question.language)}
+            return {"rephrasing": TextField(question.rephrasings[phrasing - 1], language=question.language)}
         fields, markup, language = self._ranker.settings.fields, question.markup, question.language
         texts = {}
         if "title" in fields and question.title:
-            texts["title"] = Question(question.id, question.title, markup=markup, language=language)
+            texts["title"] = TextField(question.title, "", markup, language)
         if "body" in fields and question.body:
-            texts["body"] = Question(question.id, "", question.body, markup, language=language)
+            texts["body"] = TextField("", question.body, markup, language)
         return texts
 
 
