@@ -11,6 +11,8 @@ GENERATED = {"changelog.md", "log.md", "settings.md"}
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "benchmarks" / "README.md",
+    ROOT / "examples" / "README.md",
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in GENERATED),
     *sorted((ROOT / "docs" / "results").glob("*.md")),
 ]
@@ -26,7 +28,7 @@ def sentences(text: str) -> list[list[str]]:
     return [words for part in parts if (words := re.findall(r"\w[\w'’-]*", part))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_half_of_the_sentences_are_short(page: Path) -> None:
     lengths = [len(words) for words in sentences(page.read_text(encoding="utf-8"))]
     assert median(lengths) < MAX_MEDIAN
