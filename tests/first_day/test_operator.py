@@ -244,6 +244,6 @@ def test_6_7_8_10_12_the_pages(page, mixed) -> None:
     page.goto("/a/mix/quality")  # 7: what is used instead, and nothing in red
     note = page.locator(".note")
     assert "have no probability yet. They show a similarity from 0 to 1 instead." in note.inner_text()
-    assert "hardly any everyday question about something else reaches" in note.inner_text()
+    assert "which off-topic questions rarely reach" in note.inner_text()
     assert page.locator(".note.bad, [role=alert]").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
