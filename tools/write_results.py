@@ -11,10 +11,11 @@ No figure is typed by hand. A report keeps commit, data hash, hardware and comma
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmark_tables import benchmark_sections, speed_table, table_row
 from papers_tables import fill_tables
 from results_figures import draw_figures
 
@@ -27,6 +28,8 @@ README = ROOT / "README.md"
 PAPERS = ROOT / "docs" / "papers.md"
 TABLE_BEGIN = "<!-- results: tools/write_results.py replaces this table where all its reports are there -->\n"
 TABLE_END = "<!-- end of results -->\n"
+SPEED_BEGIN = "<!-- speed: tools/write_results.py replaces this table by what benchmarks/search.py measured -->\n"
+SPEED_END = "<!-- end of speed -->\n"
 README_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
 README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
 README_MEASURES = ("Success@1", "Success@10")
@@ -121,13 +124,21 @@ def all_files() -> dict[Path, str]:
     reports = {name: report for name in DATASETS if (report := load(name))}
     drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"), load("scale"))
     files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
-    files[PAGES / "index.md"] = overview(reports, drawings, load("cluster") or [], load("cluster_faults") or [])
+    files[PAGES / "index.md"] = overview(reports, drawings)
     files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in drawings.items()}
     files[PAPERS] = fill_tables(PAPERS.read_text(encoding="utf-8"), load)
+    readme = README.read_text(encoding="utf-8")
     if reports.keys() >= set(README_DATASETS):
-        before, _, rest = README.read_text(encoding="utf-8").partition(TABLE_BEGIN)
-        files[README] = f"{before}{TABLE_BEGIN}{readme_table(reports)}{TABLE_END}{rest.partition(TABLE_END)[2]}"
-    return files
+        readme = replace_block(readme, TABLE_BEGIN, TABLE_END, readme_table(reports))
+    if rows := load("search"):
+        readme = replace_block(readme, SPEED_BEGIN, SPEED_END, speed_table(rows))
+    return files | {README: readme}
+
+
+def replace_block(text: str, begin: str, end: str, block: str) -> str:
+    """Return the text with another block between two lines of it."""
+    before, _, rest = text.partition(begin)
+    return f"{before}{begin}{block}{end}{rest.partition(end)[2]}"
 
 
 def existing_files() -> Iterator[Path]:
@@ -185,11 +196,6 @@ def cost(system: Report) -> tuple[str, str]:
     return f"{ms:.2f}" if ms < 1 else f"{ms:.1f}", f"{size / 1e6:.1f}{NO_BREAK}MB"
 
 
-def table_row(cells: Sequence[str]) -> str:
-    """Return a row of a Markdown table."""
-    return f"| {' | '.join(cells)} |"
-
-
 def provenance(origin: Report) -> Iterator[str]:
     """Yield the table of where a page's figures come from."""
     yield "## Where the figures come from"
@@ -201,13 +207,8 @@ def provenance(origin: Report) -> Iterator[str]:
     yield table_row(("versions", ", ".join(f"{name} {number}" for name, number in origin["versions"].items())))
 
 
-def overview(
-    reports: Mapping[str, Report],
-    drawings: Mapping[str, tuple[str, str]],
-    cluster_rows: Sequence[Report],
-    fault_rows: Sequence[Report],
-) -> str:
-    """Return the first page: the data sets, every figure, and what a cluster does beside the local engine."""
+def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, str]]) -> str:
+    """Return the first page: the data sets, every figure, and what the benchmarks measured."""
     rows = [("data set", "queries", "best AP", "BM25", "default"), ("---",) * 5]
     for name, report in reports.items():
         systems = {system["label"]: system for system in report["systems"]}
@@ -219,43 +220,9 @@ def overview(
     for name, (text, _) in drawings.items():
         heading, _, caption = text.partition("\n")
         lines += ["", f"## {heading}", "", f"![{heading}]({name}.svg)", "", caption]
-    if cluster_rows:
-        lines += ["", *cluster_section(cluster_rows)]
-    if fault_rows:
-        lines += ["", *faults_section(fault_rows)]
+    for section in benchmark_sections(load):
+        lines += ["", *section]
     return "\n".join([*lines, ""])
-
-
-def cluster_section(rows: Sequence[Report]) -> Iterator[str]:
-    """Yield the table of OpenSearch beside the local engine."""
-    yield from ("## OpenSearch beside the local engine", "")
-    head = ("questions", "engine", "indexed per second", "searches per second, 8 threads", "p50 ms", "p95 ms")
-    yield from map(table_row, [head, ("---",) * len(head)])
-    for row in sorted(rows, key=lambda row: (row["questions"], row["engine"] != "local", row["engine"])):
-        engine = {"local": "local", "1 nodes": "1 node"}.get(row["engine"], row["engine"])
-        figures = (f"{row[name]:,g}" for name in ("indexed_per_s", "searches_per_s", "p50_ms", "p95_ms"))
-        yield table_row((f"{row['questions']:,}", engine, *figures))
-    yield ""
-    yield f"Synthetic titles, `{rows[0]['ranker']}`. All nodes and the client share one busy machine"
-    yield f"({rows[0]['hardware']}). Several nodes there show the cost of their communication, not the gain from more"
-    yield "machines."
-    yield f"`python benchmarks/cluster.py`, commit `{rows[0]['commit']}`."
-
-
-def faults_section(rows: Sequence[Report]) -> Iterator[str]:
-    """Yield the table of nodes that are killed or cut off."""
-    yield from ("## When a node of the cluster fails", "")
-    head = ("event", "longest time without a search", "without a write", "searches", "writes", "errors", "lost", "load")
-    yield from map(table_row, [head, ("---",) * len(head)])
-    for row in rows:
-        gaps = (f"{row[f'longest_s_without_{kind}']:.2f} s" for kind in ("search", "write"))
-        counts = (f"{row[name]:,}" for name in ("searches", "writes", "errors", "lost", "load_average"))
-        yield table_row((row["event"], *gaps, *counts))
-    yield ""
-    yield "Three nodes with all copies, 50 searches and 20 writes per second, one run each. The node is away for"
-    yield f"{rows[0]['seconds']:.0f} seconds. All nodes and the client share one machine ({rows[0]['hardware']}). The"
-    yield "last column is its load average at the end, since a busy machine adds to the times."
-    yield f"`python benchmarks/cluster_faults.py`, commit `{rows[0]['commit']}`."
 
 
 INTRODUCTION = """\

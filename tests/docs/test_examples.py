@@ -34,7 +34,8 @@ EXTRAS = {"with vectors": "wordllama", "with neural": "lightning_fabric"}
 PORT = "8470"
 MISSING = [mark for mark, module in EXTRAS.items() if importlib.util.find_spec(module) is None]
 ROOT = Path(__file__).parents[2]
-SLOW_PAGES = {"calibration.md", "encoders.md", "experiments.md", "researcher.md", "tune.md", "vectors.md"}  # seconds each
+SLOW_PAGES = {"calibration.md", "encoders.md", "experiments.md", "researcher.md", "tune.md", "vectors.md"}
+"""Pages whose examples take seconds each."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(
     r"<!-- run(?P<marks>[^>]*) -->\n```(?P<kind>console|python)\n(?P<text>.*?)```\n(?:\n```text\n(?P<output>.*?)```)?",

@@ -10,9 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LOG = (ROOT / "experiments" / "LOG.md").read_text(encoding="utf-8")
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 NEGATIVE = (ROOT / "docs" / "results" / "negative.md").read_text(encoding="utf-8")
 REPORTS = sorted((ROOT / "experiments" / "reports").glob("*.json"))
+BENCHMARKS = {"cluster", "cluster_faults", "scale", "search", "serve"}
+"""Reports of rows, each with its commit and hardware."""
 SMALL = 20
 """Whole numbers below it may be counts in a sentence."""
 
@@ -37,10 +38,12 @@ def test_a_page_that_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)
 def test_a_report_says_where_it_comes_from_and_holds_no_text_of_the_archive(path: Path) -> None:
     report = json.loads(path.read_text(encoding="utf-8"))
-    if path.stem not in ("scale", "cluster"):  # rows of benchmarks, each with its commit and hardware
-        origins = [row["provenance"] for row in report] if isinstance(report, list) else [report["provenance"]]
-        assert all({"commit", "data", "hardware", "command"} <= origin.keys() for origin in origins)
-        assert not any(origin["commit"].endswith("-dirty") for origin in origins)
+    rows = report if isinstance(report, list) else [report]
+    of_benchmark = path.stem in BENCHMARKS
+    needed = {"commit", "hardware"} if of_benchmark else {"commit", "data", "hardware", "command"}
+    origins = rows if of_benchmark else [row["provenance"] for row in rows]
+    assert all(needed <= origin.keys() for origin in origins)
+    assert not any(origin["commit"].endswith("-dirty") for origin in origins)
     assert not re.search(r'"(differing|samples|findings)"', path.read_text(encoding="utf-8"))
 
 
@@ -57,12 +60,6 @@ def stands_in_the_log(figure: str) -> bool:
 def test_every_figure_of_the_negative_results_stands_in_the_log() -> None:
     figures = find_figures(re.sub(r"\]\([^)]*\)|BM25|RM3|MiniLM|nDCG@10|SemEval-2016", "", NEGATIVE))
     assert len(figures) > 40
-    assert sorted(figure for figure in figures if not stands_in_the_log(figure)) == []
-
-
-def test_every_speed_of_the_readme_stands_in_the_log() -> None:
-    figures = find_figures(re.sub(r"BM25|bm25s", "", README.partition("## Speed")[2].partition("## ")[0]))
-    assert len(figures) > 7
     assert sorted(figure for figure in figures if not stands_in_the_log(figure)) == []
 
 
