@@ -77,8 +77,9 @@ def serve_section(rows: Sequence[Row]) -> Section:
         most = f"{row['saturated_per_s']:,.0f} per second" if "saturated_per_s" in row else ""
         yield table_row((row["archive"], row["ranker"], *counts, *times, *answers, most))
     yield ""
-    yield f"{rows[0]['requests_per_s']} requests per second for half-typed titles, sent on schedule whatever was answered."
-    yield "The client shares the cores with the service. *at most* is the rate of clients that ask again at once."
+    yield f"{rows[0]['requests_per_s']} requests per second for half-typed titles, sent on schedule whatever was"
+    yield "answered. The client shares the cores with the service. *at most* is the rate for clients that ask again at"
+    yield "once."
     yield _origin(rows, "serve")
 
 
