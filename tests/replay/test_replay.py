@@ -90,7 +90,10 @@ def test_since_and_until(kitchen, since, until, queries):
         assert {q.id for q in replay(kitchen, {"bm25": {}}, since, until).selection.queries} == queries
 
 
-@pytest.mark.parametrize("settings", [{}, {"fields": "title"}, {"title_weight": 2.0}])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, *(pytest.param(own, marks=pytest.mark.long) for own in ({"fields": "title"}, {"title_weight": 2.0}))],
+)
 def test_it_is_exactly_a_fresh_index_of_each_moment(forum, settings):
     names = registry.names("similarity")
     result = replay(forum, dict.fromkeys(names, settings), "2012-03-01", k=5)
