@@ -4,6 +4,7 @@ import pytest
 
 import askalike
 from askalike import Question
+from askalike.calibration.silence import SilenceThreshold
 
 
 @pytest.fixture
@@ -24,6 +25,16 @@ def test_a_question_is_not_like_itself(desk) -> None:
     question = desk.archive.view().get_questions(["q1"])["q1"]
     assert desk.search(question.title, 1)[0].question.id == "q1"
     assert {m.question.id for m in desk.find_similar(question, 9, min_similarity=0)} == {"q0", "q3"}
+
+
+def test_a_single_word_finds_the_titles_that_have_it(desk, monkeypatch) -> None:
+    """However unlike a question of many words it is; a threshold that was asked for stays."""
+    monkeypatch.setattr(SilenceThreshold, "similarity", lambda self, view, text: 0.99)
+    for word, titles in {"bikes": ["Where is my bike?", "A stolen bike: what now?"], "now": [], "what": []}.items():
+        assert [hit.title for hit in desk.search(word)] == titles, word
+    assert desk.search("where bike").hits == []
+    assert desk.search("bike", body="Where is it?").hits == []
+    assert desk.search("bike", min_similarity=0.99).hits == []
 
 
 def test_an_unfinished_word_is_explained_as_it_is_found(desk) -> None:

@@ -42,7 +42,7 @@ def test_answers_of_one_question_and_of_questions_that_ask_the_same(archive) -> 
 def test_probable_proposals_join_questions_until_somebody_says_no(archive) -> None:
     assert find_groups(archive) == [["1", "2"], ["3", "4"]]
     add_proposals(archive, [
-        CandidatePair("5", "6", 0.8, 1.0, "bm25"), CandidatePair("7", "1", 0.4, 1.0, "bm25"),
+        CandidatePair("5", "6", 0.95, 1.0, "bm25"), CandidatePair("7", "1", 0.8, 1.0, "bm25"),
         CandidatePair("7", "3", None, 9.0, "bm25"),
     ])  # fmt: skip
     assert find_groups(archive) == [["1", "2"], ["3", "4"], ["5", "6"]]

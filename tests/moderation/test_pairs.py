@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from askalike.calibration.curves import estimate_prevalence, shift_prior
+from askalike.moderation.duplicate_rate import estimate_duplicate_rate
 from askalike.moderation.linking import ProbableLinker, SimilarLinker
 from askalike.moderation.pairs import cluster_pairs, cohesion, mean_link_probability
+from askalike.store import Archive
+from askalike.types import Link, Question
 
 
 def linker(base_rate=0.5):
@@ -54,6 +57,15 @@ def test_clusters_do_not_depend_on_the_order_of_pairs():
 def test_cohesion_and_mean_by_hand():
     assert cohesion({("a", "b"): 1.0}, "a", "bc") == 0.5
     assert mean_link_probability({("a", "b"): 0.9, ("b", "c"): 0.5, ("c", "d"): 0.1}, "cab") == pytest.approx(0.7)
+
+
+def test_the_share_with_a_duplicate_is_at_least_what_is_found_of_the_labelled_ones(tmp_path):
+    """Not what a calibration finds of easier queries, such as rephrasings."""
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([*(Question(id, id) for id in "abcd"), Link("b", "a", "duplicate")])
+        first_links = [("a", "c", 0.01), ("b", "a", 0.01), ("c", "d", 0.01), ("d", "c", 0.01)]
+        rate = estimate_duplicate_rate(archive, SimpleNamespace(base_rate=0.9), first_links)
+    assert rate == pytest.approx(1 / 4)
 
 
 def test_the_prevalence_is_recovered():

@@ -171,7 +171,7 @@ def test_settings_reach_their_parts():
     ("pairs", "problem"),
     [
         (["parts=bm25,nonsense"], "no ranker is called 'nonsense'"),
-        ([TWO, "weights=1"], "2 parts, but 1 weights"),
+        ([TWO, "weights=1"], "2 parts, but 1 weight$"),
         ([TWO, "ib.c=1"], "ib is not one of parts=bm25,tfidf"),
         ([TWO, "bm25.nonsense=1"], "bm25: nonsense is not a setting"),
         ([TWO, "normalise=max"], "normalise"),

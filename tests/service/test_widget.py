@@ -120,7 +120,7 @@ def test_it_shows_what_is_similar_while_somebody_types(visit) -> None:
     assert 1 <= options.count() <= 3
     assert options.first.locator("b").count() >= 2
     assert requests.count("POST") <= 3  # not one a key
-    assert page.get_by_role("status").inner_text() == f"{options.count()} similar questions"
+    assert page.get_by_role("status").inner_text() == f"Similar questions: {options.count()}"
     box = page.get_by_role("combobox", name="Title")
     assert box.get_attribute("aria-expanded") == "true"
     listed = page.get_by_role("listbox", name="Similar questions")

@@ -19,6 +19,7 @@ from askalike.config import Settings
 from askalike.files import write_atomically
 from askalike.rankers import Ranker, Searcher
 from askalike.store import Archive, View
+from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import detect_language
 from askalike.types import Question
 
@@ -165,6 +166,18 @@ def off_topic_questions(view: View) -> Mapping[str, Sequence[tuple[str, str]]]:
 def is_too_short(text: str) -> bool:
     """Whether a text has fewer letters and digits than any question."""
     return sum(map(str.isalnum, text)) < MIN_CHARACTERS
+
+
+def looks_up(query: str, title: str, language: str | None) -> bool:
+    """Whether a query is a single word, no function word, that a title has: then it is no everyday question."""
+    analyzer = _content_analyzer()
+    terms = analyzer.analyze(query, language)
+    return len(query.split()) == len(terms) == 1 and terms[0] in analyzer.analyze(title, language)
+
+
+@cache
+def _content_analyzer() -> Analyzer:
+    return Analyzer(AnalyzerSettings(stop_words=True))
 
 
 @cache

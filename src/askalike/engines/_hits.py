@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from askalike.calibration.calibrator import Calibrator
-from askalike.calibration.silence import is_too_short
+from askalike.calibration.silence import is_too_short, looks_up
 from askalike.engines._display import extract_shown_snippet, name_links
 from askalike.engines._engine import SearchRequest
 from askalike.filters import Filter
@@ -39,8 +39,7 @@ class HitSelection:
         min_similarities: Sequence[float],
     ) -> None:
         self._session, self._request, self._filter = session, request, filter
-        self._calibrator, self._min_similarities = calibrator, min_similarities
-        self._thresholds = [min_probability] * len(min_similarities) if calibrator else min_similarities
+        self._calibrator, self._min_probability, self._min_similarities = calibrator, min_probability, min_similarities
         texts = session.texts
         self._present = [
             np.array([docid in texts for docid in top.docids.tolist()], np.bool_) for top in session.topdocs
@@ -53,16 +52,15 @@ class HitSelection:
             self._fold(questions, resolved.query.id)
             for questions, resolved in zip(self._retrieved, session.queries, strict=True)
         ]
+        self._similar = [self._are_similar(row) for row in range(len(self._retrieved))]
         self._certain = [self._certainties(row) for row in range(len(self._retrieved))]
 
     def lacks_hits(self, depth: int) -> bool:
         """Return whether a deeper search could show more: duplicates, or what is left out, took the places of hits."""
         k = self._request.k
         return any(
-            len(candidates) < k and len(top.docids) >= depth and (not len(certain) or certain[-1] >= threshold)
-            for candidates, certain, top, threshold in zip(
-                self._candidates, self._certain, self._session.topdocs, self._thresholds, strict=True
-            )
+            len(candidates) < k and len(top.docids) >= depth and all(self._are_shown(row)[-1:])
+            for row, (candidates, top) in enumerate(zip(self._candidates, self._session.topdocs, strict=True))
         )
 
     def hits(self, row: int) -> list[SearchHit]:
@@ -75,7 +73,7 @@ class HitSelection:
         candidates, certain = self._candidates[row], self._certain[row].tolist()
         scores = top.scores[self._present[row]]
         docids = top.docids[self._present[row]].tolist()
-        shown = [n for n, certainty in enumerate(certain) if certainty >= self._thresholds[row]]
+        shown = [n for n, is_shown in enumerate(self._are_shown(row)) if is_shown]
         matching = [docids[candidates[n].place] for n in shown]
         reasons = self._session.explain(row, matching) if request.explain else {}
         hits = []
@@ -118,23 +116,43 @@ class HitSelection:
                 candidates.setdefault(original.id, _Candidate(place, original))
         return list(candidates.values())
 
-    def _certainties(self, row: int) -> Floats:
-        """Return the probability of each candidate, without a calibration its absolute score, (candidates,).
+    def _are_shown(self, row: int) -> Sequence[bool]:
+        """Return whether each candidate is similar enough, and where there is a calibrator probable enough."""
+        certain, similar = self._certain[row].tolist(), self._similar[row]
+        if self._calibrator is None:
+            return similar
+        return [is_similar and p >= self._min_probability for p, is_similar in zip(certain, similar, strict=True)]
 
-        −inf is the probability of one whose absolute score is too low.
-        """
+    def _are_similar(self, row: int) -> Sequence[bool]:
+        """Return whether each candidate is similar enough: by its absolute score, or as a word is looked up."""
+        if not (least := self._min_similarities[row]):
+            return [True] * len(self._candidates[row])
+        scores = self._absolute_scores(row).tolist()
+        if self._request.min_similarity is not None or self._session.queries[row].corrections:
+            return [score >= least for score in scores]
+        query, retrieved, default = self._session.queries[row].query, self._retrieved[row], self._session.view.language
+        matched = [retrieved[candidate.place] for candidate in self._candidates[row]]
+        return [
+            score >= least or (not query.body and looks_up(query.title, hit.title, hit.language or default))
+            for score, hit in zip(scores, matched, strict=True)
+        ]
+
+    def _absolute_scores(self, row: int) -> Floats:
+        """Return the absolute score of each candidate, (candidates,)."""
+        places = [candidate.place for candidate in self._candidates[row]]
+        return self._session.absolute_scores[row][self._present[row]][places]
+
+    def _certainties(self, row: int) -> Floats:
+        """Return the probability of each candidate, without a calibration its absolute score, (candidates,)."""
+        if self._calibrator is None:
+            return self._absolute_scores(row)
         present = self._present[row]
         places = [candidate.place for candidate in self._candidates[row]]
-        if self._calibrator is None:
-            return self._session.absolute_scores[row][present][places]
         similarities = self._session.similarities
         own = None if similarities is None else similarities[row][present]
         questions = self._retrieved[row][: places[-1] + 1 if places else 0]
         scores = self._session.topdocs[row].scores[present]
-        estimates = self._calibrator.estimate(self._session.queries[row].query, scores, questions, own)[places]
-        if not (min_similarity := self._min_similarities[row]):
-            return estimates
-        return np.where(self._session.absolute_scores[row][present][places] >= min_similarity, estimates, -np.inf)
+        return self._calibrator.estimate(self._session.queries[row].query, scores, questions, own)[places]
 
 
 class _ShownOriginals(NamedTuple):

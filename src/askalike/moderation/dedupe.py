@@ -8,8 +8,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from askalike.calibration.calibrate import calibrate
 from askalike.calibration.calibration import Calibration, load_calibration
 from askalike.errors import InputError, SettingsError
@@ -100,8 +98,8 @@ def dedupe(
         pairs, _ = find_neighbours(archive, ranker, SimilarLinker.above_silence(archive, ranker), progress, cluster)
     else:
         threshold = min_probability or DEFAULT_PROBABILITY
-        pairs, first_values = find_neighbours(archive, ranker, ProbableLinker(calibration), progress, cluster)
-        rate = estimate_duplicate_rate(archive, calibration, np.array(first_values, np.float64))
+        pairs, first_links = find_neighbours(archive, ranker, ProbableLinker(calibration), progress, cluster)
+        rate = estimate_duplicate_rate(archive, calibration, first_links)
     proposals = [propose_cluster(archive, pairs, members) for members in cluster_pairs(pairs, threshold)]
     _write_csv(path, proposals, is_similarity=rate is None)
     agreement = _agreement(archive, ranker, proposals)

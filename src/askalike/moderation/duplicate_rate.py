@@ -1,30 +1,32 @@
 """How many questions of an archive have a duplicate in it: an estimate, never below what its labels show."""
 
-from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
 
 from askalike.calibration.calibration import Calibration
-from askalike.calibration.curves import Floats, estimate_prevalence
+from askalike.calibration.curves import estimate_prevalence
+from askalike.moderation.pairs import Link
 from askalike.store import Archive, Clusters
 
 MIN_DUPLICATE_RATE = 0.001
 """The least share that is assumed, since an estimate from few questions can be 0."""
 
 
-def estimate_duplicate_rate(archive: Archive, calibration: Calibration, first_probabilities: Floats) -> float:
+def estimate_duplicate_rate(archive: Archive, calibration: Calibration, first_links: Sequence[Link]) -> float:
     """Return the estimated share of questions whose first hit asks the same.
 
-    first_probabilities: of the first hits of questions drawn from the whole archive, as the curves give them. Not all
-    duplicates are labelled, so that the labelled share of questions, of which the calibration's part finds a duplicate
-    first, is a lower bound.
+    first_links: from questions drawn from the whole archive to their first hits, as the curves rate them. Not all
+    duplicates are labelled, so that the share of first hits with a label is a lower bound.
     """
-    lowest = max(MIN_DUPLICATE_RATE, calibration.base_rate * _labelled_share(archive))
-    estimate = estimate_prevalence(first_probabilities, calibration.base_rate)
+    probabilities = np.array([value for _, _, value in first_links], np.float64)
+    lowest = max(MIN_DUPLICATE_RATE, _labelled_share(archive, first_links))
+    estimate = estimate_prevalence(probabilities, calibration.base_rate)
     return min(max(estimate, lowest), calibration.base_rate)
 
 
-def _labelled_share(archive: Archive) -> float:
-    """Return the share of questions that are labelled to ask the same as another question of the archive."""
-    view, names = archive.view(), Clusters.read(archive).visible_names
-    present = [names[id] for id in view.docids(names)]
-    sizes = Counter(present)
-    return sum(sizes[name] > 1 for name in present) / max(len(view), 1)
+def _labelled_share(archive: Archive, links: Sequence[Link]) -> float:
+    """Return the share of links between questions that are labelled to ask the same."""
+    names = Clusters.read(archive).visible_names
+    n_labelled = sum(id in names and names[id] == names.get(hit) for id, hit, _ in links)
+    return n_labelled / max(len(links), 1)

@@ -7,7 +7,7 @@ from askalike.store import Archive, connected_components
 from askalike.store.candidate_pairs import list_proposals
 from askalike.store.identical import find_identical_questions
 
-MIN_PROBABILITY = 0.5
+MIN_PROBABILITY = 0.9
 """A proposal that is at least so probable joins two groups, as long as nobody has decided on it."""
 MAX_PROPOSALS = 100_000
 

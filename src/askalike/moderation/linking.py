@@ -12,7 +12,7 @@ from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.calibration.samples import load_hits
 from askalike.calibration.silence import SilenceThreshold
 from askalike.moderation.duplicate_rate import estimate_duplicate_rate
-from askalike.moderation.pairs import MIN_PROBABILITY, PairProbabilities, pair_key
+from askalike.moderation.pairs import MIN_PROBABILITY, Link, PairProbabilities, pair_key
 from askalike.rankers import Ranker, SearchSession
 from askalike.store import Archive
 
@@ -20,8 +20,6 @@ UNFOUND_RANK = 2 * CALIBRATION_DEPTH
 """The rank that counts where a question does not find the other."""
 SIMILARITY_SHARE = 2 / 3
 """What the absolute score counts in the similarity of a pair; the rest is that each finds the other first."""
-Link = tuple[str, str, float]
-"""(question id, hit id, value); the links of a question follow each other, best first."""
 
 
 class Linker(Protocol):
@@ -35,11 +33,11 @@ class Linker(Protocol):
     def key(self) -> Any:
         """What the links depend on besides archive and ranker, for JSON."""
 
-    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[float]]:
-        """Return the links of some questions, and of each that has a hit the value of the first."""
+    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[Link]]:
+        """Return the links of some questions, and of each that has a hit the link to the first, whatever its value."""
 
-    def combine(self, archive: Archive, links: Iterable[Link], first_values: Sequence[float]) -> PairProbabilities:
-        """Return the pairs. first_values: see `find`, of questions drawn from the whole archive."""
+    def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link]) -> PairProbabilities:
+        """Return the pairs. first_links: see `find`, of questions drawn from the whole archive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +56,20 @@ class ProbableLinker:
         """The curves."""
         return self.calibration.model_dump(mode="json", exclude={"threshold", "prevalence", "quality"})
 
-    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[float]]:
-        """Return the links of at least MIN_PROBABILITY. See Linker.find."""
+    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[Link]]:
+        """Return the links of at least MIN_PROBABILITY, and the first ones. See Linker.find."""
         links: list[Link] = []
-        first: list[float] = []
+        first: list[Link] = []
         for hits in load_hits(session):
             values = self.calibration.curve_probabilities(hits.compute_features(extractor)).tolist()
-            first += values[:1]
-            pairs = zip(hits.documents, values, strict=True)
-            links += [(hits.query.id, hit.id, value) for hit, value in pairs if value >= MIN_PROBABILITY]
+            own = [(hits.query.id, hit.id, value) for hit, value in zip(hits.documents, values, strict=True)]
+            first += own[:1]
+            links += [link for link in own if link[2] >= MIN_PROBABILITY]
         return links, first
 
-    def combine(self, archive: Archive, links: Iterable[Link], first_values: Sequence[float]) -> PairProbabilities:
+    def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link]) -> PairProbabilities:
         """Return the probability of each pair; see Linker.combine and `combine_at`."""
-        rate = estimate_duplicate_rate(archive, self.calibration, np.array(first_values, np.float64))
-        return self.combine_at(rate, links)
+        return self.combine_at(estimate_duplicate_rate(archive, self.calibration, first_links), links)
 
     def combine_at(self, rate: float, links: Iterable[Link]) -> PairProbabilities:
         """Return the probability of each pair in an archive in which `rate` of the questions have a duplicate.
@@ -112,7 +109,7 @@ class SimilarLinker:
         """The least absolute score."""
         return {"min_similarity": self.min_similarity}
 
-    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[float]]:
+    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[Link]]:
         """Return the links of at least `min_similarity`. See Linker.find."""
         links: list[Link] = []
         for id, scores in zip(session.query_ids, session.absolute_scores, strict=True):
@@ -120,7 +117,7 @@ class SimilarLinker:
             links += [(id, hit, value) for hit, value in values if value >= self.min_similarity]
         return links, []
 
-    def combine(self, archive: Archive, links: Iterable[Link], first_values: Sequence[float] = ()) -> PairProbabilities:
+    def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link] = ()) -> PairProbabilities:
         """Return the similarity of each pair, from 0 to 1; it is not a probability.
 
         Two thirds are the mean absolute score, one third is 1 over the larger rank at which one finds the other.

@@ -14,7 +14,7 @@ from askalike.errors import ArchiveError
 from askalike.files import write_atomically
 from askalike.iteration import chunks
 from askalike.moderation.linking import Linker
-from askalike.moderation.pairs import PairProbabilities
+from askalike.moderation.pairs import Link, PairProbabilities
 from askalike.pieces import has_cluster, map_pieces, work_on
 from askalike.rankers import Ranker, Searcher, create, open_current
 from askalike.store import Archive, View
@@ -22,6 +22,8 @@ from askalike.types import Progress, Question
 
 A = TypeVar("A")
 B = TypeVar("B")
+FORMAT = 2
+"""Of the file. One of another format is made anew."""
 BATCH_SIZE = 1_024
 
 
@@ -31,8 +33,8 @@ def find_neighbours(
     linker: Linker,
     progress: Progress | None = None,
     cluster: str | None = None,
-) -> tuple[PairProbabilities, Sequence[float]]:
-    """Return the pairs of questions where one finds the other, and the value of each question's first hit.
+) -> tuple[PairProbabilities, Sequence[Link]]:
+    """Return the pairs of questions where one finds the other, and the link of each question to its first hit.
 
     The links are saved below the archive's `index/`, one JSON line for each batch of questions: a call resumes after
     the last whole line of the one before, as long as archive, ranker and linker are the same. Memory grows with the
@@ -41,7 +43,7 @@ def find_neighbours(
     """
     view = archive.view()
     path = archive.path / "index" / f"neighbours-{ranker.name}.jsonl"
-    header = {"change": view.change, "linker": linker.key}
+    header = {"format": FORMAT, "change": view.change, "linker": linker.key}
     lines = _read_finished_lines(path, header)
     searcher = open_current(ranker, view)
     path.parent.mkdir(exist_ok=True)
@@ -59,8 +61,8 @@ def find_neighbours(
                         progress(min(len(lines) * BATCH_SIZE, n), n)
     except OSError as error:
         raise ArchiveError(f"{path}: {error.strerror}; expected a place that can be written to") from None
-    first_values = [value for _, _, first in lines for value in first]
-    return linker.combine(archive, (link for _, links, _ in lines for link in links), first_values), first_values
+    first_links = [link for _, _, first in lines for link in first]
+    return linker.combine(archive, (link for _, links, _ in lines for link in links), first_links), first_links
 
 
 def _read_finished_lines(path: Path, header: Any) -> list[Any]:

@@ -7,6 +7,8 @@ MIN_PROBABILITY = 0.05
 """The probability below which a pair is dropped."""
 MIN_COHESION = 0.5
 """The share of the pairs between two clusters that must be linked for the clusters to be joined."""
+Link = tuple[str, str, float]
+"""(question id, hit id, value); the links of a question follow each other, best first."""
 PairProbabilities = dict[tuple[str, str], float]
 """(an id, a greater id) → the probability that both ask the same, or their similarity where nothing is calibrated."""
 

@@ -4,8 +4,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from askalike.calibration.calibration import Calibration, settings_json
 from askalike.calibration.calibrator import Calibrator
 from askalike.calibration.features import HitFeatureExtractor
@@ -13,13 +11,15 @@ from askalike.calibration.samples import retrieve_hits
 from askalike.clock import now
 from askalike.moderation.dedupe import original_keys
 from askalike.moderation.duplicate_rate import estimate_duplicate_rate
-from askalike.moderation.linking import Link, Linker, ProbableLinker, SimilarLinker
-from askalike.moderation.pairs import MIN_PROBABILITY, PairProbabilities, pair_key
+from askalike.moderation.linking import Linker, ProbableLinker, SimilarLinker
+from askalike.moderation.pairs import MIN_PROBABILITY, Link, PairProbabilities, pair_key
 from askalike.rankers import Ranker, SearchSession
 from askalike.store import Archive, candidate_pairs
 from askalike.store.candidate_pairs import CandidatePair, ProposalScan, add_proposals, drop_open_proposals
 from askalike.types import Question
 
+FORMAT = 2
+"""Of a stored scan. One of another format begins anew."""
 BATCH_SIZE = 4
 """The number of questions in a step."""
 SAMPLE_SIZE = 1_000
@@ -73,7 +73,7 @@ class Proposer:
             self._checked_change = change
             self._calibration = Calibrator.open(self._archive, self._ranker).calibration
             settings = settings_json(self._ranker.values)
-            parts = (self._ranker.name, settings, self._calibration and repr(self._calibration))
+            parts = (FORMAT, self._ranker.name, settings, self._calibration and repr(self._calibration))
             fingerprint = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:16]
             if self._scan is None or self._scan.fingerprint != fingerprint:
                 self._scan = candidate_pairs.load_scan(self._archive, fingerprint) or ProposalScan(
@@ -83,16 +83,16 @@ class Proposer:
 
     def _extend_sample(self, calibration: Calibration, scan: ProposalScan) -> None:
         """Add a few questions to the sample, and estimate the share with a duplicate once it is complete."""
-        n_done, size = len(scan.sample_probabilities), min(SAMPLE_SIZE, len(self._view))
+        n_done, size = len(scan.sample_links), min(SAMPLE_SIZE, len(self._view))
         top_docid = candidate_pairs.last_docid(self._archive)
         for index in range(n_done, min(n_done + BATCH_SIZE, size)):
             question = candidate_pairs.question_from_docid(self._archive, 1 + index * top_docid // size)
-            scan.sample_probabilities.append(self._first_hit_probability(calibration, question))
-        if len(scan.sample_probabilities) >= size:
-            probabilities = np.array([p for p in scan.sample_probabilities if p is not None], np.float64)
-            scan.duplicate_rate = estimate_duplicate_rate(self._archive, calibration, probabilities)
+            scan.sample_links.append(self._find_first_link(calibration, question))
+        if len(scan.sample_links) >= size:
+            links = [link for link in scan.sample_links if link is not None]
+            scan.duplicate_rate = estimate_duplicate_rate(self._archive, calibration, links)
 
-    def _first_hit_probability(self, calibration: Calibration, question: Question | None) -> float | None:
+    def _find_first_link(self, calibration: Calibration, question: Question | None) -> Link | None:
         _, _, first = self._find_links(ProbableLinker(calibration), [question] if question else [])
         return first[0] if first else None
 
@@ -136,8 +136,8 @@ class Proposer:
 
     def _find_links(
         self, linker: Linker, questions: Iterable[Question]
-    ) -> tuple[SearchSession | None, list[Link], list[float]]:
-        """Search for questions as the linker wants it; return their links and first values. None: no question."""
+    ) -> tuple[SearchSession | None, list[Link], list[Link]]:
+        """Search for questions as the linker wants it; return their links and first links. None: no question."""
         queries = {q.id: q if linker.with_bodies else replace(q, body="") for q in questions}
         if not queries:
             return None, [], []

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from askalike import rankers
+from askalike.counts import format_count
 from askalike.errors import SettingsError
 from askalike.index.rows import find_distinct
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
@@ -58,7 +59,8 @@ class HybridRanker(CompositeRanker):
     def __init__(self, parts: Sequence[Ranker], settings: HybridSettings, name: str = "hybrid") -> None:
         super().__init__(parts, settings, name)
         if settings.weights is not None and len(settings.weights) != len(parts):
-            raise SettingsError(f"{name}: {len(parts)} parts, but {len(settings.weights)} weights")
+            n_weights = format_count(len(settings.weights), "weight")
+            raise SettingsError(f"{name}: {format_count(len(parts), 'part')}, but {n_weights}")
         self.weights = settings.weights or _default_weights(parts, settings.normalise)
         about_query = [part for part in parts if part.name not in rankers.PART_ONLY]
         weights = iter(_default_weights(about_query, "absolute"))

@@ -204,8 +204,8 @@ class ProposalScan:
     change: int
     docid: int
     backlog_docid: int
-    sample_probabilities: list[float | None] = field(default_factory=list)
-    """The probability of the first hit of each question in the sample; None for a question without a hit."""
+    sample_links: list[tuple[str, str, float] | None] = field(default_factory=list)
+    """Of each question in the sample (its id, its first hit's id, the probability); None where it has no hit."""
     duplicate_rate: float | None = None
     """The estimated share of questions with a duplicate; None until the sample is complete."""
 
@@ -241,8 +241,8 @@ def load_scan(archive: Database, fingerprint: str) -> ProposalScan | None:
 
 def save_scan(archive: Archive, scan: ProposalScan) -> None:
     """Store a scan in place of every other one."""
-    *position, probabilities, rate = astuple(scan)
-    row = (*position, json.dumps(probabilities), rate)
+    *position, sample_links, rate = astuple(scan)
+    row = (*position, json.dumps(sample_links), rate)
     execute(archive, "DELETE FROM proposing WHERE fingerprint != ?", scan.fingerprint)
     execute(archive, "INSERT OR REPLACE INTO proposing VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
 

@@ -1,5 +1,5 @@
 // askalike: similar questions below a field. Settings are data attributes of the script tag:
-// archive, key, input and body (CSS selectors), k, label, count ("{n} similar questions"), theme (light, dark),
+// archive, key, input and body (CSS selectors), k, label, count ("Similar questions: {n}"), theme (light, dark),
 // feedback (off: what people choose, and what they post all the same, is neither sent nor counted).
 (() => {
   const script = document.currentScript, set = script.dataset
@@ -94,7 +94,7 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
       }))
       mark(-1)
       open(found.length > 0)
-      said.textContent = found.length ? (set.count || "{n} similar questions").replace("{n}", found.length) : ""
+      said.textContent = found.length ? (set.count || "Similar questions: {n}").replace("{n}", found.length) : ""
     }
     const ask = async () => {
       asking?.abort()
