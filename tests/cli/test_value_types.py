@@ -1,5 +1,7 @@
 """What people write for a value is checked alike on the command line, over HTTP, in TOML and in Python."""
 
+import math
+
 import pytest
 from pydantic import ValidationError
 
@@ -101,6 +103,22 @@ def test_a_language_is_a_code(tmp_path, run) -> None:
 def test_each_kind_of_value_by_itself() -> None:
     assert [parse_language(code) for code in ("en", "EN", "en-US", "de_DE", "nds")] == ["en", "en", "en", "de", "nds"]
     assert (parse_tag(" a "), check_weights((0.0, 2.0))) == ("a", (0.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"k": 0}, "k must be at least 1, got 0"),
+        ({"min_similarity": -1.0}, "min_similarity must be between 0 and 1, got -1.0"),
+        ({"min_similarity": 1.5}, "min_similarity must be between 0 and 1, got 1.5"),
+        ({"min_probability": math.nan}, "min_probability must be between 0 and 1, got nan"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused_in_python_and_over_http(values, problem, desk) -> None:
+    with load(desk, "lm_jelinek_mercer") as engine, pytest.raises(SettingsError, match=problem):
+        engine.search("rice", **values)
+    with pytest.raises(ValidationError):
+        SimilarRequest(title="rice", **values)
 
 
 def test_amounts_of_memory():

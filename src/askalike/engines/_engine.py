@@ -4,13 +4,14 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, overload
 
+from askalike.errors import SettingsError
 from askalike.filters import Filter
 from askalike.types import SearchHit
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A question that somebody types, and what is wanted of the search."""
+    """A question that somebody types, and what is wanted of the search. Raises SettingsError for what cannot be."""
 
     title: str
     body: str = ""
@@ -26,6 +27,13 @@ class SearchRequest:
     """Without a calibration: the absolute score below which nothing is shown; None: the archive's threshold."""
     explain: bool = True
     """Whether each hit says why it was found."""
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise SettingsError(f"k must be at least 1, got {self.k}")
+        for name in ("min_probability", "min_similarity"):
+            if (value := getattr(self, name)) is not None and not 0 <= value <= 1:
+                raise SettingsError(f"{name} must be between 0 and 1, got {value}")
 
     @property
     def options(self) -> Hashable:
