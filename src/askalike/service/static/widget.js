@@ -94,7 +94,7 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
       }))
       mark(-1)
       open(found.length > 0)
-      said.textContent = found.length ? (set.count || "Similar questions: {n}").replace("{n}", found.length) : ""
+      said.textContent = found.length ? (set.count || `${label}: {n}`).replace("{n}", found.length) : ""
     }
     const ask = async () => {
       asking?.abort()
