@@ -70,21 +70,24 @@ class LiveRows(ABC):
             return np.zeros(len(docids), np.bool_)
         return (docids >= self.docids[0]) & (docids <= self.docids[-1])
 
-    def find_rows(self, docids: Array, excluded_docids: Array, excluded_phrasings: Array) -> tuple[Array, Array]:
+    def find_rows(self, docids: Array, excluded_docid: int, excluded_phrasing: int) -> tuple[Array, Array]:
         """Return (position in `docids`, row) of every live row of these docids that is not excluded.
 
-        docids: int64 (m), in any order. excluded_docids, excluded_phrasings: int64 (m), what the query of each must not
-        find: a docid (−1 for none), and one phrasing of it (−1 for all).
+        docids: int64 (m), in any order. excluded_docid, excluded_phrasing: what must not be found: a docid (−1 for
+        none), and one phrasing of it (−1 for all).
         """
         first = np.searchsorted(self.docids, docids, "left")
         counts = np.searchsorted(self.docids, docids, "right") - first
         at = np.repeat(np.arange(len(docids)), counts)
-        rows = np.repeat(first, counts) + np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts)
-        docid, phrasing = excluded_docids[at], excluded_phrasings[at]
-        usable = (docids[at] != docid) | ((phrasing >= 0) & (self.phrasings[rows] != phrasing))
+        rows = (first + counts - np.cumsum(counts))[at] + np.arange(len(at))
+        if excluded_docid >= 0:
+            is_other = self.phrasings[rows] != excluded_phrasing if excluded_phrasing >= 0 else False
+            usable = (docids[at] != excluded_docid) | is_other
+            at, rows = at[usable], rows[usable]
         if len(self.deleted):
-            usable &= self.live_mask[rows]
-        return at[usable], rows[usable]
+            live = self.live_mask[rows]
+            at, rows = at[live], rows[live]
+        return at, rows
 
 
 def map_array(path: Path) -> Array:

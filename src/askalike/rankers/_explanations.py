@@ -15,8 +15,6 @@ import numpy as np
 
 from askalike.encoders import Encoder, TracedText, VectorContributions
 from askalike.rankers._word_vectors import (
-    AdditiveEncoder,
-    ContextualEncoder,
     TextField,
     Word,
     WordComparison,
@@ -48,14 +46,13 @@ class TracingEncoder(Protocol):
 
 def explain_by_vectors(
     encoder: Encoder, name: str, query: Question, documents: Sequence[Mapping[str, TextField]],
-    scores: Sequence[float], reader: WordReader,
+    scores: Sequence[float], reader: WordReader | None,
 ) -> list[Explanation]:  # fmt: skip
     """What each word of the query adds to the scores of a dense ranker.
 
-    documents: the fields of each document. name: the ranker's, shown where no word can be.
+    documents: the fields of each document. name: the ranker's, shown where no word can be. reader: the encoder's.
     """
-    contextual = encoder if isinstance(encoder, ContextualEncoder) else None
-    if not isinstance(encoder, AdditiveEncoder) or (contextual and not contextual.averages_words):
+    if reader is None:
         pairs = zip(documents, scores, strict=True)
         return [
             _explain_network(encoder, name, query, fields, score) if fields else _explain_whole(name, score)
@@ -64,7 +61,7 @@ def explain_by_vectors(
     texts = [{field: reader.plain_text(text) for field, text in fields.items()} for fields in documents]
     plain_query = reader.plain_text(TextField(query.title, query.body, query.markup))
     words = reader.compare(plain_query, texts)
-    losses = _directions_lost(encoder, plain_query.split()) if contextual and words.query_forms else None
+    losses = _directions_lost(encoder, plain_query.split()) if reader.in_context and words.query_forms else None
     explanations = []
     for place, (nearest, plain, score) in enumerate(zip(words.nearest(), texts, scores, strict=True)):
         shares = _share_score(words, place, score, losses) if score and any(plain.values()) else []

@@ -100,5 +100,6 @@ class IndexedRanker(Ranker, Generic[IndexT]):
 
     def _index_name_of(self, view: View) -> str:
         name = self._index_name(view)
-        part = hashlib.sha256(f"{view.before} {view.group}".encode()).hexdigest()[:8]
-        return f"{name}-{part}" if view.before or view.group else name
+        if not view.before and not view.group:
+            return name
+        return f"{name}-{hashlib.sha256(f'{view.before} {view.group}'.encode()).hexdigest()[:8]}"

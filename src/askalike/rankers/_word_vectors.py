@@ -82,8 +82,17 @@ class WordReader:
 
     def __init__(self, encoder: AdditiveEncoder) -> None:
         self._encoder = encoder
+        self.in_context = isinstance(encoder, ContextualEncoder)
+        """Whether a word's vector depends on the words around it."""
         self.plain_text = lru_cache(MAX_CACHED_FIELDS)(lambda field: " ".join(encoder.text(field.question).split()))
         """The plain text of a TextField that is encoded, with one space between words."""
+
+    @classmethod
+    def of_encoder(cls, encoder: object) -> "WordReader | None":
+        """Return the reader of an encoder's words; None for one whose texts are not about the sums of their words."""
+        if isinstance(encoder, ContextualEncoder) and not encoder.averages_words:
+            return None
+        return cls(encoder) if isinstance(encoder, AdditiveEncoder) else None
 
     def compare(self, query: str, documents: Sequence[TextFields]) -> "WordComparison":
         """Compare each word of a plain query with those of the documents' plain fields."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -58,7 +59,6 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
 
     def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
         self.name, self.encoder, self.settings = name, encoder, settings or DenseSettings()
-        self.word_reader = WordReader(encoder)  # type: ignore[arg-type]  # asked only of encoders that add up words
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -82,6 +82,11 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
     @property
     def values(self) -> Mapping[str, Any]:
         return {**self.settings.model_dump(), **self.encoder.values}
+
+    @cached_property
+    def word_reader(self) -> WordReader | None:
+        """What reads the words of texts for explanations; None where the encoder knows none."""
+        return WordReader.of_encoder(self.encoder)
 
     @property
     def fingerprint(self) -> str:
@@ -260,7 +265,7 @@ class DenseSearcher(Searcher):
             return {}
         nothing = np.empty(0, np.int64)
         rows = [docids if place == row else nothing for place in range(len(queries))]
-        scores = np.nan_to_num(self.score(prepared, rows)[row]).tolist()
+        scores = [0.0 if math.isnan(score) else score for score in self.score(prepared, rows)[row].tolist()]
         documents = [self._phrasing_fields(vectors, row, texts[docid], docid) for docid in docids.tolist()]
         encoder, reader = self._ranker.encoder, self._ranker.word_reader
         reasons = explain_by_vectors(encoder, self.name, queries[row], documents, scores, reader)

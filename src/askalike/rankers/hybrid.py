@@ -99,11 +99,11 @@ class ScoreNormaliser:
     def normalise(self, docids: Docids, scores: Scores) -> Scores:
         """The comparable scores of these documents; 0 for one that the part cannot score."""
         if self.method == "none":
-            return np.nan_to_num(scores)
+            return _fill_missing(scores)
         if self.method == "min_max":
             if self.spread == 0:  # all are equal, as where the pool is a single document
                 return (scores > 0).astype(np.float64)
-            return np.nan_to_num((scores - self.lowest) / self.spread)
+            return _fill_missing((scores - self.lowest) / self.spread)
         ranks = {docid: rank for rank, docid in enumerate(self.retrieved.tolist(), 1)}
         return np.array([1 / (RANK_OFFSET + ranks[n]) if n in ranks else 0.0 for n in docids.tolist()])
 
@@ -190,7 +190,7 @@ class HybridSearcher(CompositeSearcher):
         if not which:
             return None
         rows = self._raw(prepared, [top.docids for top in topdocs])
-        return [np.mean([np.nan_to_num(scores[place]) for place in which], axis=0) for scores in rows]
+        return [np.mean([_fill_missing(scores[place]) for place in which], axis=0) for scores in rows]
 
     def absolute_scores(self, prepared: PreparedHybrid, topdocs: Sequence[TopDocs]) -> list[Scores]:
         """See Searcher.absolute_scores: the weighted mean of the parts' own, however the ranker adds up scores."""
@@ -260,7 +260,7 @@ class HybridSearcher(CompositeSearcher):
         of_parts = []
         for place, (part, own) in enumerate(zip(self.parts, prepared.parts, strict=True)):
             tops = [TopDocs(docids, scores[place]) for docids, scores in zip(candidates, raw, strict=True)]
-            of_parts.append([np.nan_to_num(scores) for scores in part.absolute_scores(own, tops)])
+            of_parts.append([_fill_missing(scores) for scores in part.absolute_scores(own, tops)])
         return [list(scores) for scores in zip(*of_parts, strict=True)]
 
     def _raw(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
@@ -304,6 +304,11 @@ def _find(pool: Docids, docids: Docids) -> NDArray[np.bool_]:
     return found
 
 
+def _fill_missing(scores: Scores) -> Scores:
+    """Return the scores with 0 for what has none."""
+    return np.where(np.isnan(scores), 0.0, scores)
+
+
 def _union(tops: Sequence[TopDocs]) -> Docids:
     return find_distinct(np.concatenate([top.docids for top in tops]))
 
@@ -314,28 +319,26 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
     parts: what each part adds to the score, to which its contributions are scaled to add up; where they cannot be, the
     part stands for them. Contributions of the same word are added up, and the spans of all fields are united.
     """
-    words: dict[str, tuple[tuple[str, ...], float]] = {}
+    words: dict[str, Contribution] = {}
     spans: dict[Span, None] = {}
     text: dict[str, str] = {}
     for (name, share), explanation in zip(parts.items(), explanations, strict=True):
         explanation = explanation or Explanation(0.0)
-        for word, fields, score in _scale_contributions(name, explanation.contributions, share):
-            if known := words.get(word):
-                fields, score = tuple(dict.fromkeys((*known[0], *fields))), known[1] + score
-            words[word] = fields, score
+        for row in _scale_contributions(name, explanation.contributions, share):
+            if known := words.get(row.word):
+                fields = known.fields if known.fields == row.fields else tuple(dict.fromkeys(known.fields + row.fields))
+                row = Contribution(row.word, fields, known.score + row.score)
+            words[row.word] = row
         same = {f for f, plain in explanation.text.items() if text.setdefault(f, plain) == plain}
         spans |= dict.fromkeys(s for s in explanation.spans if s.field in same)
-    ordered = sorted(words.items(), key=lambda row: -row[1][1])
-    rows = tuple(Contribution(word, fields, score) for word, (fields, score) in ordered)
+    rows = tuple(sorted(words.values(), key=lambda row: -row.score))
     return Explanation(sum(parts.values()), rows, tuple(spans), text, parts)
 
 
-def _scale_contributions(
-    name: str, contributions: Sequence[Contribution], share: float
-) -> Sequence[tuple[str, tuple[str, ...], float]]:
-    """Word, fields and score of a part's contributions, scaled to add up to its share."""
+def _scale_contributions(name: str, contributions: Sequence[Contribution], share: float) -> Sequence[Contribution]:
+    """Return a part's contributions, scaled to add up to its share; the part's name where they cannot be."""
     total = sum(c.score for c in contributions)
     if total <= 0:
-        return [(name, (), share)] if share else []
+        return [Contribution(name, (), share)] if share else []
     factor = share / total
-    return [(c.word, c.fields, c.score * factor) for c in contributions]
+    return [Contribution(word, fields, score * factor) for word, fields, score in contributions]

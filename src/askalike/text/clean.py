@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any, Literal
 
 from selectolax.lexbor import LexborHTMLParser
@@ -14,6 +15,8 @@ CodeRule = Literal["drop", "keep"]
 LINK_TOKEN = "xxurl"
 """What every URL becomes. No tokenizer splits it and no Snowball stemmer changes it."""
 
+MAX_CACHED_TEXTS = 256
+"""How many texts of HTML are cached without their tags."""
 _BLOCKS = (
     "address|article|aside|blockquote|body|br|button|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
     "fieldset|figcaption|figure|footer|form|h[1-6]|head|header|hgroup|hr|html|li|main|menu|nav|ol|option|p|section|"
@@ -46,7 +49,8 @@ def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Lit
         text = _strip_tags(text, code)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
-    text = _CONTROL.sub(" ", text)
+    if not text.isprintable():
+        text = _CONTROL.sub(" ", text)
     if links == "token" and ("://" in text or "www." in text):
         text = _URL.sub(f" {LINK_TOKEN} ", text)
     if "\n" not in text:
@@ -64,8 +68,9 @@ def collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
+@lru_cache(MAX_CACHED_TEXTS)
 def _strip_tags(text: str, code: CodeRule) -> str:
-    """Return the text of HTML.
+    """Return the text of HTML. A search reads the same bodies several times, and the next one often the same again.
 
     Block tags are removed before the parser sees them: most bodies then need no parser, and none nests deeply.
     """

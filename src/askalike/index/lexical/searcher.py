@@ -1,12 +1,14 @@
 """Searches a fixed state of an index: the same segments, deletions and statistics for as long as it is held."""
 
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import is_
+from itertools import accumulate, pairwise
+from operator import is_, itemgetter
 from threading import Lock
 
 import numpy as np
@@ -107,7 +109,7 @@ class _PreparedBatch:
     @cached_property
     def self_scores(self) -> NDArray[np.float64]:
         """What a text of each query's own words would score for it: float64 (queries)."""
-        counts, rows = self.columns.weights, self._query_of_term()
+        counts, rows = self.columns.weights, self._query_of_term
         lengths = self.sum_terms(counts)[rows]
         return self.sum_terms(counts * self.scores.score_in_text(self.columns.terms, counts, lengths))
 
@@ -116,28 +118,41 @@ class _PreparedBatch:
         """Each term's idf, (terms,); completions of a word all have that of the commonest."""
         known = self.scores.terms
         idf = term_information(known.df[self.columns.terms], known.statistics.collection.documents)
-        completed, rows = self.columns.is_completion, self._query_of_term()
+        completed, rows = self.columns.is_completion, self._query_of_term
         return np.where(completed, self._least_of_completions(idf)[rows], idf)
 
     def sum_terms(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over each query's terms, (queries,); an unfinished word has the least of its completions'."""
         finished = ~self.columns.is_completion
-        sums = np.bincount(self._query_of_term()[finished], values[finished], len(self))
+        sums = np.bincount(self._query_of_term[finished], values[finished], len(self))
         return np.asarray(sums + self._least_of_completions(values), np.float64)
 
-    def name_scores(self, q: int, scores: NDArray[np.float64]) -> list[tuple[str, float]]:
+    @cached_property
+    def _named_terms(self) -> Sequence[tuple[str, bool]]:
+        """The name of each term, and whether it is a completion."""
+        names = self.scores.terms.names
+        return [
+            (names[term], completes)
+            for term, completes in zip(self.columns.terms.tolist(), self.columns.is_completion.tolist(), strict=True)
+        ]
+
+    def name_scores(self, q: int, scores: Sequence[float]) -> list[tuple[str, float]]:
         """Return the terms of query q that have a score, (its terms,); of the completions the best one alone."""
-        first, names, columns = int(self.columns.offsets[q]), self.scores.terms.names, self.columns
-        rows = [(first + m, float(scores[m])) for m in np.flatnonzero(~np.isnan(scores)).tolist()]
-        best = max((row for row in rows if columns.is_completion[row[0]]), key=lambda row: row[1], default=None)
-        return [(names[columns.terms[m]], s) for m, s in rows if not columns.is_completion[m] or (m, s) == best]
+        terms = self._named_terms[self.columns.offsets[q] : self.columns.offsets[q + 1]]
+        rows = [(*term, score) for term, score in zip(terms, scores, strict=False) if not math.isnan(score)]
+        best = max((row for row in rows if row[1]), key=itemgetter(2), default=None)
+        return [(row[0], row[2]) for row in rows if not row[1] or row is best]
 
     def _least_of_completions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the least value of each query's completions, (queries,); 0 without any."""
-        least, completed = np.full(len(self), np.inf), self.columns.is_completion
-        np.minimum.at(least, self._query_of_term()[completed], values[completed])
-        return np.where(np.isinf(least), 0.0, least)
+        completed = np.flatnonzero(self.columns.is_completion)
+        least = np.full(len(self), np.inf if len(completed) else 0.0)
+        if len(completed):
+            np.minimum.at(least, self._query_of_term[completed], values[completed])
+            least[np.isinf(least)] = 0.0
+        return least
 
+    @cached_property
     def _query_of_term(self) -> Array:
         return np.repeat(np.arange(len(self)), np.diff(self.columns.offsets))
 
@@ -229,7 +244,7 @@ class PostingsSearcher:
                 _split(matches.phrasings, candidates[rows]),
                 strict=True,
             ):
-                pairs = zip(phrasings.tolist(), term_scores, strict=True)
+                pairs = zip(phrasings.tolist(), term_scores.tolist(), strict=True)
                 contributions.append([TermContributions(n, batch.name_scores(q, scores)) for n, scores in pairs])
         return contributions
 
@@ -329,7 +344,8 @@ class PostingsSearcher:
 
 def _split(values: Array, candidates: Sequence[Array]) -> list[Array]:
     """Return the rows of each query's candidates."""
-    return np.split(values, np.cumsum(list(map(len, candidates)))[:-1]) if candidates else []
+    ends = accumulate(map(len, candidates), initial=0)
+    return [values[start:end] for start, end in pairwise(ends)]
 
 
 def _run_in_threads(task: Callable[[slice], None], n: int) -> None:

@@ -135,8 +135,7 @@ class _PreparedVectors:
 
     def find_rows(self, q: int, segment: VectorSegment, docids: Array) -> tuple[Array, Array]:
         """Return (position in `docids`, row) of every live row of these docids that the query may find."""
-        docid, phrasing = self.exclusions[q]
-        return segment.find_rows(docids, np.full(len(docids), docid), np.full(len(docids), phrasing))
+        return segment.find_rows(docids, *self.exclusions[q])
 
 
 def _usable_bounds(segment: VectorSegment, bounds: Bounds, mask: Array, exclusion: tuple[int, int]) -> Bounds:
@@ -154,8 +153,11 @@ def _max_by_docid(segment: VectorSegment, low: Array) -> Array:
 
 
 def _kth_bound(lows: Sequence[Array], k: int) -> float:
-    """Return the k-th largest of all bounds, less what rounding may have added; the least where there are fewer."""
-    bounds = np.concatenate(lows) if len(lows) > 1 else np.array(lows[0] if lows else (), np.float32)
+    """Return the k-th largest of all bounds, less what rounding may have added; the least where there are fewer.
+
+    It reorders the bounds.
+    """
+    bounds = lows[0] if len(lows) == 1 else np.concatenate([np.empty(0, np.float32), *lows])
     if k > len(bounds):
         return MIN_FINITE
     bounds.partition(len(bounds) - k)
