@@ -115,7 +115,7 @@ class WordComparison:
         numbers = {form.folded: n for n, form in enumerate(self.query_forms)}
         same = np.array([numbers.get(_FORMS[word].folded, -1) for word in words], np.int64)
         products, cosines = np.empty((2, len(words), len(self.query_forms)), np.float32)
-        _multiply_words(vectors, rows, same, products, cosines)
+        _multiply_words(vectors, rows, same, np.empty(len(words), np.float32), products, cosines)
         shape = len(documents), len(self.query_forms)
         self.products: Floats = np.zeros(shape)
         """The product of each word of the query with all words of each document, (documents, query's words)."""
@@ -174,25 +174,26 @@ def _strip_punctuation(word: str) -> WordForm:
 
 @compiled(fastmath=True)
 def _multiply_words(
-    vectors: Matrix[np.float32], rows: NDArray[np.int64], same: NDArray[np.int64], products: Matrix[np.float32],
-    cosines: Matrix[np.float32],
+    vectors: Matrix[np.float32], rows: NDArray[np.int64], same: NDArray[np.int64], squares: NDArray[np.float32],
+    products: Matrix[np.float32], cosines: Matrix[np.float32],
 ) -> None:  # fmt: skip
     """Write the product and the rounded cosine of each word with each word of the query, whose rows are the first.
 
-    same: a number that is the same for equal words of the query, −1 for all others. So few products are not worth a
-    library's threads.
+    same: a number that is the same for equal words of the query, −1 for all others. squares: working memory. So few
+    products are not worth a library's threads.
     """
     for i in range(len(vectors)):
-        length = np.float32(0)
+        square = np.float32(0)
         for k in range(vectors.shape[1]):
-            length += vectors[i, k] * vectors[i, k]
+            square += vectors[i, k] * vectors[i, k]
+        squares[i] = square
+    for i in range(len(vectors)):
         for j in range(products.shape[1]):
             other = rows[j]
-            dot = own = np.float32(0)
+            dot = np.float32(0)
             for k in range(vectors.shape[1]):
                 dot += vectors[i, k] * vectors[other, k]
-                own += vectors[other, k] * vectors[other, k]
-            norms = np.sqrt(length * own)
+            norms = np.sqrt(squares[i] * squares[other])
             cosine = dot / norms if norms > 0 else np.float32(0)
             products[i, j] = dot
             cosines[i, j] = np.rint(cosine * SIMILARITY_UNIT) / SIMILARITY_UNIT + SAME_WORD * (same[i] == same[other])
