@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from askalike import rankers
-from askalike.calibration.silence import Thresholds, choose_threshold, find_thresholds
+from askalike.calibration.silence import SilenceRule, find_rule
 from askalike.config import parse_assignments
 from askalike.labels.splits import load_split
 from askalike.rankers import Searcher
@@ -33,19 +33,18 @@ def main(encoder: str, off_topic: str, *archives: str) -> None:
             parts = {"parts": ["lm_jelinek_mercer", name], "rephrasings": split != "rephrasings"}
             ranker = rankers.create("hybrid", {**parts, **shared, **own}, archive)
             searcher = rankers.open_current(ranker, archive.view())
-            labels, thresholds = load_split(archive, split), find_thresholds(searcher)
+            labels, rule = load_split(archive, split), find_rule(searcher)
             halves = {id: Question(id, q.title[: max(3, len(q.title) // 2)]) for id, q in labels.queries.items()}
-            whole = right_shown(searcher, thresholds, dict(labels.queries), labels.qrels)
-            typed = right_shown(searcher, thresholds, halves, labels.qrels, prefix=True)
+            whole = right_shown(searcher, rule, dict(labels.queries), labels.qrels)
+            typed = right_shown(searcher, rule, halves, labels.qrels, prefix=True)
             native = {archive.view().language, *archive.view().languages}
             silent = {
-                kind: ~shown(searcher, thresholds, [text for lang, text in rows if (lang in native) == own_language])
+                kind: ~shown(searcher, rule, [text for lang, text in rows if (lang in native) == own_language])
                 for kind, own_language in (("its languages", True), ("others", False))
             }
             shares = ", ".join(f"{kind} {share(mask)}" for kind, mask in silent.items())
             stay = f"right first hits {share(whole)}, typed halves {share(typed)}"
-            found = ", ".join(f"{language or 'all'} {value:.3f}" for language, value in thresholds.items())
-            print(f"{place}: thresholds {found}; off topic and silent: {shares}; stay: {stay}", flush=True)
+            print(f"{place}: threshold {rule.typical:.3f}; off topic and silent: {shares}; stay: {stay}", flush=True)
 
 
 def share(mask: Any) -> str:
@@ -53,23 +52,22 @@ def share(mask: Any) -> str:
     return f"{100 * np.mean(mask):.1f} % of {len(mask)}" if len(mask) else "none"
 
 
-def shown(searcher: Searcher, thresholds: Thresholds, texts: list[str]) -> Any:
+def shown(searcher: Searcher, rule: SilenceRule, texts: list[str]) -> Any:
     """Whether each text gets a hit."""
     session = searcher.search({f"off {n}": Question(f"off {n}", text) for n, text in enumerate(texts)}, 1)
-    firsts = [scores[0] if len(scores) else 0.0 for scores in session.absolute_scores]
-    pairs = zip(firsts, texts, strict=True)
-    return np.array([score >= choose_threshold(thresholds, text) for score, text in pairs], np.bool_)
+    firsts = np.array([scores[0] if len(scores) else 0.0 for scores in session.absolute_scores])
+    return firsts >= rule.least_scores(session)
 
 
 def right_shown(
-    searcher: Searcher, thresholds: Thresholds, queries: dict[str, Question], qrels: Any, prefix: bool = False
+    searcher: Searcher, rule: SilenceRule, queries: dict[str, Question], qrels: Any, prefix: bool = False
 ) -> Any:
     """Whether those first hits are shown that are right."""
     session = searcher.search(queries, 1, prefix=prefix)
     run, stay = session.run, []
-    for (id, query), scores in zip(queries.items(), session.absolute_scores, strict=True):
+    for id, scores, least in zip(queries, session.absolute_scores, rule.least_scores(session), strict=True):
         if run[id] and qrels.get(id, {}).get(run[id][0].id, 0) > 0:
-            stay.append(scores[0] >= choose_threshold(thresholds, f"{query.title} {query.body}"))
+            stay.append(scores[0] >= least)
     return np.array(stay, np.bool_)
 
 

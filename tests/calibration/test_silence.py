@@ -2,10 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.calibration.silence import SilenceThreshold, choose_threshold, find_thresholds, off_topic_questions
+from askalike.calibration.contrast import Contrast
+from askalike.calibration.silence import SilenceThreshold, find_rule, off_topic_questions
 from askalike.cli.search import index_command
 from askalike.engines.local import LocalEngine
 from askalike.store import Archive
@@ -53,14 +55,15 @@ def test_thresholds_of_a_searcher_that_was_opened_before_a_commit_are_not_kept(t
 
         def find_while_another_process_commits(searcher):
             ranker.build(archive.view())
-            return find_thresholds(searcher)
+            return find_rule(searcher)
 
         silence, view = SilenceThreshold(archive, ranker), archive.committed_view()
-        monkeypatch.setattr("askalike.calibration.silence.find_thresholds", find_while_another_process_commits)
-        assert set(silence.prepare(view).values()) == {0.0}  # nothing was found in an empty index
-        assert silence.saved_thresholds is None
-        assert silence.similarity(view, ON_TOPIC[0]) > 0.2
-        assert silence.saved_thresholds
+        monkeypatch.setattr("askalike.calibration.silence.find_rule", find_while_another_process_commits)
+        assert silence.prepare(view).threshold == 0  # nothing was found in an empty index
+        assert silence.saved_rule is None
+        [least] = silence.least_scores(ranker.open(archive.view()).search({"q": Question("q", ON_TOPIC[0])}, 1))
+        assert least > 0.2
+        assert silence.saved_rule
 
 
 def test_an_archive_that_is_not_indexed_yet_gets_no_thresholds(tmp_path):
@@ -86,7 +89,7 @@ def test_the_threshold_is_saved_and_found_again_when_the_archive_has_changed(tmp
         engine.search(ON_TOPIC[0])
     [saved] = path.glob("calibration/*.silence.json")
     values = json.loads(saved.read_text(encoding="utf-8"))
-    saved.write_text(json.dumps({**values, "thresholds": {"": 2.0}}), encoding="utf-8")
+    saved.write_text(json.dumps({**values, "threshold": 2.0}), encoding="utf-8")
     with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
         assert not engine.search(ON_TOPIC[0])
         engine.archive.upsert(Question(f"new {n}", f"Where is room {n}?") for n in range(30))
@@ -101,32 +104,41 @@ def test_indexing_finds_the_thresholds_and_the_search_does_not(tmp_path, monkeyp
     path = riverside(tmp_path / "archive")
     index_command(path, "lm_jelinek_mercer")
     assert len(list(path.glob("calibration/*.silence.json"))) == 1
-    monkeypatch.setattr("askalike.calibration.silence.find_thresholds", None)
+    monkeypatch.setattr("askalike.calibration.silence.find_rule", None)
     with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
         assert engine.search(ON_TOPIC[0])
 
 
-def test_each_language_of_an_archive_has_its_threshold(tmp_path):
-    path = riverside(tmp_path / "archive")
-    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
-        thresholds = find_thresholds(engine.searcher())
-    assert thresholds.keys() == {"", "de", "en"}
-    assert choose_threshold(thresholds, "Wie lange darf ich ein Buch behalten?") == thresholds["de"]
-    assert choose_threshold(thresholds, "How long may I keep a book?") == thresholds["en"]
-    assert choose_threshold(thresholds, "1234") == thresholds[""]
+def test_a_query_that_resembles_everyday_questions_must_score_more(engine):
+    searcher = engine.searcher()
+    rule = find_rule(searcher)
+    queries = ("What do hedgehogs eat in winter?", "Was fressen Igel im Winter?", "renewing a loan at the library")
+    least = rule.least_scores(searcher.search({text: Question(text, text) for text in queries}, 1))
+    if engine.ranker.name == "hybrid":
+        assert least[2] < min(least[:2])
+        assert rule.threshold < rule.typical
+    else:  # words alone have no vectors to compare
+        assert set(least.tolist()) == {rule.threshold} == {rule.typical}
+
+
+def test_everyday_questions_are_compared_with_those_on_other_topics():
+    vectors = np.eye(4, dtype=np.float32)[[0, 0, 1, 1, 2, 3]]
+    contrast = Contrast(vectors)
+    own = contrast.measure_own(["food", "food", "food", "pets", "pets", "cars"])
+    np.testing.assert_allclose(own, [0, 0, 1 / 3, 1 / 3, 0, 0])
+    assert len(contrast.select(np.array([True, False, False, False, False, True])).vectors) == 2
 
 
 def test_an_archive_about_everything_is_not_silent(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
-        texts = [text for texts in off_topic_questions(archive.view()).values() for _, text in texts]
+        texts = [text for _, text in off_topic_questions(archive.view())]
         archive.upsert(Question(f"{n}", text) for n, text in enumerate(texts))
         searcher = rankers.open_current(rankers.create("lm_jelinek_mercer"), archive.view())
-        assert max(find_thresholds(searcher).values()) < 0.9
+        assert find_rule(searcher).threshold < 0.9
 
 
 def test_a_thousand_questions_in_five_languages_are_packaged(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
-        by_topic = off_topic_questions(archive.view())
-    questions = [question for questions in by_topic.values() for _, question in questions]
-    assert len(set(questions)) == len(questions) == 1_000
-    assert len(by_topic) == 20
+        rows = off_topic_questions(archive.view())
+    assert len({question for _, question in rows}) == len(rows) == 1_000
+    assert len({topic for topic, _ in rows}) == 20

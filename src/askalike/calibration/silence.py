@@ -1,166 +1,160 @@
 """Silence without labels: from which absolute score on a hit is shown where no calibration has a threshold.
 
-A threshold is what nearly all everyday questions that have nothing to do with the archive stay below. 1,000 of them
-come with askalike, in five languages (`off_topic.tsv`, written for this, CC0). It is not a probability.
+From a score is taken off a share of how much the query resembles everyday questions that have nothing to do with the
+archive; what is left must be above what nearly all of them reach. 1,000 such questions come with askalike, in five
+languages (`off_topic.tsv`, written for this, CC0). It is not a probability.
 """
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
-from pydantic import ValidationError
 
 from askalike.calibration.calibration import FOLDER, ArchiveState, fingerprint, load_calibration, settings_json
+from askalike.calibration.contrast import Contrast
 from askalike.calibration.curves import Floats
 from askalike.config import Settings
-from askalike.files import write_atomically
-from askalike.rankers import Ranker, Searcher
+from askalike.files import replace_file, write_atomically
+from askalike.rankers import Ranker, Searcher, SearchSession
 from askalike.store import Archive, View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
-from askalike.text.language import detect_language
 from askalike.types import Question
 
 QUESTIONS_FILE = "off_topic.tsv"
-SILENT_SHARES = (0.95, 0.99)
+CONTRAST_SHARE = 0.5
+"""What the resemblance to everyday questions counts, where a score counts 1."""
+SILENT_SHARES = (0.93, 0.99)
 """The share of off-topic questions that get nothing: at least, and where the archive's own questions allow it."""
-OWN_SILENT_SHARE = 0.15
-"""The share of the archive's own questions that may get nothing, where more off-topic ones would."""
+OWN_SILENT_SHARES = (0.15, 0.6)
+"""The share of the archive's own questions that may get nothing: for more silence off topic, and in any case."""
 OWN_QUESTIONS = 200
 """So many of the archive's own questions are searched for, each without itself."""
 MIN_CHARACTERS = 2
 """Shorter texts are not questions."""
-OTHER_LANGUAGES = ""
-"""The key of the threshold for queries in a language that has none of its own."""
-
-Thresholds = Mapping[str, float]
-"""Language → the absolute score below which no hit is shown."""
 
 
-class Silence(Settings):
-    """The thresholds of an archive, and what they hold for."""
+class SavedSilence(Settings):
+    """A rule without its contrast, and what it holds for."""
 
-    thresholds: dict[str, float]
+    threshold: float
+    typical: float
     state: ArchiveState
     fingerprint: str = ""
 
 
+class SilenceRule(NamedTuple):
+    """What a hit must score to be shown.
+
+    threshold: the least score, less a share of the query's contrast. typical: the least score for half of the archive's
+    own questions.
+    """
+
+    threshold: float
+    typical: float
+    contrast: Contrast
+
+    def least_scores(self, session: SearchSession) -> Floats:
+        """Return the absolute score below which no hit is shown, for each query."""
+        return self.threshold + CONTRAST_SHARE * self.contrast.measure(session)
+
+
 class SilenceThreshold:
-    """The thresholds of a ranker on an archive: found when it is indexed, and saved beside the calibrations."""
+    """The rule of a ranker on an archive: found when it is indexed, and saved beside the calibrations."""
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
         self._view, self._ranker = archive.view(), ranker
         digest = hashlib.sha256(settings_json(ranker.values).encode()).hexdigest()[:12]
         self._path = archive.path / FOLDER / f"{ranker.name}-{digest}.silence.json"
-        self._thresholds: Thresholds | None = None  # that hold
+        self._vectors_path = self._path.with_suffix(".npy")
+        self._rule: SilenceRule | None = None  # that holds
 
-    def prepare(self, view: View) -> Thresholds:
-        """Return the thresholds: those that were saved, if they still hold, else newly found ones, which are saved.
+    def prepare(self, view: View) -> SilenceRule:
+        """Return the rule: the one that was saved, if it still holds, else a newly found one, which is saved.
 
-        Those found while another process commits an index are not saved: not all indexes may have been searched.
+        One found while another process commits an index is not saved: not all indexes may have been searched.
         `view`: the archive, as the ranker is opened on it.
         """
-        if saved := self.saved_thresholds:
-            self._thresholds = saved
+        if saved := self.saved_rule:
+            self._rule = saved
             return saved
         changes = self._indexed_changes()
-        thresholds = find_thresholds(self._ranker.open(view))
+        rule = find_rule(self._ranker.open(view))
         if all(changes) and changes == self._indexed_changes():
-            self._save(thresholds)
-            self._thresholds = thresholds
-        return thresholds
+            self._save(rule)
+            self._rule = rule
+        return rule
 
-    def similarity(self, view: View, text: str) -> float:
-        """Return the absolute score below which no hit is shown for a text. `view`: see `prepare`."""
-        return choose_threshold(self._thresholds or self.prepare(view), text)
+    def least_scores(self, session: SearchSession) -> Floats:
+        """Return the absolute score below which no hit is shown, for each query of a search."""
+        return (self._rule or self.prepare(session.view)).least_scores(session)
 
     @property
-    def saved_thresholds(self) -> Thresholds | None:
-        """The thresholds that were saved; None where there are none, or the archive or the ranker has changed."""
+    def saved_rule(self) -> SilenceRule | None:
+        """The rule that was saved; None where there is none, or the archive or the ranker has changed."""
         try:
-            saved = Silence.model_validate_json(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValidationError):
+            saved = SavedSilence.model_validate_json(self._path.read_text(encoding="utf-8"))
+            vectors = np.load(self._vectors_path)
+        except (OSError, ValueError):  # pydantic's errors, too
             return None
         holds = saved.fingerprint == fingerprint(self._ranker) and saved.state.stale_reason(self._view) is None
-        return saved.thresholds if holds and saved.thresholds.get(OTHER_LANGUAGES) else None
+        return SilenceRule(saved.threshold, saved.typical, Contrast(vectors)) if holds else None
 
     def _indexed_changes(self) -> Sequence[int]:
         """Return the change up to which each index was committed, 0 where it was not yet."""
         return [index.change for index in self._ranker.indexes(self._view)]
 
-    def _save(self, thresholds: Thresholds) -> None:
-        """Save the thresholds, unless the archive cannot be written."""
-        state = ArchiveState.from_view(self._view)
-        saved = Silence(thresholds=dict(thresholds), state=state, fingerprint=fingerprint(self._ranker))
+    def _save(self, rule: SilenceRule) -> None:
+        """Save the rule, unless the archive cannot be written."""
+        values = {"threshold": rule.threshold, "typical": rule.typical, "fingerprint": fingerprint(self._ranker)}
+        saved = SavedSilence(**values, state=ArchiveState.from_view(self._view))
         try:
             self._path.parent.mkdir(exist_ok=True)
+            with replace_file(self._vectors_path) as partial, open(partial, "wb") as file:
+                np.save(file, rule.contrast.vectors)
             write_atomically(self._path, saved.model_dump_json(indent=1) + "\n")
         except OSError:
             return
 
 
 def prepare_silence(archive: Archive, ranker: Ranker) -> None:
-    """Find and save the thresholds of a ranker whose index was just built, unless a calibration has one."""
+    """Find and save the rule of a ranker whose index was just built, unless a calibration has a threshold."""
     view, calibration = archive.view(), load_calibration(archive, ranker)
     if len(view) and ranker.indexes(view) and not (calibration and calibration.threshold):
         SilenceThreshold(archive, ranker).prepare(view)
 
 
-def choose_threshold(thresholds: Thresholds, text: str) -> float:
-    """Return the threshold for a text, by its language where the archive has several."""
-    languages = sorted(thresholds.keys() - {OTHER_LANGUAGES})
-    language = detect_language(text, languages) if len(languages) > 1 else None
-    return thresholds[language or OTHER_LANGUAGES]
+def find_rule(searcher: Searcher) -> SilenceRule:
+    """Return the rule by which 93 to 99 % of off-topic questions get nothing, and few of the archive's own.
 
-
-def find_thresholds(searcher: Searcher) -> Thresholds:
-    """Return the thresholds: one for all queries, and one for each language of an archive in several.
-
-    An encoder finds texts of one language more alike than those of another, whatever they say.
+    The topic that is closest to the archive is left out, as it may be the archive's own. An archive about everything is
+    not silent, as most of its own questions find something.
     """
-    view = searcher.view
-    own = _score_firsts(searcher, _own_questions(view))
-    topics = off_topic_questions(view)
-    scores = {topic: _score_firsts(searcher, [text for _, text in rows]) for topic, rows in topics.items()}
-    thresholds = {OTHER_LANGUAGES: _find_threshold(scores, np.array([score for _, score in own]))}
-    for language in view.languages:
-        by_topic = {
-            topic: [pair for pair, (other, _) in zip(scores[topic], rows, strict=True) if other == language]
-            for topic, rows in topics.items()
-        }
-        by_topic = {topic: pairs for topic, pairs in by_topic.items() if pairs}
-        if by_topic:
-            same = [score for text, score in own if detect_language(text, view.languages) == language]
-            thresholds[language] = _find_threshold(by_topic, np.array(same))
-    return thresholds
+    questions = off_topic_questions(searcher.view)
+    topics = np.array([topic for topic, _ in questions])
+    session = _search(searcher, {f"off topic {n}": text for n, (_, text) in enumerate(questions)})
+    firsts = _first_scores(session)
+    closest = max(dict.fromkeys(topics.tolist()), key=lambda topic: float(np.median(firsts[topics == topic])))
+    others = topics != closest
+    contrast = Contrast.from_session(session).select(others)
+    scores = firsts[others] - CONTRAST_SHARE * contrast.measure_own(topics[others])
+    lowest, highest = np.quantile(scores, SILENT_SHARES)
+    if not len(searcher.view):
+        return SilenceRule(float(lowest), float(lowest), contrast)
+    own = _search(searcher, _own_questions(searcher.view))
+    own_contrasts = CONTRAST_SHARE * contrast.measure(own)
+    few, most = np.quantile(_first_scores(own) - own_contrasts, OWN_SILENT_SHARES)
+    threshold = min(float(np.clip(few, lowest, highest)), float(most))
+    return SilenceRule(threshold, threshold + float(np.median(own_contrasts)), contrast)
 
 
-def _find_threshold(scores_by_topic: Mapping[str, Sequence[tuple[str, float]]], own: Floats) -> float:
-    """Return the absolute score that 95 to 99 % of off-topic questions stay below, and few of the archive's own.
-
-    The topic that is closest to the archive is left out, as it may be the archive's own. The threshold is never above
-    the median of what the archive's own questions find, so that an archive about everything is not silent.
-    scores_by_topic: topic → questions with the absolute scores of their first hits.
-    """
-    firsts = {topic: np.array([score for _, score in pairs]) for topic, pairs in scores_by_topic.items()}
-    closest = max(firsts, key=lambda topic: float(np.median(firsts[topic])))
-    others = np.concatenate([scores for topic, scores in firsts.items() if topic != closest or len(firsts) == 1])
-    lowest, highest = np.quantile(others, SILENT_SHARES)
-    if not len(own):
-        return float(lowest)
-    return float(min(np.clip(np.quantile(own, OWN_SILENT_SHARE), lowest, highest), np.median(own)))
-
-
-def off_topic_questions(view: View) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """Return topic → everyday questions with their language: the languages of the archive if possible, else all."""
+def off_topic_questions(view: View) -> Sequence[tuple[str, str]]:
+    """Return everyday questions with their topics: in the languages of the archive if possible, else all."""
     languages = {view.language, *view.languages}
     rows = [row for row in _packaged_rows() if row[0] in languages] or _packaged_rows()
-    by_topic: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for language, topic, question in rows:
-        by_topic[topic].append((language, question))
-    return by_topic
+    return [(topic, question) for _, topic, question in rows]
 
 
 def is_too_short(text: str) -> bool:
@@ -193,12 +187,11 @@ def _own_questions(view: View) -> Mapping[str, str]:
     return dict(titles[:: max(1, len(titles) // OWN_QUESTIONS)])
 
 
-def _score_firsts(searcher: Searcher, texts: Mapping[str, str] | Sequence[str]) -> list[tuple[str, float]]:
-    """Return each text with the absolute score of its first hit, 0 where it has none.
+def _search(searcher: Searcher, texts: Mapping[str, str]) -> SearchSession:
+    """Search for texts by the ids of the questions that they must not find."""
+    return searcher.search({id: Question(id, text) for id, text in texts.items()}, 1)
 
-    texts: by the ids of the questions that they must not find, or without ids.
-    """
-    by_id = texts if isinstance(texts, Mapping) else {f"off topic {n}": text for n, text in enumerate(texts)}
-    session = searcher.search({id: Question(id, text) for id, text in by_id.items()}, 1)
-    firsts = [float(scores[0]) if len(scores) else 0.0 for scores in session.absolute_scores]
-    return list(zip(by_id.values(), firsts, strict=True))
+
+def _first_scores(session: SearchSession) -> Floats:
+    """Return the absolute score of each query's first hit, 0 where it has none."""
+    return np.array([float(scores[0]) if len(scores) else 0.0 for scores in session.absolute_scores])

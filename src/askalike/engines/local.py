@@ -11,13 +11,13 @@ from askalike.answering.replies import DEFAULT_SURE, answer_question
 from askalike.answering.reply import AnswerMode, Reply
 from askalike.calibration.calibration import Calibration, Use
 from askalike.calibration.calibrator import Calibrator
-from askalike.calibration.silence import SilenceThreshold, Thresholds
+from askalike.calibration.silence import SilenceThreshold
 from askalike.engines._display import name_links
 from askalike.engines._engine import SearchRequest, SearchResult
 from askalike.engines._hits import HitSelection
 from askalike.engines._precedents import Precedent, find_precedents
 from askalike.filters import Filter
-from askalike.rankers import Ranker, Searcher
+from askalike.rankers import Ranker, Searcher, SearchSession
 from askalike.store import Archive, View
 from askalike.types import TYPED_QUERY_ID, Explanation, Question
 
@@ -70,12 +70,10 @@ class LocalEngine:
         return self._calibrators["title"].stale_reason
 
     @property
-    def similarity_thresholds(self) -> Thresholds | None:
-        """Language → the absolute score from which on a hit is shown where no calibration decides; "" for all others.
-
-        None where they were not found yet.
-        """
-        return self._silence.saved_thresholds
+    def typical_threshold(self) -> float | None:
+        """The absolute score from which on a hit is usually shown where no calibration decides; None: not found yet."""
+        rule = self._silence.saved_rule
+        return rule.typical if rule else None
 
     def searcher(self) -> Searcher:
         """The ranker opened on the archive as it is; where another process is indexing, as it last committed."""
@@ -151,13 +149,11 @@ class LocalEngine:
         of_use = self._calibrators[_use(request)]
         calibrator = of_use if of_use.calibration else None
         min_probability = of_use.min_probability(request.min_probability)
-        min_similarities = [
-            self._min_similarity(searcher, question, own, of_use.calibration) for question, own in queries
-        ]
         questions = {question.id: question for question, _ in queries}
         depth = of_use.retrieval_depth(request.k)
         while True:
             session = searcher.search(questions, depth, filter=filter, prefix=request.prefix)
+            min_similarities = self._min_similarities(session, request, of_use.calibration)
             batch = HitSelection(session, request, filter, calibrator, min_probability, min_similarities)
             if not batch.lacks_hits(depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
@@ -166,18 +162,18 @@ class LocalEngine:
         took_ms = (time.perf_counter() - started) * 1000
         return [SearchResult(row, took_ms) for row in hits]
 
-    def _min_similarity(
-        self, searcher: Searcher, question: Question, request: SearchRequest, calibration: Calibration | None
-    ) -> float:
-        """The absolute score below which no hit is shown: what was asked for, else the archive's threshold.
+    def _min_similarities(
+        self, session: SearchSession, request: SearchRequest, calibration: Calibration | None
+    ) -> Sequence[float]:
+        """The absolute score below which no hit is shown, for each query: what was asked for, else the archive's.
 
         0 where a probability decides: one that was asked for, or the threshold of a calibration.
         """
         if calibration and (calibration.threshold or request.min_probability is not None):
-            return 0.0
+            return [0.0] * len(session.queries)
         if request.min_similarity is not None:
-            return request.min_similarity
-        return self._silence.similarity(searcher.view, f"{question.title} {question.body}")
+            return [request.min_similarity] * len(session.queries)
+        return self._silence.least_scores(session).tolist()
 
 
 def _use(request: SearchRequest) -> Use:

@@ -95,9 +95,8 @@ class SimilarLinker:
 
     @classmethod
     def above_silence(cls, archive: Archive, ranker: Ranker) -> Self:
-        """Return one for hits that a search would show, in whatever language. The ranker's index must be there."""
-        thresholds = SilenceThreshold(archive, ranker).prepare(archive.view())
-        return cls(min(thresholds.values()))
+        """Return one for hits that most searches would show. The ranker's index must be there."""
+        return cls(SilenceThreshold(archive, ranker).prepare(archive.view()).typical)
 
     @property
     def with_bodies(self) -> bool:

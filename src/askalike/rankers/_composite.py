@@ -16,7 +16,7 @@ from askalike.labels.learned import LearnedLabels
 from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
-from askalike.types import Progress
+from askalike.types import Progress, Vectors
 from askalike.values import check_weights
 
 if TYPE_CHECKING:
@@ -143,6 +143,11 @@ class CompositeSearcher(Searcher):
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
         return [part.prepare(queries, prefix) for part in self.parts]
+
+    def query_vectors(self, prepared: Any) -> Vectors | None:
+        """See Searcher.query_vectors: those of the first part that has some."""
+        every = (part.query_vectors(own) for part, own in zip(self.parts, prepared, strict=True))
+        return next((vectors for vectors in every if vectors), None)
 
 
 def _shared_settings(part: str, trained: Collection[str]) -> set[str]:

@@ -19,7 +19,7 @@ from askalike.filters import Filter
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView, View
-from askalike.types import AllowedDocs, Contribution, Explanation, Progress, Question, Run, TopDocs
+from askalike.types import AllowedDocs, Contribution, Explanation, Progress, Question, Run, TopDocs, Vectors
 
 if TYPE_CHECKING:
     from askalike.index.cluster.index import ClusterIndex
@@ -211,6 +211,10 @@ class Searcher(ABC):
         """The scores that some documents have, on a scale that means the same for every query; 1: the same text."""
         return [top.scores for top in topdocs]
 
+    def query_vectors(self, prepared: Any) -> Vectors | None:
+        """The vectors that an encoder made of the queries; None for a ranker without an encoder."""
+        return None
+
     @property
     def has_similarity(self) -> bool:
         """Whether a score says how similar two texts are whatever else was retrieved, as a cosine does."""
@@ -300,6 +304,11 @@ class SearchSession:
     def absolute_scores(self) -> Sequence[Scores]:
         """The absolute score of each document that was retrieved; see `Searcher.absolute_scores`."""
         return self._searcher.absolute_scores(self._prepared, self.topdocs)
+
+    @cached_property
+    def query_vectors(self) -> Vectors | None:
+        """The vectors of the queries; see `Searcher.query_vectors`."""
+        return self._searcher.query_vectors(self._prepared)
 
     def explain(self, row: int, docids: Sequence[int]) -> Mapping[int, Explanation]:
         """Docid → why that document has its score for the query in place `row`."""

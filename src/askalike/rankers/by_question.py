@@ -14,7 +14,7 @@ from askalike.errors import SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
-from askalike.types import AllowedDocs, Progress, TopDocs
+from askalike.types import AllowedDocs, Progress, TopDocs, Vectors
 
 if TYPE_CHECKING:
     from askalike.index.cluster.index import ClusterIndex
@@ -90,6 +90,9 @@ class ByQuestionSearcher(Searcher):
         """The queries as the inner ranker prepares them; none retrieves answers to the question that it is itself."""
         own = rankers.resolve_queries(self.inner.view, {str(n): one.query for n, one in enumerate(queries)})
         return self.inner.prepare(own, prefix)
+
+    def query_vectors(self, prepared: Any) -> Vectors | None:
+        return self.inner.query_vectors(prepared)
 
     def retrieve(self, prepared: Any, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         tops = self.inner.retrieve(prepared, k, None)

@@ -258,6 +258,9 @@ class DenseSearcher(Searcher):
     def score(self, prepared: Prepared, candidates: Sequence[Docids]) -> list[Scores]:
         return self._vectors.score(prepared[1], candidates) if prepared[1] else []
 
+    def query_vectors(self, prepared: Prepared) -> Vectors | None:
+        return prepared[1].vectors if prepared[1] else None
+
     def explain(self, prepared: Prepared, row: int, docids: Docids, texts: Texts) -> Explanations:
         """What each word of the query adds, beside the word it is closest to; or the score alone."""
         queries, vectors = prepared

@@ -23,7 +23,7 @@ from askalike.index.rows import find_distinct
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
 from askalike.rankers._ranker import Candidates, Docids, Explanations, Ranker, ResolvedQuery, Scores, Texts, top_k
 from askalike.store import View
-from askalike.types import AllowedDocs, Contribution, Explanation, Question, Run, Span, TopDocs
+from askalike.types import AllowedDocs, Contribution, Explanation, Question, Run, Span, TopDocs, Vectors
 
 RANK_OFFSET = 60
 """Added to a rank before it is inverted (Cormack, Clarke and Büttcher 2009)."""
@@ -171,6 +171,9 @@ class HybridSearcher(CompositeSearcher):
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedHybrid:
         return PreparedHybrid(self, super().prepare(queries, prefix))
+
+    def query_vectors(self, prepared: PreparedHybrid) -> Vectors | None:
+        return super().query_vectors(prepared.parts)
 
     def retrieve(self, prepared: PreparedHybrid, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         """See Searcher.retrieve. A document that no part retrieves is not retrieved."""

@@ -17,7 +17,7 @@ from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Texts, top_k
 from askalike.store import View
-from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs
+from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs, Vectors
 
 CACHED_TEXTS = 2_048
 """How many titles are cached with their tokens' vectors, some 50 MB: while somebody types, the same are compared."""
@@ -94,6 +94,9 @@ class LateInteractionSearcher(CompositeSearcher):
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedLateInteraction:
         return PreparedLateInteraction(self, queries, self._first.prepare(queries, prefix))
+
+    def query_vectors(self, prepared: PreparedLateInteraction) -> Vectors | None:
+        return self._first.query_vectors(prepared.prepared)
 
     def retrieve(self, prepared: PreparedLateInteraction, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         tops = self._first.retrieve(prepared.prepared, max(k, self.depth), allowed)

@@ -48,8 +48,8 @@ class ReplaySummary:
 @router.get("/a/{archive}/quality")
 async def get_quality(site: UserArchive, request: Request) -> Response:
     """Show the report."""
-    calibration, stale_reason, thresholds = await site.run_on_engine(
-        lambda engine: (engine.calibration, engine.stale_reason, engine.similarity_thresholds)
+    calibration, stale_reason, threshold = await site.run_on_engine(
+        lambda engine: (engine.calibration, engine.stale_reason, engine.typical_threshold)
     )
     measured = calibration.quality if calibration else None
     verdicts = await site.run_on_archive(lambda archive: weekly_verdicts(archive, MAX_WEEKS))
@@ -64,7 +64,7 @@ async def get_quality(site: UserArchive, request: Request) -> Response:
         "quality.html",
         calibration=calibration,
         stale_reason=stale_reason,
-        thresholds=thresholds,
+        threshold=threshold,
         measured=measured,
         bars=bars,
         replay=await site.run_on_archive(lambda archive: _load_replay(archive, site.model)),

@@ -1,0 +1,60 @@
+"""How much a query resembles everyday questions that have nothing to do with the archive, by the ranker's encoder.
+
+An encoder finds short or vague texts, and all texts in some languages, similar to many others. How similar it finds a
+query to everyday questions says what it would score without anything in common.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.calibration.curves import Bools, Floats
+from askalike.encoders.learning.text_vectors import concatenate_parts
+from askalike.rankers import SearchSession
+
+NEAREST = 3
+"""A query is compared with so many of the everyday questions nearest to it."""
+
+
+class Contrast:
+    """Everyday questions as vectors, (questions, dim); without rows for a ranker that has no encoder."""
+
+    def __init__(self, vectors: NDArray[np.float32]) -> None:
+        self.vectors = vectors
+
+    @classmethod
+    def from_session(cls, session: SearchSession) -> "Contrast":
+        """Return the contrast of the everyday questions that were searched for."""
+        return cls(_read_vectors(session))
+
+    def select(self, mask: Bools) -> "Contrast":
+        """Return the contrast of some of the questions."""
+        return Contrast(self.vectors[mask] if len(self.vectors) else self.vectors)
+
+    def measure(self, session: SearchSession) -> Floats:
+        """Return the mean similarity of each query to the everyday questions nearest to it; 0 without an encoder."""
+        vectors = _read_vectors(session)
+        if not len(self.vectors) or not len(vectors):
+            return np.zeros(len(session.query_ids))
+        return _mean_of_nearest(vectors @ self.vectors.T)
+
+    def measure_own(self, topics: Sequence[str]) -> Floats:
+        """Return the same for the everyday questions themselves, each compared with those on other topics."""
+        if not len(self.vectors):
+            return np.zeros(len(topics))
+        names = np.array(topics)
+        return _mean_of_nearest(np.where(names[:, None] == names, 0, self.vectors @ self.vectors.T))
+
+
+def _read_vectors(session: SearchSession) -> NDArray[np.float32]:
+    """Return the queries' vectors, whose products are similarities; none where the ranker has no such vectors."""
+    vectors = session.query_vectors
+    if vectors is None or any(part.is_sparse or part.metric != "cosine" for part in vectors.parts):
+        return np.empty((0, 0), np.float32)
+    return np.asarray(concatenate_parts(vectors), np.float32)
+
+
+def _mean_of_nearest(similarities: NDArray[np.float32]) -> Floats:
+    nearest = min(NEAREST, similarities.shape[1])
+    return np.asarray(np.partition(similarities, -nearest, axis=1)[:, -nearest:].mean(1), np.float64)
