@@ -108,8 +108,8 @@ class SilenceThreshold:
 
     def _save(self, rule: SilenceRule) -> None:
         """Save the rule, unless the archive cannot be written."""
-        values = {"threshold": rule.threshold, "typical": rule.typical, "fingerprint": fingerprint(self._ranker)}
-        saved = SavedSilence(**values, state=ArchiveState.from_view(self._view))
+        state, described = ArchiveState.from_view(self._view), fingerprint(self._ranker)
+        saved = SavedSilence(threshold=rule.threshold, typical=rule.typical, state=state, fingerprint=described)
         try:
             self._path.parent.mkdir(exist_ok=True)
             with replace_file(self._vectors_path) as partial, open(partial, "wb") as file:
@@ -141,9 +141,9 @@ def find_rule(searcher: Searcher) -> SilenceRule:
     contrast = Contrast.from_session(session).select(others)
     scores = firsts[others] - CONTRAST_SHARE * contrast.measure_own(topics[others])
     lowest, highest = np.quantile(scores, SILENT_SHARES)
-    if not len(searcher.view):
+    if not (titles := _own_questions(searcher.view)):
         return SilenceRule(float(lowest), float(lowest), contrast)
-    own = _search(searcher, _own_questions(searcher.view))
+    own = _search(searcher, titles)
     own_contrasts = CONTRAST_SHARE * contrast.measure(own)
     few, most = np.quantile(_first_scores(own) - own_contrasts, OWN_SILENT_SHARES)
     threshold = min(float(np.clip(few, lowest, highest)), float(most))

@@ -173,7 +173,7 @@ class LocalEngine:
             return [0.0] * len(session.queries)
         if request.min_similarity is not None:
             return [request.min_similarity] * len(session.queries)
-        return self._silence.least_scores(session).tolist()
+        return list(map(float, self._silence.least_scores(session)))
 
 
 def _use(request: SearchRequest) -> Use:
