@@ -74,6 +74,7 @@ def learn_lookup(
     log("the regression of its vectors on their pieces")
     features = PieceFeatures.from_texts(settings.lookup, ())
     rows = RaggedArray(*features.lookup([features.extract_text(text) for text in texts]))
+    targets -= targets.mean(0)  # what all texts have in common says nothing about a query
     vectors = fit_piece_vectors(rows, targets, settings.lookup.row_counts.total, penalty=settings.penalty)
     with folder_errors(folder, "free some space"):
         _save(view, settings, teacher, folder, features, vectors.astype(np.float16))
