@@ -19,7 +19,8 @@ from askalike.encoders.learning.distillation import (
     fit_piece_vectors,
 )
 from askalike.encoders.learning.text_vectors import concatenate_parts
-from askalike.encoders.learning.training_run import create_network, load_features_class, train_recipe
+from askalike.encoders.learning.trained_network import create_network, load_features_class
+from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.recipes import Recipe
 from askalike.encoders.static import WEIGHTS_FILE
 from askalike.errors import SettingsError

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from tests.encoders.conftest import TINY
 
 from askalike import rankers
@@ -146,6 +147,47 @@ def test_every_network_is_trained_saved_and_opened(archive, network):
     reason = searcher.explain_ids(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
     assert {c.word for c in reason.contributions} == {"how", "do", "I", "cook", "rice"}
     assert all(reason.text[s.field][s.start : s.end].isalpha() for s in reason.spans)
+
+
+LSTM = {k: v for k, v in TINY.items() if k != "units"} | {"hidden": 6, "signals": "duplicates", "training.epochs": 1}
+
+
+def test_an_lstm_begins_as_a_trained_one(archive):
+    """The vectors are those of the trained one, whatever the order of the words; its labels are learned, too."""
+    first = models.train(archive, Recipe.read("lstm", LSTM), "first")
+    archive.upsert([Question("new", "aardvark aardvark zebra", "aardvark")])
+    lines = []
+    frozen = LSTM | {"start": str(first), "learning_rate": 1e-12, "training.seed": 5}
+    second = models.train(archive, Recipe.read("lstm", frozen | {"signals": "title_body"}), "second", log=lines.append)
+    old, new = open_encoder(first), open_encoder(second)
+    assert "begin as in first" in lines[1]
+    assert len(new.trained_network.features.tokens) > len(old.trained_network.features.tokens)
+    np.testing.assert_allclose(parts(new, TEXTS)[0], parts(old, TEXTS)[0], atol=1e-5)
+    assert new.learned_labels.duplicates >= old.learned_labels.duplicates
+    with pytest.raises(SettingsError, match=r"embeddings\.start=.*has the size \[24, 8\], expected \[28, 8\]"):
+        models.train(archive, Recipe.read("lstm", frozen | {"hidden": 7}), "wider")
+    with pytest.raises(SettingsError, match="a model of the network Lstm; expected SiameseLstm"):
+        models.train(archive, Recipe.read("siamese_lstm", frozen), "other")
+
+
+def test_a_topic_network_feeds_an_lstm_and_is_not_changed(archive):
+    topics = models.train(archive, Recipe.read("siamese_lstm", LSTM | {"hidden": 5}), "subject")
+    values = LSTM | {"signals": "question_answer", "least_pairs": 5, "topic_hidden": 5}
+    with pytest.raises(SettingsError, match=r"network\.topics: expected the folder of a trained siamese_lstm"):
+        models.train(archive, Recipe.read("siamese_lstm_topics", values), "fed")
+    fed = models.train(archive, Recipe.read("siamese_lstm_topics", values | {"topics": str(topics)}), "fed")
+    subject = parts(open_encoder(topics), TEXTS)[0]
+    models.remove_model(archive, "subject")  # the new model has all that it needs
+    encoder = open_encoder(fed)
+    network, features = encoder.trained_network.network, encoder.trained_network.features
+    batch = {name: torch.from_numpy(array) for name, array in features.encode(TEXTS).batch(np.arange(4)).items()}
+    np.testing.assert_allclose(network.topics(batch)[0].numpy(), subject, atol=1e-6)
+    vectors = parts(encoder, TEXTS)[0]
+    with torch.no_grad():
+        network.topics.reader.words.weight[2:] += 1
+    assert (parts(encoder, TEXTS)[0][:2] != vectors[:2]).any(1).all()
+    searcher = rankers.open_current(rankers.create("fed", {}, archive.path), archive.view())
+    assert len(searcher.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]) == 3
 
 
 def test_a_classifier_of_pairs_ranks_candidates_alone_and_in_a_cascade(archive):

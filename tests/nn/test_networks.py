@@ -13,6 +13,7 @@ SMALL = {
     "units": 5,
     "hidden": 5,
     "sentence": 4,
+    "topic_hidden": 3,
     "filters": (2, 3),
     "kernel": 3,
     "pool": 2,

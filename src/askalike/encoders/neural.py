@@ -14,18 +14,16 @@ from safetensors.numpy import save_file
 from askalike import encoders
 from askalike.config import Settings, validate_settings
 from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions, read_model_file
-from askalike.encoders.learning.training_run import create_network, load_features_class, train_recipe
+from askalike.encoders.learning.trained_network import WEIGHTS_FILE, find_start_models, open_network
+from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.recipes import Recipe, Tables, list_recipes
 from askalike.errors import NotFittedError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.nn import Network, TokenTrace
 from askalike.store import TrainingView
 from askalike.text.features import Text, TextFeatures
-from askalike.training.checkpoint import load_weights
 from askalike.training.encoding import encode_rows, score_pairs, trace_rows
 from askalike.types import Answer, Vectors
-
-WEIGHTS_FILE = "weights.safetensors"
 
 
 class NeuralEncoderSettings(Settings):
@@ -70,12 +68,8 @@ class NeuralEncoder:
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """Open the trained encoder in a folder of `models/`. Raises InputError for what cannot be read."""
         model = read_model_file(folder)
-        tables = {name: rows for name, rows in model.items() if isinstance(rows, dict) and name != "trained"}
-        recipe = Recipe.from_tables(tables)
         settings = validate_settings(NeuralEncoderSettings, values, str(folder.name))
-        features = load_features_class(recipe).load(recipe.features, folder)
-        network = create_network(recipe, len(features.tokens))
-        load_weights(network, folder / WEIGHTS_FILE)
+        recipe, features, network = open_network(folder)
         digest = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes() + (folder / MODEL_FILE).read_bytes()).hexdigest()
         trained_until = model.get("trained", {}).get("knows_until")
         learned = LearnedLabels.read(folder, model)
@@ -154,7 +148,8 @@ class NeuralEncoder:
         if not isinstance(view, TrainingView):
             expected = "expected archive.training_view(held_out), which says what will be measured"
             raise SettingsError(f"{self.recipe.name}: learns, and nobody has said what it must not learn; {expected}")
-        run = json.dumps([self.recipe.to_tables(), view.digest])
+        begun_as = [encoders.open_encoder(folder).fingerprint for folder in find_start_models(self.recipe)]
+        run = json.dumps([self.recipe.to_tables(), view.digest, *begun_as])
         name = f"{self.recipe.name}-{hashlib.sha256(run.encode()).hexdigest()[:12]}"
         folder = view.path / "models" / name
         if not (folder / MODEL_FILE).exists():

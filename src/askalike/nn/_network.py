@@ -63,6 +63,11 @@ class Network(nn.Module):
         """Return the settings of its features that follow from its own."""
         return {}
 
+    @staticmethod
+    def part_models(settings: Any) -> Mapping[str, str]:
+        """Return the folders of the trained models that modules of the network begin as: the module's name → folder."""
+        return {}
+
     @property
     def indexable(self) -> bool:
         """Whether vectors alone give the score; otherwise pairs are scored together, and only candidates ranked."""

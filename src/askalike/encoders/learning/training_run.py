@@ -16,10 +16,16 @@ from safetensors.numpy import load_file, save_file
 
 from askalike import registry
 from askalike.counts import format_count
-from askalike.encoders import MODEL_FILE, Encoder, read_model_file
+from askalike.encoders import MODEL_FILE, Encoder, open_encoder, read_model_file
 from askalike.encoders.learning import distillation
 from askalike.encoders.learning.model_card import CARD_FILE, render_card
 from askalike.encoders.learning.pair_data import TrainingData, collect_training_data, read_irrelevant_judgements
+from askalike.encoders.learning.trained_network import (
+    copy_model,
+    create_network,
+    find_start_models,
+    load_features_class,
+)
 from askalike.encoders.learning.word_vectors import initialise_vectors, load_packaged_vectors
 from askalike.encoders.recipes import Recipe, format_toml
 from askalike.encoders.static import StaticEncoder
@@ -97,18 +103,6 @@ def train_recipe(
     return TrainingRun(view, recipe, folder, data, miner, teacher, log).train(on_progress)
 
 
-def load_features_class(recipe: Recipe) -> type[TextFeatures]:
-    """Return the class of features that a recipe's network reads."""
-    return registry.load("features", registry.load("network", recipe.name).features)
-
-
-def create_network(recipe: Recipe, size: int) -> Network:
-    """Return a network for `size` tokens with random parameters, drawn with the recipe's seed."""
-    with torch.random.fork_rng():
-        torch.manual_seed(recipe.training.seed)
-        return registry.load("network", recipe.name)(recipe.network, size)  # type: ignore[no-any-return]
-
-
 @dataclass(frozen=True)
 class TrainingRun:
     """One training of a recipe: what it learns from, and where the model goes."""
@@ -134,6 +128,7 @@ class TrainingRun:
         # a run may be resumed on another accelerator
         tables = {t: {k: v for k, v in row.items() if k != "accelerator"} for t, row in self.recipe.to_tables().items()}
         parts = [CHECKPOINT_VERSION, tables, self.view.change, self.view.kind, pairs, list(self.data.dev.queries)]
+        parts += [open_encoder(folder).fingerprint for folder in find_start_models(self.recipe)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     @cached_property
@@ -230,7 +225,13 @@ class TrainingRun:
         )  # fmt: skip
 
     def _initialise_network(self, network: Network, examples: Examples) -> str:
-        """Set the network's initial vectors; return in words what they are."""
+        """Set the network's initial parameters; return in words what they are."""
+        parts = network.part_models(self.recipe.network).items()
+        tokens = self.features.tokens
+        begun = [copy_model(network.get_submodule(n), tokens, Path(path), f"network.{n}={path!r}") for n, path in parts]
+        return "; ".join([*begun, self._initialise_vectors(network, examples)])
+
+    def _initialise_vectors(self, network: Network, examples: Examples) -> str:
         settings = self.recipe.embeddings
         if settings.start == "teacher":
             return self._initialise_from_teacher(network, examples)
@@ -270,10 +271,10 @@ class TrainingRun:
         return f"vectors of pieces begin as a regression of the teacher's on {format_count(len(targets), 'text')}"
 
     def _initialise_from_model(self, network: Network, folder: Path) -> str:
-        """Set the vectors and weights of a network that adds up pieces to those of a trained model."""
+        """Set the parameters of a network over pieces or word vectors to those of a trained model."""
         setting = f"embeddings.start={str(folder)!r}"
         if not isinstance(self.features, PieceFeatures):
-            raise SettingsError(f"{setting}: expected a network that adds up pieces (static, distil)")
+            return copy_model(network, self.features.tokens, folder, setting)
         model = StaticEncoder.open(folder, {})
         if model.settings.row_counts != self.recipe.features.row_counts or model.vectors.shape[1] != network.vector_dim:
             raise SettingsError(f"{setting}: expected its features and network.dim; it has others")
@@ -284,14 +285,16 @@ class TrainingRun:
         return f"all begins as in {folder.name}"
 
     def _learned_labels(self) -> LearnedLabels:
-        """The labels in the pairs and of the dev queries, those of the teacher, and of the model that it begins as."""
-        start, data = Path(self.recipe.embeddings.start), self.data
+        """The labels in the pairs and of the dev queries, those of the teacher, and of the models that it begins as."""
+        data = self.data
         if self.teacher:
             learned = getattr(self.teacher, "learned_labels", LearnedLabels())
             learned |= LearnedLabels.from_training((), self.view.dev, False) if self.view.dev else LearnedLabels()
         else:
             learned = LearnedLabels.from_training(data.pairs, data.dev, data.documents_are_answers)
-        return learned | LearnedLabels.read(start, read_model_file(start)) if start.is_dir() else learned
+        for folder in find_start_models(self.recipe):
+            learned |= LearnedLabels.read(folder, read_model_file(folder))
+        return learned
 
     def _save_model(
         self, network: Network, tensors: Mapping[str, np.ndarray], epochs: Sequence[Epoch], coverage: str

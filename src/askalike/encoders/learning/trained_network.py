@@ -1,0 +1,91 @@
+"""Networks of recipes: made with random parameters, opened from a model's folder, begun as a trained model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from askalike import registry
+from askalike.encoders import read_model_file
+from askalike.encoders.recipes import Recipe
+from askalike.errors import SettingsError
+from askalike.nn import Network, WordVectorNetwork
+from askalike.text.features import TextFeatures
+from askalike.text.vocabulary import UNKNOWN
+from askalike.training.checkpoint import load_weights
+from askalike.types import RESERVED
+
+WEIGHTS_FILE = "weights.safetensors"
+
+
+class SavedNetwork(NamedTuple):
+    """What a model's folder holds of a trained network."""
+
+    recipe: Recipe
+    features: TextFeatures
+    network: Network
+
+
+def load_features_class(recipe: Recipe) -> type[TextFeatures]:
+    """Return the class of features that a recipe's network reads."""
+    return registry.load("features", registry.load("network", recipe.name).features)
+
+
+def create_network(recipe: Recipe, size: int) -> Network:
+    """Return a network for `size` tokens with random parameters, drawn with the recipe's seed."""
+    with torch.random.fork_rng():
+        torch.manual_seed(recipe.training.seed)
+        return registry.load("network", recipe.name)(recipe.network, size)  # type: ignore[no-any-return]
+
+
+def open_network(folder: Path) -> SavedNetwork:
+    """Return the trained network in a folder of `models/`. Raises InputError for what cannot be read."""
+    tables = {name: rows for name, rows in read_model_file(folder).items() if isinstance(rows, dict)}
+    recipe = Recipe.from_tables({name: rows for name, rows in tables.items() if name != "trained"})
+    features = load_features_class(recipe).load(recipe.features, folder)
+    network = create_network(recipe, len(features.tokens))
+    load_weights(network, folder / WEIGHTS_FILE)
+    return SavedNetwork(recipe, features, network)
+
+
+def find_start_models(recipe: Recipe) -> Sequence[Path]:
+    """Return the folders of the trained models that the network, or a part of it, begins as."""
+    parts = registry.load("network", recipe.name).part_models(recipe.network)
+    return [folder for folder in map(Path, (recipe.embeddings.start, *parts.values())) if folder.is_dir()]
+
+
+def copy_model(network: nn.Module, tokens: Sequence[str], folder: Path, setting: str) -> str:
+    """Give a network over word vectors the parameters of a trained one; return in words what is known of its words.
+
+    Both then encode every text alike: a word that the trained one does not know begins as its unknown word.
+    tokens: the words of the network. setting: how the folder was named, for messages.
+    Raises SettingsError for a model of another kind or size.
+    """
+    saved = open_network(folder)
+    if type(saved.network) is not type(network) or not isinstance(network, WordVectorNetwork):
+        found, expected = (type(n).__name__.removesuffix("Network") for n in (saved.network, network))
+        raise SettingsError(f"{setting}: a model of the network {found}; expected {expected}, over word vectors")
+    rows = {token: row for row, token in enumerate(saved.features.tokens)}
+    places = [*range(RESERVED), *(rows.get(token, UNKNOWN) for token in tokens[RESERVED:])]
+    table = next(name for name, p in network.named_parameters() if p is network.word_embedding.weight)
+    source, target = saved.network.state_dict(), network.state_dict()
+    _check_shapes(source, target, table, setting, same_words=list(saved.features.tokens) == list(tokens))
+    network.load_state_dict({name: source[name][places] if name == table else source[name] for name in target})
+    known = sum(place != UNKNOWN for place in places[RESERVED:])
+    return f"{known} of {len(tokens) - RESERVED} words begin as in {folder.name}"
+
+
+def _check_shapes(
+    source: dict[str, Tensor], target: dict[str, Tensor], table: str, setting: str, *, same_words: bool
+) -> None:
+    """Raise SettingsError where a parameter has another size, or rows of words that are not those of the table."""
+    for name, tensor in target.items():
+        found, expected = list(source[name].shape), list(tensor.shape)
+        if name == table:
+            found, expected = found[1:], expected[1:]
+        elif expected and expected[0] == len(target[table]) and not same_words:
+            raise SettingsError(f"{setting}: its {name} has a row a word; expected a model of the same words")
+        if found != expected:
+            raise SettingsError(f"{setting}: its {name} has the size {found}, expected {expected}")
