@@ -10,6 +10,7 @@ import time
 import tomllib
 
 import pytest
+import tomli_w
 from small import archive_at, toml_at
 
 from askalike.errors import SettingsError
@@ -136,6 +137,27 @@ def test_another_configuration_is_refused_with_what_differs(toml, tmp_path):
     assert "k: it was 100, now it is 5" in str(caught.value)
     assert "known_differences: it was [], now it is ['one']" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 3
+
+
+def test_a_setting_that_has_been_added_since_changes_nothing_at_its_default(toml, tmp_path):
+    """The stored configuration is as a version would have written it that did not know `k1`."""
+    run_experiment(read_experiment(toml), tmp_path / "out")
+    config = tmp_path / "out/config.toml"
+    stored = config.read_text()
+    config.write_text(stored.replace("k1 = 1.2\n", ""))
+    with pytest.raises(SettingsError, match=r"system\[0\]\.settings\.k1: it was 1\.2, now it is 0\.5"):
+        run_experiment(_with_k1(toml, 0.5), tmp_path / "out", resume=True)
+    run_experiment(read_experiment(toml), tmp_path / "out", resume=True)
+    assert config.read_text() == stored
+    assert "TF-IDF-ours: fit" in (log := (tmp_path / "out/log.txt").read_text())
+    assert log.count("bm25: fit") == 1
+
+
+def _with_k1(toml, k1):
+    values = tomllib.loads(toml.read_text())
+    values["system"][0]["settings"]["k1"] = k1
+    (toml.parent / "other.toml").write_text(tomli_w.dumps(values))
+    return read_experiment(toml.parent / "other.toml")
 
 
 def test_another_system_is_named_by_its_label(archive, tmp_path):

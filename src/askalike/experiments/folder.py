@@ -5,7 +5,7 @@ import logging
 import re
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,18 @@ class ExperimentFolder:
         """echo: is given each line of the log, too."""
         self.path, self._echo = path, echo
 
-    def begin(self, config: Mapping[str, Any], *, resume: bool = False, force: bool = False) -> None:
+    def begin(
+        self,
+        config: Mapping[str, Any],
+        *,
+        resume: bool = False,
+        force: bool = False,
+        complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda config: config,
+    ) -> None:
         """Make the folder, with its configuration.
 
         resume: continue in a folder whose configuration is the same. force: throw away what an experiment left there.
+        complete: returns a stored configuration with the settings that were added to askalike since, at their defaults.
         Raises SettingsError where the folder is not empty and neither is given, where it is not an experiment's, and
         where the configurations differ; ArchiveError where it cannot be written.
         """
@@ -58,7 +66,7 @@ class ExperimentFolder:
         elif is_used and not resume:
             raise SettingsError(f"{self.path}: an experiment is there; continue with resume, or begin anew with force")
         elif is_used:
-            self._check_same_config(config)
+            self._check_same_config(config, complete)
         try:
             for name in ("runs", "cells"):
                 (self.path / name).mkdir(parents=True, exist_ok=True)
@@ -115,12 +123,21 @@ class ExperimentFolder:
             else:
                 path.unlink(missing_ok=True)
 
-    def _check_same_config(self, config: Mapping[str, Any]) -> None:
+    def _check_same_config(
+        self, config: Mapping[str, Any], complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    ) -> None:
         old = tomllib.loads((self.path / "config.toml").read_text(encoding="utf-8"))
-        if differences := list(_find_differences(old, tomllib.loads(tomli_w.dumps(config)), ())):
-            advice = "begin anew with --force, or choose another folder with -o"
-            lines = "\n  ".join((f"was begun with another configuration; {advice}:", *differences))
-            raise SettingsError(f"{self.path}: {lines}")
+        new = _as_read(config)
+        if old == new or (differences := list(_find_differences(_as_read(complete(old)), new, ()))) == []:
+            return
+        advice = "begin anew with --force, or choose another folder with -o"
+        lines = "\n  ".join((f"was begun with another configuration; {advice}:", *differences))
+        raise SettingsError(f"{self.path}: {lines}")
+
+
+def _as_read(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration as it is read from its file."""
+    return tomllib.loads(tomli_w.dumps(config))
 
 
 class _LineHandler(logging.Handler):

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from askalike import rankers
 from askalike.errors import SettingsError
 from askalike.evaluation.comparison import Comparison
@@ -59,7 +61,8 @@ def run_experiment(
         if partition := experiment.partition:
             create_partition(archive, partition.by, partition.settings, source_split=partition.of, name=partition.name)
         context = CellContext.open(experiment, archive, place)
-        place.begin(declaration(experiment), resume=resume, force=force)
+        complete = partial(_complete_declaration, archive)
+        place.begin(declaration(experiment), resume=resume, force=force, complete=complete)
         provenance = _begin(place, archive, command)
         findings = run_checks(archive, track=_track_with_bars(open_bar))
         with place.log_training():
@@ -81,6 +84,15 @@ def declaration(experiment: Experiment) -> dict[str, Any]:
         {k: v for k, v in system.items() if v not in ({}, False, "", [])} for system in values["system"]
     ]
     return values
+
+
+def _complete_declaration(archive: Archive, stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a stored declaration with the settings that it lacks at their defaults; as it is if it is not valid now."""
+    try:
+        experiment = Experiment.model_validate(stored, context={"archive": archive.path})
+        return declaration(resolve(experiment, archive))
+    except (ValidationError, SettingsError):
+        return stored
 
 
 def system_seeds(experiment: Experiment, system: SystemSettings) -> tuple[int | None, ...]:
