@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from askalike.store import Archive
-from askalike.types import Question
+from askalike.types import Answer, Question
 
 QRELS = "q1 0 a 1\nq2 0 b 1\nq3 0 c 1\n"
 GOOD = "q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\nq3 Q0 c 1 2 t\n"
@@ -70,6 +70,21 @@ def test_an_archive_gives_texts(run: Run, desk: str) -> None:
     assert "a#1  Other <b> of a" in out
     assert "x Title of x  (none relevant found)" in out
     assert "a Title of a  (relevant)" in out
+
+
+def test_runs_of_answers(run: Run, tmp_path: Path) -> None:
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert(Question(id, f"Title of {id}") for id in "abc")
+        archive.upsert(Answer(f"to-{id}", id, f"Answer to {id}") for id in "abc")
+        archive.upsert([Answer("again", "b", "Answer  to a")])  # identical to that of a: they are one document
+    Path("good.trec").write_text("".join(f"{id} Q0 to-{id} 1 2 t\n" for id in "abc"))
+    Path("poor.trec").write_text("a Q0 to-c 1 2 t\nb Q0 to-a 1 2 t\nc Q0 to-a 1 2 t\n")
+    words = ("good.trec", "poor.trec", "--archive", "desk", "--split", "answers", "--measures", "Success@1")
+    code, out, err = run("compare", *words)
+    assert (code, err) == (0, "")
+    assert re.search(r"good +1\.0000", out)
+    assert re.search(r"poor +0\.3333", out)
+    assert "to-c Answer to c  (none relevant found)" in out
 
 
 def test_an_experiment_knows_its_archive_measures_rule_and_seeds(run: Run, desk: str) -> None:

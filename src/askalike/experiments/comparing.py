@@ -18,6 +18,7 @@ from askalike.evaluation.trec import read_qrels, read_run
 from askalike.experiments.folder import file_name
 from askalike.experiments.measuring import RankingTask, evaluation_split
 from askalike.experiments.reporting.texts import ReportTexts, load_texts
+from askalike.labels.splits import document_kind
 from askalike.store import Archive
 from askalike.types import DocumentKind, Qrels, Question, Run, Split
 
@@ -134,7 +135,7 @@ def load_judgements(
         return RunJudgements(judged or {})
     with Archive.open(path) as opened:
         name = split_name or declared_value(sources, "split") or (evaluation_split(opened) if judged is None else None)
-        kind: DocumentKind = declared_value(sources, "task") or "questions"
+        kind: DocumentKind = declared_value(sources, "task") or (document_kind(opened, name) if name else "questions")
         labels = RankingTask.from_archive(opened, kind).labels(name) if name else Split({}, {})
     return RunJudgements(labels.qrels if judged is None else judged, labels.queries, path, kind)
 
