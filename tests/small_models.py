@@ -1,5 +1,6 @@
 """Small sentence-transformers folders with random weights, for tests."""
 
+import json
 from pathlib import Path
 
 SENTENCE = "how do i cook rice in a pot without burning it my bike was stolen at night and the police asks why"
@@ -49,3 +50,40 @@ def make_model_folder(
     steps += [models.Normalize()] if normalise else []
     SentenceTransformer(modules=steps, device="cpu").save(str(path / "model"), create_model_card=False)
     return path / "model"
+
+
+def write_cross_encoder(path: Path, words: list[str]) -> Path:
+    """Write a cross-encoder of BERT's architecture with random weights, without the packages that take long to load."""
+    import numpy as np
+    from safetensors.numpy import save_file
+    from tokenizers import Tokenizer, pre_tokenizers, processors
+    from tokenizers.models import WordLevel
+
+    size, inner, random = 8, 12, np.random.default_rng(7)
+    ids = {word: number for number, word in enumerate(["[CLS]", "[PAD]", "[SEP]", "[UNK]", *words])}
+    shapes = {f"bert.embeddings.{kind}_embeddings.weight": (rows, size) for kind, rows in
+              (("word", len(ids)), ("position", 40), ("token_type", 2))}  # fmt: skip
+    dense = {"attention.self.query": (size, size), "attention.self.key": (size, size),
+             "attention.self.value": (size, size), "attention.output.dense": (size, size),
+             "intermediate.dense": (inner, size), "output.dense": (size, inner)}  # fmt: skip
+    linear = {f"bert.encoder.layer.0.{name}": shape for name, shape in dense.items()}
+    linear |= {"bert.pooler.dense": (size, size), "classifier": (1, size)}
+    for name, shape in linear.items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    norms = ("bert.embeddings", "bert.encoder.layer.0.attention.output", "bert.encoder.layer.0.output")
+    tensors = {name: random.normal(0, 0.7, shape).astype(np.float32) for name, shape in shapes.items()}
+    for name in norms:
+        tensors |= {f"{name}.LayerNorm.weight": np.ones(size, np.float32)}
+        tensors |= {f"{name}.LayerNorm.bias": np.zeros(size, np.float32)}
+    path.mkdir(parents=True)
+    save_file(tensors, path / "model.safetensors")
+    config = {"model_type": "bert", "num_attention_heads": 2, "num_hidden_layers": 1, "hidden_act": "gelu"}
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 40}))
+    tokenizer = Tokenizer(WordLevel(ids, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    marks = [("[CLS]", 0), ("[SEP]", 2)]
+    pair = "[CLS] $A [SEP] $B:1 [SEP]:1"
+    tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", pair=pair, special_tokens=marks)
+    tokenizer.save(str(path / "tokenizer.json"))
+    return path

@@ -87,7 +87,7 @@ def declaration(experiment: Experiment) -> dict[str, Any]:
 
 
 def _complete_declaration(archive: Archive, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored declaration with the settings that it lacks at their defaults; as it is if it is not valid now."""
+    """Return a stored declaration with the settings that it lacks at their defaults; unchanged if it is invalid now."""
     try:
         experiment = Experiment.model_validate(stored, context={"archive": archive.path})
         return declaration(resolve(experiment, archive))

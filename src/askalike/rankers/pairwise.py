@@ -76,12 +76,14 @@ class PairwiseSearcher(Searcher):
         )
 
     def score(self, prepared: list[ResolvedQuery], candidates: Sequence[Docids]) -> list[Scores]:
-        """See Searcher.score; NaN for a document that has been deleted."""
+        """See Searcher.score; NaN for a document that has been deleted, 0 for all if the query is empty."""
         scores = [np.full(len(docids), np.nan) for docids in candidates]
         for one, docids, own in zip(prepared, candidates, scores, strict=True):
             texts = self._texts(docids)
             if present := [place for place, docid in enumerate(docids.tolist()) if docid in texts]:
-                own[present] = self.scorer.score(one.query, [texts[docid] for docid in docids[present].tolist()])
+                documents = [texts[docid] for docid in docids[present].tolist()]
+                is_empty = not f"{one.query.title}{one.query.body}".strip()
+                own[present] = 0.0 if is_empty else self.scorer.score(one.query, documents)
         return scores
 
     def explain(self, prepared: list[ResolvedQuery], row: int, docids: Docids, texts: Texts) -> Explanations:

@@ -39,7 +39,8 @@ class EmbeddingSettings(Settings):
 
     start: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors,
     for a network that reads subwords), teacher (the regression of the teacher's vectors on pieces), the folder of a
-    trained `static` or `distil` model, or a text file of word2vec, fastText, LexVec or GloVe vectors.
+    trained model (static, distil, or the same network over word vectors), or a text file of word2vec, fastText, LexVec
+    or GloVe vectors.
     """
 
     start: str = Field(
