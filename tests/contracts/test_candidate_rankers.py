@@ -1,13 +1,13 @@
 """What rankers keep to that score candidates only, here a small cross-encoder: see test_rankers for all others."""
 
 import pytest
-from tests.small_models import write_cross_encoder
 
 from askalike import rankers
 from askalike.errors import SettingsError
 from askalike.store import Archive
 from askalike.types import Question
 from needs import need
+from small_models import write_cross_encoder
 
 TITLES = (
     "how do I boil an egg", "how long does an egg boil", "boil rice", "boil an egg", "boil an egg",

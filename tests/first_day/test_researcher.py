@@ -9,6 +9,7 @@ import pytest
 from tests.first_day.planted import NETWORK, plant
 
 import askalike
+from askalike import encoders
 from askalike.experiments import models
 from askalike.store import Archive
 
@@ -86,7 +87,7 @@ def test_runs_are_frames_and_frames_are_runs():
     assert askalike.Run({}).to_frame().empty
 
 
-def test_any_encoder_gives_one_array():
+def test_any_encoder_gives_one_array(tmp_path):
     vectors = askalike.encode_texts(["boil an egg", "boiling eggs", ""])
     assert vectors.shape == (3, 256)
     assert vectors.dtype == np.float32
@@ -96,6 +97,12 @@ def test_any_encoder_gives_one_array():
     for wrong in ("boil an egg", [1, 2]):
         with pytest.raises(askalike.InputError, match="expected a list of strings"):
             askalike.encode_texts(wrong)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "modules.json").write_text("[]")  # the model itself is opened only for a text
+    for encoder in (encoders.build("static"), encoders.build("pretrained", {"encoder": str(folder)})):
+        with pytest.raises(askalike.InputError, match="'boil an egg': expected a Question or an Answer; for strings"):
+            encoder.encode(["boil an egg"], "query")
 
 
 def test_what_is_no_directory_or_no_string_is_said_in_a_line():

@@ -24,6 +24,7 @@ from askalike.labels.learned import LearnedLabels
 from askalike.packages import find_model
 from askalike.store import TrainingView
 from askalike.text.clean import CodeRule, plain_text
+from askalike.text.features import require_text
 from askalike.types import Answer, Question, VectorPart, Vectors
 
 MODEL_FOLDER = "pretrained"
@@ -148,6 +149,7 @@ class PretrainedEncoder:
 
     def text(self, text: Question | Answer) -> str:
         """Return the plain text that is encoded: title and body."""
+        require_text(text)
         body = plain_text(text.body, text.markup, code=self.settings.code)
         return body if isinstance(text, Answer) else f"{plain_text(text.title, 'text')} {body}".strip()
 

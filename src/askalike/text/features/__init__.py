@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.errors import InputError
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.clean import CodeRule
 from askalike.text.words import Tokenizer
@@ -109,8 +110,18 @@ def make_analyzer(settings: TextSettings) -> Analyzer:
     return Analyzer(AnalyzerSettings(**{key: getattr(settings, key) for key in AnalyzerSettings.model_fields}))
 
 
+def require_text(text: object) -> None:
+    """Raise InputError for what is neither a question nor an answer, such as a string."""
+    if not isinstance(text, Question | Answer):
+        raise InputError(f"{text!r:.60}: expected a Question or an Answer; for strings call askalike.encode_texts")
+
+
 def plain_fields(text: Text, fields: str, to_plain: Callable[[str, Markup], str]) -> list[str]:
-    """Return the plain texts of a question's chosen fields, the title first, or of an answer's body."""
+    """Return the plain texts of a question's chosen fields, the title first, or of an answer's body.
+
+    Raises InputError for what is neither.
+    """
+    require_text(text)
     if isinstance(text, Answer):
         return [to_plain(text.body, text.markup)]
     title = [to_plain(text.title, "text")] if "title" in fields else []
