@@ -1,4 +1,7 @@
-"""The tables of docs/papers.md that come from reports: between `<!-- table: NAME -->` and `<!-- end of table -->`."""
+"""The tables of docs/papers.md that come from reports: between `<!-- table: NAME -->` and `<!-- end of table -->`.
+
+`<!-- table: NAME with cost -->` has a column of the processor time of a query, too.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -6,7 +9,8 @@ from typing import Any
 
 Report = Mapping[str, Any]
 
-TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+COST = "ms per query"
+TABLE = re.compile(r"(<!-- table: ([\w-]+)( with cost)? -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
 def fill_tables(page: str, load: Callable[[str], Report | None]) -> str:
@@ -15,16 +19,18 @@ def fill_tables(page: str, load: Callable[[str], Report | None]) -> str:
     def table(match: re.Match[str]) -> str:
         if (report := load(match[2])) is None:
             raise ValueError(f"docs/papers.md: no report is called {match[2]!r} in experiments/reports/")
-        return f"{match[1]}{paper_table(report)}{match[3]}"
+        return f"{match[1]}{paper_table(report, bool(match[3]))}{match[4]}"
 
     return TABLE.sub(table, page)
 
 
-def paper_table(report: Report) -> str:
+def paper_table(report: Report, with_cost: bool = False) -> str:
     """Return a report's table: each system's measures in percent, the paper's values, and where they come from."""
-    measures, has_paper = report["measures"], bool(report["paper"])
-    rows = [["", *measures, *(["the paper"] if has_paper else [])], ["---"] * (1 + len(measures) + has_paper)]
-    rows += [list(_cells(report, system)) for system in report["systems"]]
+    columns = ["", *report["measures"], *(["the paper"] if report["paper"] else []), *([COST] if with_cost else [])]
+    rows = [columns, ["---"] * len(columns)]
+    for system in report["systems"]:
+        cost = [f"{system['cost']['ms_per_query']:.1f}"] if with_cost else []
+        rows.append([*_cells(report, system), *cost])
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(["", *lines, "", _describe_origin(report), ""])
 
