@@ -176,9 +176,10 @@ def test_a_topic_network_feeds_an_lstm_and_is_not_changed(archive):
     with pytest.raises(SettingsError, match=r"network\.topics: expected the folder of a trained siamese_lstm"):
         models.train(archive, Recipe.read("siamese_lstm_topics", values), "fed")
     fed = models.train(archive, Recipe.read("siamese_lstm_topics", values | {"topics": str(topics)}), "fed")
-    subject = parts(open_encoder(topics), TEXTS)[0]
+    subject, learned = parts(open_encoder(topics), TEXTS)[0], open_encoder(topics).learned_labels
     models.remove_model(archive, "subject")  # the new model has all that it needs
     encoder = open_encoder(fed)
+    assert encoder.learned_labels.duplicates >= learned.duplicates > frozenset()
     network, features = encoder.trained_network.network, encoder.trained_network.features
     batch = {name: torch.from_numpy(array) for name, array in features.encode(TEXTS).batch(np.arange(4)).items()}
     np.testing.assert_allclose(network.topics(batch)[0].numpy(), subject, atol=1e-6)
