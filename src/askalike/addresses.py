@@ -1,7 +1,11 @@
-"""Addresses: which of the web may be linked to, and which are this machine's own."""
+"""Addresses: of the web, of a site's pages, and of this machine."""
 
+import re
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+ORIGIN_PATTERN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
+"""An origin as browsers send it: without a path, in lower case."""
 
 
 def safe_url(url: str | None) -> str | None:
@@ -18,3 +22,17 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def parse_url(text: str) -> str:
+    """Return an address of the web."""
+    if safe_url(text) is None or "//" not in text:
+        raise ValueError(f"{text!r}: expected an address such as https://example.org")
+    return text
+
+
+def parse_origin(text: str) -> str:
+    """Return the origin of a site's pages."""
+    if not ORIGIN_PATTERN.fullmatch(text):
+        raise ValueError(f"{text!r} is not an origin; expected one such as https://forum.example, without a path")
+    return text

@@ -32,13 +32,17 @@ def parse_utc(text: str | int | float) -> str:
         raise ValueError(f"date {text!r}: {DATE_HINT}") from None
 
 
+def parse_first_moment(text: str) -> str:
+    """Return the first moment of a year, a month or a day, or what `parse_utc` returns. Raises ValueError."""
+    date = text.strip()
+    return parse_utc(f"{date}-01-01"[:10] if PARTIAL_DATE.fullmatch(date) else date)
+
+
 def parse_limit(text: str) -> str:
     """Return the date that texts are to be before or after, in the form in which it sorts with the dates of archives.
 
     text: a year, a month, a day, or what `parse_utc` takes. A day stands for its first moment. Raises ValueError.
     """
     date = text.strip()
-    if not PARTIAL_DATE.fullmatch(date):
-        return parse_utc(date)
-    parse_utc(f"{date}-01-01"[:10])
-    return date
+    moment = parse_first_moment(date)
+    return date if PARTIAL_DATE.fullmatch(date) else moment

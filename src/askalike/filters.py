@@ -32,7 +32,7 @@ class Filter:
         except ValueError as error:
             raise SettingsError(str(error)) from None
         if self.after and self.before and self.after >= self.before:
-            raise SettingsError(f"after {self.after} and before {self.before}: no date is both")
+            raise SettingsError(f"after={self.after} must be earlier than before={self.before}")
 
     def __bool__(self) -> bool:
         return bool(self.tags or self.after or self.before or self.without)

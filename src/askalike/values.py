@@ -3,6 +3,7 @@
 Each returns the value, or raises ValueError that says what was expected. Dates are in `clock`.
 """
 
+import codecs
 import math
 import re
 from collections.abc import Sequence
@@ -25,6 +26,22 @@ def parse_language(text: str) -> str:
     if code in ISO_639_1 or (len(code) == 3 and code.isascii() and code.isalpha()):
         return code
     raise ValueError(f"language {text!r}: expected a code of ISO 639-1 such as en")
+
+
+def parse_encoding(text: str) -> str:
+    """Return the name of an encoding of texts."""
+    try:
+        codecs.lookup(text)
+    except LookupError:
+        raise ValueError(f"encoding {text!r}: expected a name such as utf-8 or cp1252") from None
+    return text
+
+
+def parse_ids(text: str) -> str:
+    """Return a list of numbers with commas between them, or `all`."""
+    if text != "all" and not all(part.strip().isdecimal() for part in text.split(",")):
+        raise ValueError(f"{text!r}: expected numbers with commas between them, such as 4,7, or all")
+    return text
 
 
 def parse_tag(text: str) -> str:

@@ -20,7 +20,7 @@ def desk(tmp_path_factory):
 
 
 def test_tune_prints_settings_that_can_be_pasted(desk):
-    done = askalike("tune", desk, "--only", "lexical", "--rankers", "lm_jelinek_mercer", "--dev", "duplicates")
+    done = askalike("tune", desk, "--only", "lexical", "--ranker", "lm_jelinek_mercer", "--dev", "duplicates")
     assert done.returncode == 0, done.stderr
     assert "split duplicates (39 queries): nested cross-validation, 5 folds" in done.stdout
     pasted = done.stdout.partition("best of 10: ")[2].splitlines()[0].split()
@@ -40,7 +40,7 @@ def test_settings_are_pasted_as_set_reads_them():
 
 def test_tune_leaves_what_is_set(desk):
     done = askalike(
-        "tune", desk, "--only", "lexical", "--rankers", "bm25", "--dev", "duplicates", "--set", "b=0.4", "--set",
+        "tune", desk, "--only", "lexical", "--ranker", "bm25", "--dev", "duplicates", "--set", "b=0.4", "--set",
         "tokenizer=ptb", "--json",
     )  # fmt: skip
     assert {"b": 0.4, "tokenizer": "ptb"}.items() <= json.loads(done.stdout)["rankers"][0]["settings"].items()
@@ -48,7 +48,7 @@ def test_tune_leaves_what_is_set(desk):
 
 def test_tune_weighs_the_parts_of_a_hybrid(desk):
     done = askalike(
-        "tune", desk, "--only", "lexical", "--rankers", "hybrid", "--set", "parts=bm25,tfidf", "--dev", "duplicates",
+        "tune", desk, "--only", "lexical", "--ranker", "hybrid", "--set", "parts=bm25,tfidf", "--dev", "duplicates",
         "--json",
     )  # fmt: skip
     [result] = json.loads(done.stdout)["rankers"]
@@ -58,7 +58,7 @@ def test_tune_weighs_the_parts_of_a_hybrid(desk):
 
 def test_tune_as_json(desk):
     done = askalike(
-        "tune", desk, "--only", "lexical", "--rankers", "tfidf", "--dev", "rephrasings", "--test", "duplicates",
+        "tune", desk, "--only", "lexical", "--ranker", "tfidf", "--dev", "rephrasings", "--test", "duplicates",
         "--sample", 50, "--json",
     )  # fmt: skip
     [tfidf] = json.loads(done.stdout)["rankers"]
@@ -84,8 +84,8 @@ def test_replay_asks_at_asking_time(desk, tmp_path):
     ("words", "says"),
     [
         (("tune", "{desk}", "--only", "everything"), "is not one of 'lexical'"),
-        (("tune", "{desk}", "--only", "lexical", "--rankers", "cnn"), "'cnn' is not a lexical ranker"),
-        (("tune", "{desk}", "--only", "lexical", "--rankers", "hybrid"), "'hybrid' is not a lexical ranker"),
+        (("tune", "{desk}", "--only", "lexical", "--ranker", "cnn"), "'cnn' is not a lexical ranker"),
+        (("tune", "{desk}", "--only", "lexical", "--ranker", "hybrid"), "'hybrid' is not a lexical ranker"),
         (("tune", "{desk}", "--only", "lexical", "--measure", "Sucess@1"), "Sucess@1"),
         (("tune", "{desk}", "--only", "lexical", "--dev", "duplicates", "--test", "duplicates"), "cannot both choose"),
         (("replay", "{desk}", "--after", "yesterday"), "date 'yesterday': expected a date"),

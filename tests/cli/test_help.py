@@ -36,6 +36,20 @@ ALL = dict(all_commands())
 COMMANDS = {name: command for name, command in ALL.items() if not hasattr(command, "list_commands")}
 VALUE_NAMES_THAT_VARY = {"--output": {"DIR", "FILE", "FOLDER"}, "--format": None}
 """Options whose value is of another kind in each command; None: a choice of its own."""
+CHECKED_VALUES = {
+    "CHECK", "DATE", "IDS", "KEY=VALUE", "MEASURE", "MEASURES", "ORIGIN", "SHARES", "SIZE", "STATE", "TAG", "TIME",
+    "URL", "XX",
+}  # fmt: skip
+"""Values that can be checked without an archive."""
+WITHOUT_DEFAULT = {
+    "--accept", "--after", "--allow-origin", "--answer", "--archive", "--before", "--body", "--candidates",
+    "--categories", "--category", "--cluster", "--cross-encoder", "--dev", "--encoder", "--endpoint",
+    "--engine", "--ignore", "--model", "--note", "--off-topic", "--only", "--origin",
+    "--output", "--per-query", "--precision", "--qrels", "--records", "--reject", "--remove", "--restore",
+    "--run", "--sample", "--set", "--since", "--site", "--skip", "--tag", "--test", "--title", "--without",
+    "--workspace",
+}  # fmt: skip
+"""Options that do nothing where they are not given."""
 NAMED_BY_READERS = {"--question", "--answer", "--body", "--category", "--state", "--url", "--id", "--quotes", "--lang"}
 
 
@@ -97,6 +111,11 @@ def test_examples_in_the_help_are_command_lines_that_it_takes(name: str) -> None
             COMMANDS[used].make_context(used, arguments)
 
 
+def test_help_of_the_program_has_examples() -> None:
+    text = GOLDEN_FILE.read_text(encoding="utf-8").partition("─ Options")[0]
+    assert len(re.findall("^ *askalike ", text, re.MULTILINE)) == 3
+
+
 def test_help_shows_no_type_of_python_and_usage_no_doubled_brackets() -> None:
     texts = GOLDEN_FILE.read_text(encoding="utf-8")
     assert not re.findall(r"<(?:[a-z]|list\[)[^>]*>", texts)
@@ -122,10 +141,19 @@ def test_numbers_choices_and_dates_are_checked_when_the_command_line_is_read(nam
         kind = option.type_descriptor
         if option.metavar in ("N", "NUMBER"):
             assert kind.is_ranged, f"{name} {option.opts}: a number without a smallest value"
-        if option.metavar in ("DATE", "TIME", "SIZE", "MEASURE", "MEASURES"):
+        if option.metavar in CHECKED_VALUES:
             assert option.callback, f"{name} {option.opts}: not checked"
         if "|" in (option.metavar or ""):
             assert kind.is_choice, f"{name} {option.opts}: a choice that is not checked"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_the_default_of_every_option_that_has_one(name: str) -> None:
+    for option in options(name):
+        has_default = option.default not in (None, "") or isinstance(option.show_default, str)
+        flag = getattr(option, "is_flag", False)
+        assert flag or option.required or has_default or option.opts[-1] in WITHOUT_DEFAULT, f"{name} {option.opts}"
+        assert not re.search(r"without (?:it|one)\b|; else |unless you say", option.help), f"{name} {option.opts}"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -148,9 +176,27 @@ def test_wrong_values_are_errors_before_the_archive_is_opened() -> None:
         (("keys", "create", "nowhere", "--scope", "all"), "--scope"),
         (("serve", "nowhere", "--port", "99999"), "--port"),
         (("index", "nowhere", "--fields", "tags"), "--fields"),
+        (("search", "nowhere", "text", "--set", "k1"), "expected key=value"),
+        (("search", "nowhere", "text", "--engine", "soon"), "expected an address"),
+        (("answer", "nowhere", "text", "--mode", "grounded"), "--endpoint"),
+        (("evaluate", "nowhere", "--measures", ""), "no measure is named"),
+        (("evaluate", "nowhere", "--grounded", "3"), "--endpoint"),
+        (("rank", "nowhere", "--queries", "q", "-o", "x", "--after", "2022", "--before", "2021"), "must be earlier"),
+        (("replay", "nowhere", "--after", "2022", "--before", "2021"), "must be earlier"),
+        (("split", "nowhere", "--by", "cluster", "--folds", "3"), "folds is not a setting"),
+        (("split", "nowhere", "--by", "cluster", "--shares", "0.5,0.9"), "add up to 1"),
+        (("check", "nowhere", "--skip", "lingo"), "no check is called lingo"),
+        (("tune", "nowhere", "--only", "lexical", "--ranker", "bm52"), "'bm52' is not a lexical ranker"),
+        (("tune", "nowhere", "--measure", "RR AP"), "expected one measure"),
+        (("tune", "nowhere", "--folds", "3"), "need --only lexical"),
+        (("keys", "create", "nowhere", "--origin", "soon"), "is not an origin"),
+        (("purge", "nowhere", "--days", "inf"), "--days"),
+        (("import", "table", "no.csv", "-o", "nowhere", "--encoding", "utf-99"), "encoding 'utf-99'"),
+        (("import", "yahoo", "no.xml", "-o", "nowhere", "--lang", "klingon"), "language 'klingon'"),
+        (("import", "semeval", "no.xml", "-o", "nowhere", "--split", "most"), "--split"),
     ):
         code, _, error = run_command(*arguments)
-        assert (code, expected in error) == (2, True), error
+        assert (code, expected in error, error.count("\n")) == (2, True, 1), (arguments, error)
 
 
 def test_earlier_names_of_settings_work_with_a_note(capsys) -> None:
@@ -173,15 +219,17 @@ def test_earlier_names_of_settings_work_with_a_note(capsys) -> None:
 def test_variables_name_the_archive_and_the_ranker(tmp_path, monkeypatch) -> None:
     askalike.Archive.create(tmp_path / "faq").close()
     with askalike.Archive.open(tmp_path / "faq") as archive:
-        archive.upsert([askalike.Question("a", "How long do I boil an egg?")])
+        archive.upsert([askalike.Question("a", "How long do I boil an egg?", tags=("eggs",))])
     monkeypatch.setenv("ASKALIKE_DIR", str(tmp_path / "faq"))
     monkeypatch.setenv("ASKALIKE_RANKER", "bm25")
     assert run_command("info")[0] == 0
     code, found, _ = run_command("search", "boiling an egg", "--json")
     assert (code, '"model": "bm25"' in found) == (0, True)
     assert "tfidf" in run_command("search", tmp_path / "faq", "boiling an egg", "--ranker", "tfidf", "--json")[1]
-    code, _, message = run_command("search", "nowhere", "boiling an egg")
-    assert (code, "nowhere: not an archive" in message) == (2, True)
+    assert run_command("suggest-tags", "How long do I boil an egg?")[0] == 0  # its question is an optional argument
+    for arguments in (("search", "nowhere", "boiling an egg"), ("info", "nowhere")):
+        code, _, message = run_command(*arguments)
+        assert (code, "nowhere: not an archive" in message) == (2, True)
 
 
 def test_earlier_names_of_options_work_with_a_note(tmp_path) -> None:
@@ -197,7 +245,12 @@ def test_earlier_names_of_options_work_with_a_note(tmp_path) -> None:
 
 
 def test_a_shell_completes_commands_and_options(monkeypatch, capsys) -> None:
-    for typed, expected in (("askalike sea", "search"), ("askalike search --pre", "--prefix")):
+    for typed, expected in (
+        ("askalike sea", "search"),
+        ("askalike search --pre", "--prefix"),
+        ("askalike search DIR text --fields ti", "title"),
+        ("askalike import ta", "table"),
+    ):
         done = subprocess.run(
             [sys.executable, "-m", "askalike"], capture_output=True, text=True,
             env={"_ASKALIKE_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": typed, "PYTHONPATH": ":".join(sys.path)},

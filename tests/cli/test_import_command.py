@@ -134,4 +134,4 @@ def test_an_interrupted_import_says_so_in_one_line(tmp_path: Path) -> None:
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
-    assert (process.returncode, told) == (130, "askalike: interrupted; what was committed before is kept\n")
+    assert (process.returncode, told) == (130, "askalike: interrupted; all committed changes are kept\n")

@@ -134,7 +134,7 @@ def test_the_same_again_is_no_change_and_another_is_refused(archive):
     written = archive._connection.total_changes
     assert create_partition(archive, "cluster") == partition
     assert archive._connection.total_changes == written
-    with pytest.raises(ArchiveError, match="'cluster' is there, of duplicates by cluster, .*--name NAME, or .*replace"):
+    with pytest.raises(ArchiveError, match="'cluster' exists: duplicates by cluster, .*--name NAME, or .*--force"):
         create_partition(archive, "cluster", {"seed": 1})
     other = create_partition(archive, "cluster", {"seed": 1}, name="second")
     assert set(load_split(archive, "second/dev").queries) != set(load_split(archive, "cluster/dev").queries)
@@ -144,7 +144,7 @@ def test_the_same_again_is_no_change_and_another_is_refused(archive):
 
 
 def test_what_cannot_be_cut_is_said_in_one_line(archive):
-    with pytest.raises(ArchiveError, match="nothing to cut"):
+    with pytest.raises(ArchiveError, match="nothing to divide"):
         create_partition(archive, "cluster")
     fill(archive, 2)
     with pytest.raises(ArchiveError, match=r"a part of duplicates would be without a query \(1 2, 2 2, 3 0\)"):
@@ -161,7 +161,7 @@ def test_what_cannot_be_cut_is_said_in_one_line(archive):
 @pytest.mark.parametrize(
     ("by", "values", "message"),
     [
-        ("luck", {}, "cannot be cut by 'luck'; it can by: cluster, category, tag, time, folds"),
+        ("luck", {}, "no splitter is called 'luck'; expected one of: cluster, category, tag, time, folds"),
         ("cluster", {"shares": [0.5, 0.4]}, "split by cluster: expected two or three shares above 0 that add up to 1"),
         ("cluster", {"shares": [1.0]}, "expected two or three shares"),
         ("cluster", {"before": "2012"}, r"before is not a setting \(known: shares, seed\)"),

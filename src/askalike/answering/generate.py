@@ -31,10 +31,10 @@ _SPACE_AFTER = re.compile(r"([(\[{“])\s+")
 class WritingSettings(Settings):
     """How an answer is looked for among all that could be written."""
 
-    beam: int = Field(4, ge=1, description="so many beginnings are followed; 1 is greedy")
-    longest: int = Field(60, ge=1, description="words at most")
-    penalty: float = Field(0.6, ge=0, description="how much longer answers are favoured")
-    repeat: int = Field(3, ge=0, description="no run of so many words comes twice; 0: they may")
+    beam: int = Field(4, ge=1, description="beam size; 1 is greedy search")
+    longest: int = Field(60, ge=1, description="maximum number of words of an answer")
+    penalty: float = Field(0.6, ge=0, description="length penalty: higher values favour longer answers")
+    repeat: int = Field(3, ge=0, description="length of a word sequence that may not be repeated; 0: all may")
 
 
 class Generator(NamedTuple):

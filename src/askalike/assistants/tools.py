@@ -26,7 +26,7 @@ QuestionBody = Annotated[str, Field(max_length=MAX_BODY_LENGTH, description="mor
 RequiredTags = Annotated[list[str], Field(max_length=50, description="only questions that have all of these tags")]
 BeforeDate = Annotated[str | None, Field(description="only questions asked before this ISO date, in UTC")]
 MinProbability = Annotated[
-    float | None, Field(ge=0, le=1, description="only questions as probable; refused where nothing is calibrated")
+    float | None, Field(ge=0, le=1, description="minimum probability; an error if the ranker is not calibrated")
 ]
 
 
@@ -102,7 +102,7 @@ class ArchiveTools:
         return SearchOutput(results=found)
 
     def fetch(
-        self, id: Annotated[str, Field(description="the id of a question, as search gives it")]
+        self, id: Annotated[str, Field(description="the id of a question, as search returns it")]
     ) -> FetchedQuestion:
         """Fetch one question of the archive with all its answers, by its id."""
         with self._lock:

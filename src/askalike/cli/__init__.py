@@ -11,17 +11,16 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from askalike.cli._command import ArchiveCommand, CommandGroup
+from askalike.cli._command import USAGE_ERROR, ArchiveCommand, CommandGroup
 from askalike.errors import AskalikeError
 
-USAGE_ERRORS: type[Exception] = typer.BadParameter.__mro__[1]
-"""What typer raises for a command line that it cannot take; the class has no public name there."""
 INTERRUPTED_EXIT_CODE = 130
 FILES = {
     "importing": "import",
     "health": "check info",
     "search": "index search rank answer",
-    "evaluate": "evaluate compare split experiment replay",
+    "evaluate": "evaluate compare split experiment",
+    "replaying": "replay",
     "tune": "tune",
     "calibrate": "calibrate",
     "models": "train models promote rollback",
@@ -63,8 +62,16 @@ class _OrderedCommands(CommandGroup):
 app = typer.Typer(
     name="askalike",
     cls=_OrderedCommands,
-    help="Finds the questions in a Q&A archive that ask the same thing.",
-    epilog='First steps: **askalike import table** FAQ.csv **-o** DIR, then **askalike search** DIR "a question".',
+    help="""Find the questions in a Q&A archive that ask the same thing.
+
+    Examples:
+
+    ```
+    askalike import table FAQ.csv -o DIR
+    askalike search DIR "How do I reset my password?"
+    askalike search --help
+    ```
+    """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -117,7 +124,7 @@ def _print_version(requested: bool) -> None:
 @app.callback()
 def _global_options(
     version: Annotated[
-        bool, typer.Option("--version", help="Say which askalike this is.", callback=_print_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """The options that come before any command."""
@@ -133,7 +140,7 @@ def main() -> None:
         sys.stdout.flush()
     except AskalikeError as error:
         _exit_with_error(str(error))
-    except USAGE_ERRORS as error:
+    except USAGE_ERROR as error:
         _exit_with_error(_format_usage_error(error))
     except (BrokenPipeError, SystemExit) as error:
         if not isinstance(error.__context__ or error, BrokenPipeError):
@@ -141,7 +148,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has read enough, as `head -1` has
         sys.exit(0)
     if code == INTERRUPTED_EXIT_CODE:
-        print("askalike: interrupted; what was committed before is kept", file=sys.stderr)
+        print("askalike: interrupted; all committed changes are kept", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
 
 

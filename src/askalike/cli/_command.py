@@ -2,11 +2,15 @@
 
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
+"""What typer raises for a command line that it cannot take; the class has no public name there."""
 DIRECTORY_VARIABLE = "ASKALIKE_DIR"
 RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
     "calibrate": {"--queries": "--sample"},
@@ -16,7 +20,9 @@ RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
     "export": {"--out": "--output"},
     "replay": {"--since": "--after", "--until": "--before"},
     "serve": {"--option": "--set"},
+    "split": {"--replace": "--force"},
     "suggest-tags": {"--queries": "--sample"},
+    "tune": {"--rankers": "--ranker"},
 }
 """The earlier names of options, by command; None is an option that is no longer needed. Kept until version 2."""
 VALUE_NAMES = {"str": "TEXT", "path": "FILE", "Path": "FILE", "int": "N", "float": "NUMBER"}
@@ -49,11 +55,17 @@ class ArchiveCommand(TyperCommand):
         if not directory or not any(p.envvar == DIRECTORY_VARIABLE for p in self.params):
             return super().parse_args(ctx, args)
         try:
-            return super().parse_args(ctx, list(args))
+            rest = super().parse_args(ctx, list(args))
         except typer.BadParameter as error:
             if not hasattr(error, "param_type"):  # only that of a missing parameter has it
                 raise
             return super().parse_args(ctx, [directory, *args])
+        given = ctx.params.get("directory")
+        if given is None or Path(given).is_dir():
+            return rest
+        with suppress(USAGE_ERROR):  # the first argument is an optional one, such as the question of suggest-tags
+            return super().parse_args(ctx, [directory, *args])
+        return super().parse_args(ctx, list(args))
 
 
 def _name_values(parameters: list[Any], ctx: Any) -> list[Any]:

@@ -7,10 +7,12 @@ from typing import Annotated, Any, Literal
 from typer import Argument, BadParameter, Option
 
 from askalike import rankers
+from askalike.addresses import parse_url
 from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._output import print_remark
 from askalike.clock import parse_limit
 from askalike.config import parse_assignments
+from askalike.errors import SettingsError
 from askalike.rankers import Ranker
 from askalike.states import LEFT_OUT, parse_left_out
 from askalike.store import Archive
@@ -29,6 +31,17 @@ def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
     return parse_option
 
 
+def check_assignment(text: str) -> str:
+    """Return KEY=VALUE as it was given. Raises SettingsError for a text of another form."""
+    parse_assignments([text])
+    return text
+
+
+def assignment_option(help: str) -> Any:
+    """Return the option --set KEY=VALUE. help: what the settings are of."""
+    return Option("--set", metavar="KEY=VALUE", callback=checked(check_assignment), help=f"{help}; may be repeated.")
+
+
 RENAMED_SETTINGS = {"base": "encoder", "model": "encoder"}
 """The earlier names of settings. Kept until version 2."""
 RANKER_NAMES = ", ".join(rankers.names())
@@ -38,16 +51,20 @@ RankerName = Annotated[
     str | None,
     Option("--ranker", "-r", metavar="NAME", envvar="ASKALIKE_RANKER", help=RANKER_HELP, show_default="the active one"),
 ]
-Assignments = Annotated[
-    list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of the ranker; may be repeated.")
-]
+Assignments = Annotated[list[str] | None, assignment_option("A setting of the ranker")]
 SearchedFields = Literal["title", "body", "title,body"]
 Fields = Annotated[
     SearchedFields | None, Option("--fields", help="The fields of questions to search.", show_default="title,body")
 ]
 EngineUrl = Annotated[
     str | None,
-    Option("--engine", metavar="URL", envvar="ASKALIKE_ENGINE", help="The OpenSearch cluster that holds the indexes."),
+    Option(
+        "--engine",
+        metavar="URL",
+        envvar="ASKALIKE_ENGINE",
+        callback=checked(parse_url),
+        help="The OpenSearch cluster that holds the indexes.",
+    ),
 ]
 RayCluster = Annotated[
     str | None,
@@ -55,7 +72,13 @@ RayCluster = Annotated[
 ]
 Json = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 Probability = Annotated[
-    float | None, Option(min=0, max=1, help="Minimum probability that a hit asks the same; needs a calibration.")
+    float | None,
+    Option(
+        min=0,
+        max=1,
+        help="Minimum probability that a hit asks the same; needs a calibration.",
+        show_default="the calibration's threshold",
+    ),
 ]
 RuleName = Literal["trec_eval", "semeval", "beir", "lei"]
 Seed = Annotated[int, Option(min=0, help="Seed of everything that is drawn at random.")]
@@ -93,9 +116,18 @@ def check_measures(text: str) -> str:
     """Return a list of measures as it was given. Raises SettingsError for an unknown one."""
     from askalike.evaluation.measures import canonical_name
 
-    for name in split_list(text):
+    if not (names := split_list(text)):
+        raise SettingsError("no measure is named; expected for instance AP, RR, P@5, Success@1")
+    for name in names:
         canonical_name(name)
     return text
+
+
+def check_measure(text: str) -> str:
+    """Return the name of one measure as it was given. Raises SettingsError for another text."""
+    if len(split_list(text)) != 1:
+        raise SettingsError(f"measure {text!r}: expected one measure, such as nDCG@10")
+    return check_measures(text)
 
 
 def announce_compilation() -> None:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, build_ranker
+from askalike.addresses import parse_url
+from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, build_ranker, checked
 from askalike.cli._output import print_remark, to_json
 from askalike.counts import format_count
 from askalike.errors import SettingsError
@@ -23,7 +24,10 @@ cluster_command = Typer(
     """,
     no_args_is_help=True,
 )
-Url = Annotated[str, Argument(metavar="URL", help="The cluster's address.", envvar="ASKALIKE_ENGINE")]
+Url = Annotated[
+    str,
+    Argument(metavar="URL", envvar="ASKALIKE_ENGINE", callback=checked(parse_url), help="The cluster's address."),
+]
 
 
 @cluster_command.command("init")

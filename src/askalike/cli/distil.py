@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from askalike.cli._options import Directory, parse_settings
+from askalike.cli._options import Directory, assignment_option, parse_settings
 from askalike.cli._output import print_remark
 from askalike.experiments.models import distil
 from askalike.store import Archive
@@ -21,9 +21,7 @@ def distil_command(
         ),
     ] = None,
     name: Annotated[str, Option(metavar="NAME", help="Name of the new model.")] = "fast",
-    settings: Annotated[
-        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of the lookup; may be repeated.")
-    ] = None,
+    settings: Annotated[list[str] | None, assignment_option("A setting of the lookup")] = None,
 ) -> None:
     """Make searches with a slow encoder fast: look queries up instead; the encoder still encodes each document once.
 

@@ -1,4 +1,4 @@
-"""askalike evaluate, compare, split, experiment, replay: how well rankers find what is known to be relevant."""
+"""askalike evaluate, compare, split, experiment: how well rankers find what is known to be relevant."""
 
 import shlex
 import sys
@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from typer import Argument, Option
 
-from askalike import rankers
+from askalike.addresses import parse_url
+from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._options import (
-    RANKER_HELP,
     Assignments,
-    Before,
     Directory,
     EngineUrl,
     Fields,
@@ -25,10 +24,10 @@ from askalike.cli._options import (
     RayCluster,
     RuleName,
     announce_compilation,
+    assignment_option,
     build_ranker,
     check_measures,
     checked,
-    parse_settings,
     split_list,
 )
 from askalike.cli._output import print_remark, to_json
@@ -50,14 +49,12 @@ from askalike.experiments.measuring import (
 )
 from askalike.labels.partitions import Partition, create_partition
 from askalike.labels.splits import load_split
+from askalike.labels.splitters import create_splitter
 from askalike.pieces import work_on
 from askalike.rankers import Ranker
-from askalike.replay.replay import WORDING_REMARK, parse_moment, replay
-from askalike.replay.report import write_replay
 from askalike.store import Archive
 
 if TYPE_CHECKING:
-    from askalike.experiments.answer_support import AnswerSupport
     from askalike.experiments.prediction import PredictionReport
 
 MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
@@ -66,7 +63,9 @@ SHARES_HELP = "Shares of train, dev and test, by cluster, category or tag."
 
 
 def evaluate_command(
-    directory: Annotated[Path | None, Argument(metavar="DIR", help="An archive with labels.")] = None,
+    directory: Annotated[
+        Path | None, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="An archive with labels.")
+    ] = None,
     run: Annotated[
         Path | None, Option(metavar="FILE", help="A run to measure, instead of an archive's ranker.")
     ] = None,
@@ -96,7 +95,8 @@ def evaluate_command(
         ),
     ] = 0,
     endpoint: Annotated[
-        str | None, Option(metavar="URL", help="With --grounded: an OpenAI-compatible endpoint.")
+        str | None,
+        Option(metavar="URL", callback=checked(parse_url), help="With --grounded: an OpenAI-compatible endpoint."),
     ] = None,
     model: Annotated[str | None, Option(metavar="NAME", help="With --grounded: the endpoint's model.")] = None,
     json: Json = False,
@@ -111,6 +111,10 @@ def evaluate_command(
     askalike evaluate --run run.trec --qrels qrels.txt --per-query values.csv
     ```
     """
+    from askalike.answering.chat_endpoint import named_endpoint
+    from askalike.experiments.answer_support import measure_support
+
+    writer = named_endpoint(endpoint, model) if grounded else None
     result: Evaluation | MacroEvaluation
     support = prediction = None
     if run and qrels:
@@ -127,8 +131,9 @@ def evaluate_command(
             remark = describe_choice(archive, built, name)
             if predict:
                 prediction = _measure_prediction(archive, built, name, result)
-            if grounded:
-                support = _measure_grounded(archive, built, name, grounded, endpoint, model)
+            if writer:
+                queries = list(load_split(archive, name).queries.values())[:grounded]
+                support = measure_support(LocalEngine(archive, built), queries, writer)
         heading = (
             f"{built.name} on {directory}, split {name}; the ranker never lists the query itself, "
             "ties in the archive's order"
@@ -160,16 +165,6 @@ def _measure_prediction(
     of_queries = result.as_evaluation() if isinstance(result, MacroEvaluation) else result
     measure = next(iter(of_queries.values))
     return measure_prediction(archive, ranker, split, measure, of_queries.values[measure])
-
-
-def _measure_grounded(
-    archive: Archive, ranker: Ranker, split: str, n: int, endpoint: str | None, model: str | None
-) -> "AnswerSupport":
-    from askalike.answering.chat_endpoint import named_endpoint
-    from askalike.experiments.answer_support import measure_support
-
-    writer, queries = named_endpoint(endpoint, model), list(load_split(archive, split).queries.values())
-    return measure_support(LocalEngine(archive, ranker), queries[:n], writer)
 
 
 def compare_command(
@@ -252,7 +247,7 @@ def split_command(
     name: Annotated[
         str | None, Option(metavar="NAME", help="Name of the parts, as in NAME/dev.", show_default="the value of --by")
     ] = None,
-    replace: Annotated[bool, Option("--replace", help="Replace the parts of that name.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace earlier parts of that name.")] = False,
     json: Json = False,
 ) -> None:
     """Divide a split into train, dev and test, or folds.
@@ -269,8 +264,9 @@ def split_command(
     """
     options = {"shares": shares, "before": before, "after": after, "folds": folds, "seed": seed}
     settings = {key: value for key, value in options.items() if value is not None}
+    create_splitter(by, settings)
     with Archive.open(directory) as archive:
-        partition = create_partition(archive, by, settings, source_split=source_split, name=name, replace=replace)
+        partition = create_partition(archive, by, settings, source_split=source_split, name=name, replace=force)
     if json:
         print(to_json(asdict(partition)))
     else:
@@ -298,9 +294,7 @@ def experiment_command(
         Path | None,
         Option("-o", "--output", metavar="FOLDER", help="The folder of results.", show_default="runs/ and FILE's name"),
     ] = None,
-    changes: Annotated[
-        list[str] | None, Option("--set", metavar="KEY=VALUE", help="Change a key of FILE; may be repeated.")
-    ] = None,
+    changes: Annotated[list[str] | None, assignment_option("A key of FILE to change")] = None,
     force: Annotated[bool, Option("--force", help="Discard an earlier experiment in the folder.")] = False,
     cluster: RayCluster = None,
     json: Json = False,
@@ -340,61 +334,3 @@ def _experiment_command_line(file: Path, output: Path | None, changes: Sequence[
     """Return the command that was given, for the report."""
     given = [part for change in changes for part in ("--set", change)] + (["-o", str(output)] if output else [])
     return shlex.join(["askalike", "experiment", str(file), *given])
-
-
-def replay_command(
-    directory: Directory,
-    after: Annotated[
-        str,
-        Option(metavar="DATE", callback=checked(parse_moment), help="Only questions asked on or after this date."),
-    ],
-    before: Before = None,
-    ranker: Annotated[
-        list[str] | None,
-        Option(
-            "--ranker",
-            "-r",
-            metavar="NAME",
-            envvar="ASKALIKE_RANKER",
-            help=f"{RANKER_HELP} May be repeated.",
-            show_default="the active one",
-        ),
-    ] = None,
-    settings: Assignments = None,
-    fields: Fields = None,
-    k: Annotated[int, Option("-k", min=1, help="The original counts as found among this many hits.")] = 5,
-    output: Annotated[
-        Path | None, Option("-o", "--output", metavar="FOLDER", help="The folder for results, runs and plot.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Search again for every known duplicate, in the archive as it was when somebody asked it.
-
-    Texts, statistics and the training data of rankers are those of that moment.
-
-    Examples:
-
-    ```
-    askalike replay DIR --after 2023-01-01
-    askalike replay DIR --after 2023-01-01 --ranker bm25 --ranker hybrid -o replay
-    ```
-    """
-    values = parse_settings(settings, fields)
-    with Archive.open(directory) as archive, progress_bar("replaying") as report:
-        announce_compilation()
-        active, active_settings = rankers.active_ranker(archive)
-        settings_by_ranker = dict.fromkeys(ranker, values) if ranker else {active: {**active_settings, **values}}
-        result = replay(archive, settings_by_ranker, after, before, k, report)
-    paths = write_replay(result, output) if output else []
-    if json:
-        print(to_json(result.as_dict()))
-        return
-    selection = result.selection
-    print(
-        *(f"{each.ranker}: {each.describe()}" for each in result.results),
-        f"not counted: {format_count(selection.newer_links, 'link')} to a question that is not older, "
-        f"{format_count(selection.undated_links, 'link')} with an end that has no date",
-        WORDING_REMARK,
-        *paths,
-        sep="\n",
-    )

@@ -11,11 +11,11 @@ from rich.padding import Padding
 from rich.table import Table
 from typer import Exit, Option
 
-from askalike.cli._options import Directory, Json
+from askalike.cli._options import Directory, Json, checked
 from askalike.cli._output import to_json
 from askalike.cli._progress import progress_tracker
 from askalike.counts import format_count
-from askalike.health.checks import run_checks
+from askalike.health.checks import require_check, run_checks
 from askalike.health.findings import Finding
 from askalike.health.statistics import ArchiveStatistics, LengthStatistics, compute_statistics
 from askalike.store import Archive, storage_errors
@@ -24,7 +24,10 @@ from askalike.store import Archive, storage_errors
 def check_command(
     directory: Directory,
     strict: Annotated[bool, Option("--strict", help="Exit with 1 if a check finds anything.")] = False,
-    skip: Annotated[list[str] | None, Option(metavar="CHECK", help="Skip this check; may be repeated.")] = None,
+    skip: Annotated[
+        list[str] | None,
+        Option(metavar="CHECK", callback=checked(require_check), help="Skip this check; may be repeated."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check an archive: titles, templates, label leaks, languages, references.
@@ -33,7 +36,7 @@ def check_command(
 
     ```
     askalike check DIR
-    askalike check DIR --strict --skip languages
+    askalike check DIR --strict --skip unknown_languages
     ```
     """
     with Archive.open(directory) as archive, progress_tracker() as track:

@@ -11,6 +11,7 @@ import typer
 from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
+from askalike.addresses import parse_url
 from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
 from askalike.cli._options import checked
 from askalike.cli._output import print_remark, to_json
@@ -21,7 +22,7 @@ from askalike.readers import import_archive
 from askalike.registry import load, names
 from askalike.store.import_counts import describe_counts
 from askalike.store.rejects import REJECTS_FILE
-from askalike.values import parse_language
+from askalike.values import parse_encoding, parse_ids, parse_language
 
 COMMON_PARAMETERS: dict[str, Any] = {
     "paths": Annotated[list[Path], Argument(metavar="PATH", help="Files or folders to read.")],
@@ -40,7 +41,13 @@ COMMON_PARAMETERS: dict[str, Any] = {
     "dry_run": Annotated[bool, Option("--dry-run", help="Show the changes without writing them.")],
     "yes": Annotated[bool, Option("--yes", "-y", help="Allow changes to more than a tenth of the source's records.")],
     "encoding": Annotated[
-        str | None, Option(metavar="NAME", help="The encoding of text files, e.g. cp1252.", show_default="UTF-8")
+        str | None,
+        Option(
+            metavar="NAME",
+            callback=checked(parse_encoding),
+            help="The encoding of text files, e.g. cp1252.",
+            show_default="UTF-8",
+        ),
     ],
     "encoder": Annotated[
         str | None, Option(metavar="MODEL", help="Also adopt this pre-trained encoder; see askalike encoder use.")
@@ -59,8 +66,22 @@ VALUE_NAMES = {
     "since": "DATE", "split": "SPLIT", "workspace": "URL",
 }  # fmt: skip
 """What the help shows for the value of a reader's setting."""
-CHECKS = {"since": parse_limit}
+CHECKS = {
+    "category": parse_ids,
+    "lang": parse_language,
+    "since": parse_limit,
+    "site": parse_url,
+    "workspace": parse_url,
+}
 """What checks the values of readers' settings before any file is read."""
+SHOWN_DEFAULTS = {
+    "COLUMN": "recognised by its name",
+    "channels": "all public ones", "dates": "as the file's dates show", "id": "recognised, else made from the text",
+    "query_id": "recognised, else made from the text", "candidate_id": "recognised, else made from the text",
+    "repeated_ids": "keep; with --strict reject", "responses": "in the user's cache",
+    "semeval split": "as the files' names say", "yahoo lang": "all languages",
+}  # fmt: skip
+"""What stands for a setting that is not given, where its default is None."""
 
 
 class _ReaderCommands(CommandGroup):
@@ -142,8 +163,10 @@ def _describe_option(reader: str, name: str, field: FieldInfo) -> Any:
     """Return the option of a reader's setting: its help, the name of its value, and its smallest value."""
     description = str(field.description)
     help = f"{description[:1].upper()}{description[1:]}."
-    column = "COLUMN" if description.startswith("the column of") else VALUE_NAMES.get(name)
+    is_column = description.startswith("the column of")
+    shown = SHOWN_DEFAULTS.get(name) or SHOWN_DEFAULTS.get("COLUMN" if is_column else f"{reader} {name}")
     bounds = [bound for bound in field.metadata if hasattr(bound, "ge") or hasattr(bound, "gt")]
     smallest = next((getattr(bound, "ge", getattr(bound, "gt", None)) for bound in bounds), None)
-    callback = checked(CHECKS[name]) if name in CHECKS else None
-    return Option(help=help, metavar=column, min=smallest, callback=callback)
+    callback = checked(CHECKS[name]) if name in CHECKS and not is_column else None
+    value_name = "COLUMN" if is_column else VALUE_NAMES.get(name)
+    return Option(help=help, metavar=value_name, min=smallest, callback=callback, show_default=shown or True)

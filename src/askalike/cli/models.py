@@ -18,7 +18,8 @@ from askalike.cli._options import (
     Json,
     RayCluster,
     announce_compilation,
-    check_measures,
+    assignment_option,
+    check_measure,
     checked,
     parse_settings,
 )
@@ -40,9 +41,7 @@ RECIPE_HELP = f"A packaged recipe ({', '.join(list_trainable())}), or a TOML fil
 def train_command(
     directory: Directory,
     recipe: Annotated[str, Option(metavar="RECIPE", help=RECIPE_HELP)],
-    settings: Annotated[
-        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of the recipe; may be repeated.")
-    ] = None,
+    settings: Annotated[list[str] | None, assignment_option("A setting of the recipe")] = None,
     encoder: Annotated[
         str | None,
         Option(metavar="MODEL", help="The pre-trained encoder to fine-tune or distil: a folder, package or model."),
@@ -141,7 +140,7 @@ def promote_command(
     settings: Assignments = None,
     fields: Fields = None,
     measure: Annotated[
-        str, Option(metavar="MEASURE", callback=checked(check_measures), help="The measure to compare.")
+        str, Option(metavar="MEASURE", callback=checked(check_measure), help="The measure to compare.")
     ] = LEADING_MEASURE,
     force: Annotated[bool, Option("--force", help="Activate it regardless of the comparison.")] = False,
     json: Json = False,

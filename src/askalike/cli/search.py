@@ -10,6 +10,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from askalike import rankers
+from askalike.addresses import parse_url
 from askalike.answering.replies import DEFAULT_SURE
 from askalike.calibration.silence import prepare_silence
 from askalike.cli._options import (
@@ -102,7 +103,12 @@ def search_command(
     min_probability: Probability = None,
     min_similarity: Annotated[
         float | None,
-        Option(min=0, max=1, help="Minimum similarity for an uncalibrated ranker; 0 shows all hits."),
+        Option(
+            min=0,
+            max=1,
+            help="Minimum similarity for an uncalibrated ranker; 0 shows all hits.",
+            show_default="found from the archive",
+        ),
     ] = None,
     explain: Annotated[
         bool, Option("--explain", help="Show which words matched, and how much each contributed.")
@@ -175,6 +181,7 @@ def rank_command(
     askalike rank DIR --queries queries.jsonl -o bm25.trec --ranker bm25 -k 1000
     ```
     """
+    filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
     with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
         is_split = queries.startswith(SPLIT_PREFIX)
         split = load_split(archive, queries.removeprefix(SPLIT_PREFIX)) if is_split else None
@@ -182,7 +189,6 @@ def rank_command(
         pools = read_candidates(candidates) if candidates else split.candidates if split else None
         searcher = rankers.open_current(build_ranker(archive, ranker, settings, fields), archive.view(), report)
         archive.view().require_tags(tag or ())
-        filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
         run = searcher.rank(questions, k, candidates=pools, filter=filter or None)
     write_run(run, output, searcher.name)
     print(f"{format_count(len(run), 'query')} ranked by {searcher.name}: {output}")
@@ -210,7 +216,9 @@ def answer_command(
     endpoint: Annotated[
         str | None,
         Option(
-            metavar="URL", help="With grounded: an OpenAI-compatible endpoint; its key is in ASKALIKE_ENDPOINT_KEY."
+            metavar="URL",
+            callback=checked(parse_url),
+            help="With grounded: an OpenAI-compatible endpoint; its key is in ASKALIKE_ENDPOINT_KEY.",
         ),
     ] = None,
     min_probability: Probability = None,
@@ -228,18 +236,19 @@ def answer_command(
     askalike answer DIR "Can I return a book late?" --mode auto --json
     ```
     """
+    from askalike.answering.chat_endpoint import named_endpoint
+    from askalike.answering.grounded import write_grounded
+
+    if mode == "grounded":
+        named_endpoint(endpoint, model)  # raises before the archive is opened
     with (
         Archive.open(directory, engine) as archive,
         LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
     ):
         started = time.perf_counter()
         if mode == "grounded":
-            from askalike.answering.chat_endpoint import named_endpoint
-            from askalike.answering.grounded import write_grounded
-
-            writer = named_endpoint(endpoint, model)
             stored = opened.answer(text, "nearest", k, body=body, min_probability=min_probability)
-            reply = write_grounded(Question("", text, body), stored, writer).reply
+            reply = write_grounded(Question("", text, body), stored, named_endpoint(endpoint, model)).reply
         else:
             reply = opened.answer(text, mode, k, body=body, min_probability=min_probability, sure=sure, model=model)
         took_ms = (time.perf_counter() - started) * 1000

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
+from askalike.addresses import parse_origin
+from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._options import (
     Directory,
     EngineUrl,
@@ -14,6 +16,8 @@ from askalike.cli._options import (
     Port,
     RankerName,
     announce_compilation,
+    assignment_option,
+    checked,
     parse_settings,
 )
 from askalike.cli._output import print_remark, to_json
@@ -24,6 +28,7 @@ from askalike.store.feedback import export_feedback
 from askalike.store.keys import Scope, create_key, list_keys, revoke_key
 from askalike.store.query_log import delete_older_than
 
+MAX_KEPT_DAYS = 36_500
 ORIGIN_HELP = "A site, such as https://forum.example, whose pages may publish this key."
 keys_command = Typer(
     help="""Create, list and revoke the keys of an archive's HTTP interface.
@@ -52,19 +57,23 @@ feedback_command = Typer(
 
 
 def serve_command(
-    directories: Annotated[list[Path], Argument(metavar="DIR", help="The archives' directories.")],
+    directories: Annotated[
+        list[Path], Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archives' directories.")
+    ],
     host: Annotated[str, Option(metavar="ADDRESS", help="The address to listen at.")] = "127.0.0.1",
     port: Port = 8080,
     ranker: RankerName = None,
-    settings: Annotated[
-        list[str] | None,
-        Option("--set", metavar="KEY=VALUE", help="A setting of the ranker, or of the service; may be repeated."),
-    ] = None,
+    settings: Annotated[list[str] | None, assignment_option("A setting of the ranker, or of the service")] = None,
     fields: Fields = None,
     engine: EngineUrl = None,
     workers: Annotated[int, Option(min=1, help="Number of worker processes.")] = 1,
     allow_origin: Annotated[
-        list[str] | None, Option(metavar="ORIGIN", help="A site whose pages may send requests; may be repeated.")
+        list[str] | None,
+        Option(
+            metavar="ORIGIN",
+            callback=checked(parse_origin),
+            help="A site whose pages may send requests; may be repeated.",
+        ),
     ] = None,
 ) -> None:
     """Serve archives over HTTP: pages, a JSON API and a widget.
@@ -98,7 +107,7 @@ def create_key_command(
     directory: Directory,
     scope: Annotated[Scope, Option(help="What the key permits; each scope includes those before it.")] = "read",
     note: Annotated[str, Option(help="A note for your own list.")] = "",
-    origin: Annotated[str | None, Option(metavar="ORIGIN", help=ORIGIN_HELP)] = None,
+    origin: Annotated[str | None, Option(metavar="ORIGIN", callback=checked(parse_origin), help=ORIGIN_HELP)] = None,
 ) -> None:
     """Create a key and print it; it is never shown again.
 
@@ -175,7 +184,9 @@ def export_feedback_command(
 
 def purge_command(
     directory: Directory,
-    days: Annotated[float, Option(min=0, help="Delete entries older than this many days; 0 deletes all.")],
+    days: Annotated[
+        float, Option(min=0, max=MAX_KEPT_DAYS, help="Delete entries older than this many days; 0 deletes all.")
+    ],
 ) -> None:
     """Delete queries and feedback received over HTTP; the archive's questions stay.
 

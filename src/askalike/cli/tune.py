@@ -15,7 +15,8 @@ from askalike.cli._options import (
     RuleName,
     Seed,
     announce_compilation,
-    check_measures,
+    assignment_option,
+    check_measure,
     checked,
     parse_settings,
     split_list,
@@ -23,7 +24,15 @@ from askalike.cli._options import (
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.errors import SettingsError
-from askalike.experiments.grid_search import FOLDS, SEED, TuningEstimate, estimate_tuning, lexical_grids, sample_queries
+from askalike.experiments.grid_search import (
+    FOLDS,
+    SEED,
+    TuningEstimate,
+    estimate_tuning,
+    lexical_grids,
+    require_lexical,
+    sample_queries,
+)
 from askalike.experiments.measuring import LEXICAL_TUNING_MEASURE, TUNING_MEASURE, tuning_splits
 from askalike.labels.splits import load_split
 from askalike.pieces import work_on
@@ -49,28 +58,32 @@ def tune_command(
     encoder: Annotated[str, Option(metavar="MODEL", help=ENCODER_HELP, show_default="the archive's own")] = "",
     cross_encoder: Annotated[str, Option(metavar="MODEL", help=CROSS_ENCODER_HELP)] = "",
     measure: Annotated[
-        str,
+        str | None,
         Option(
             metavar="MEASURE",
-            callback=checked(check_measures),
+            callback=checked(check_measure),
             help="The measure to maximise.",
             show_default=TUNING_MEASURE,
         ),
-    ] = "",
-    settings: Annotated[
-        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting of all rankers; may be repeated.")
     ] = None,
+    settings: Annotated[list[str] | None, assignment_option("A setting of all rankers")] = None,
     fields: Fields = None,
     seed: Seed = SEED,
     rule: Annotated[RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
     only: Annotated[Literal["lexical"] | None, Option(help=ONLY_HELP)] = None,
     dev: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split that chooses.")] = None,
     test: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split that measures, once.")] = None,
-    ranker_names: Annotated[
-        str, Option("--rankers", metavar="NAMES", help="With --only: rankers, with commas.", show_default="all")
-    ] = "",
+    ranker: Annotated[
+        list[str] | None,
+        Option(
+            "--ranker", "-r", metavar="NAME", help="With --only: tune this ranker; may be repeated.", show_default="all"
+        ),
+    ] = None,
     sample: Annotated[int | None, Option(min=1, help="With --only: use at most this many dev queries.")] = None,
-    folds: Annotated[int, Option(min=2, help="With --only: number of folds if there is no test split.")] = FOLDS,
+    folds: Annotated[
+        int | None,
+        Option(min=2, help="With --only: number of folds if there is no test split.", show_default=str(FOLDS)),
+    ] = None,
     cluster: RayCluster = None,
     json: Json = False,
 ) -> None:
@@ -95,12 +108,13 @@ def tune_command(
     fixed = parse_settings(settings, fields)
     if only:
         _tune_lexical(
-            directory, fixed, dev, test, measure or LEXICAL_TUNING_MEASURE, ranker_names, sample, folds, seed,
+            directory, fixed, dev, test, measure or LEXICAL_TUNING_MEASURE, ranker or [], sample, folds or FOLDS, seed,
             rule, json,
         )  # fmt: skip
         return
-    if dev or test or sample:
-        raise SettingsError("--dev, --test and --sample go with --only lexical; tune divides the labels itself")
+    if dev or test or sample or folds or ranker:
+        options = "--dev, --test, --sample, --folds and --ranker"
+        raise SettingsError(f"{options} need --only lexical; otherwise tune divides the labels itself")
     limit, measure = parse_duration(budget), measure or TUNING_MEASURE
     with work_on(cluster), Archive.open(directory) as archive:
         announce_compilation()
@@ -113,15 +127,17 @@ def tune_command(
 
 
 def _tune_lexical(
-    directory: Path, fixed: dict[str, Any], dev: str | None, test: str | None, measure: str, names: str,
+    directory: Path, fixed: dict[str, Any], dev: str | None, test: str | None, measure: str, names: list[str],
     sample: int | None, folds: int, seed: int, rule: str, json: bool,
 ) -> None:  # fmt: skip
     """Tune lexical rankers alone, and measure the gain."""
+    rankers = [each for name in names for each in split_list(name)] or registry.names("similarity")
+    for name in rankers:
+        require_lexical(name)
     with Archive.open(directory) as archive:
         first, second = tuning_splits(archive, dev, test)
         choosing, measuring = load_split(archive, first), load_split(archive, second) if second else None
         choosing = sample_queries(choosing, sample, seed) if sample else choosing
-        rankers = split_list(names) or registry.names("similarity")
         spaces = {name: lexical_grids(archive, name, fixed) for name in rankers}
         announce_compilation()
         n = len(choosing.qrels)

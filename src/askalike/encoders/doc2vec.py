@@ -20,11 +20,15 @@ NOISE_POWER = 0.75
 class Doc2vecEncoderSettings(CorpusEncoderSettings):
     """Sizes; the defaults are those that Lau and Baldwin (2016) found best."""
 
-    dim: int = Field(300, ge=1, description="numbers in a text's vector")
-    context: int = Field(15, ge=1, description="words on either side that a word predicts")
-    sample: float = Field(1e-5, ge=0, description="words commoner than this share are passed over more often")
-    noise: int = Field(5, ge=1, description="noise words for each word predicted")
-    passes: int = Field(20, ge=1, description="over the archive; as many for each text that is encoded")
+    dim: int = Field(300, ge=1, description="size of a text's vector")
+    context: int = Field(15, ge=1, description="window size: number of words on either side that a word predicts")
+    sample: float = Field(
+        1e-5, ge=0, description="subsampling threshold: words more frequent than this share are skipped at random"
+    )
+    noise: int = Field(5, ge=1, description="number of negative samples for each predicted word")
+    passes: int = Field(
+        20, ge=1, description="number of passes over the archive, and of inference steps for each encoded text"
+    )
 
 
 class Doc2vecEncoder(CorpusEncoder):

@@ -29,7 +29,7 @@ from askalike.types import Answer, Vectors
 class NeuralEncoderSettings(Settings):
     """What may be chosen when a trained network is used."""
 
-    device: Literal["cpu", "cuda", "mps"] = Field("cpu", description="where texts are encoded")
+    device: Literal["cpu", "cuda", "mps"] = Field("cpu", description="device that encodes texts")
 
 
 class TrainedNetwork(NamedTuple):

@@ -40,18 +40,21 @@ class PretrainedEncoderSettings(config.Settings):
     """Which model is used, and how."""
 
     model: str = Field(
-        "", validation_alias="encoder", description="the model's folder, or an installed package that contains one"
+        "",
+        validation_alias="encoder",
+        description="the model's folder, or an installed package that contains the model",
     )
-    query_prompt: str | None = Field(None, description="what stands before each query; unless given, as the model says")
-    document_prompt: str | None = Field(None, description="what stands before each document")
-    code: CodeRule = Field("drop", description="whether code counts")
-    batch: int = Field(32, ge=1, description="texts encoded at a time; lower it where memory runs out")
+    query_prompt: str | None = Field(None, description="text put before each query; by default the model's own")
+    document_prompt: str | None = Field(None, description="text put before each document; by default the model's own")
+    code: CodeRule = Field("drop", description="whether code is read")
+    batch: int = Field(32, ge=1, description="number of texts encoded at a time; lower it if memory runs out")
     precision: Annotated[Literal["8", "32", "bf16"], BeforeValidator(str)] = Field(
-        "8", description="the bits of weights: 8 is over twice as fast as 32, and nearly the same; bf16 is for GPUs"
+        "8",
+        description="number of bits per weight: 8 is twice as fast as 32, with almost equal vectors; bf16 is for GPUs",
     )
-    threads: int | None = Field(None, ge=1, description="processors that encode; unless given, all")
+    threads: int | None = Field(None, ge=1, description="number of processor threads; by default all processors")
     device: Literal["cpu", "cuda"] | None = Field(
-        None, description="where it runs; cuda needs the extra pretrained, with torch"
+        None, description="device that encodes; cuda needs the extra pretrained, with torch"
     )
 
 

@@ -18,10 +18,10 @@ class TopicsEncoderSettings(CorpusEncoderSettings):
     """How many topics there are, and how they are learned. Stop words are left out, because they have no topic."""
 
     stop_words: bool = True
-    topics: int = Field(100, ge=2, description="numbers in a text's vector: its share in each topic")
-    prior: float = Field(0.1, gt=0, description="how much of each topic a text has before a word is read")
-    passes: int = Field(5, ge=1, description="over the archive")
-    steps: int = Field(30, ge=1, description="of inference for each text")
+    topics: int = Field(100, ge=2, description="number of topics, and size of a text's vector of topic shares")
+    prior: float = Field(0.1, gt=0, description="Dirichlet prior of each topic's share in a text")
+    passes: int = Field(5, ge=1, description="number of passes over the archive")
+    steps: int = Field(30, ge=1, description="number of inference steps for each text")
 
 
 class TopicsEncoder(CorpusEncoder):

@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from askalike import rankers
-from askalike.config import Settings, describe_errors, format_path, validate_settings
+from askalike.config import Settings, describe_errors, format_path
 from askalike.encoders.recipes import list_trainable
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation import rules
@@ -29,7 +29,7 @@ from askalike.experiments.folder import file_name
 from askalike.experiments.grid_search import tuning_grids
 from askalike.experiments.measuring import DEFAULT_MEASURES
 from askalike.labels.splits import load_split
-from askalike.labels.splitters import SPLITTERS
+from askalike.labels.splitters import create_splitter
 from askalike.store import Archive
 
 Grid = dict[str, tuple[Any, ...]]
@@ -75,14 +75,18 @@ class PartitionSettings(Settings):
     It is cut where the archive has no partition of that name. One that was cut with other options is refused.
     """
 
-    by: str = Field("cluster", description="what keeps the parts apart: cluster, category, tag, time or folds")
-    of: str | None = Field(None, description="the split to cut; default: the archive's first")
-    name: str | None = Field(None, min_length=1, description="what the parts' names begin with; default: as `by`")
-    shares: tuple[StrictFloat, ...] | None = Field(None, description="by cluster, category or tag: of train, dev, test")
-    before: str | None = Field(None, description="by time: train ends before it")
-    after: str | None = Field(None, description="by time: test begins at it")
-    folds: StrictInt | None = Field(None, description="how many folds")
-    seed: StrictInt | None = Field(None, description="of the order of clusters")
+    by: str = Field("cluster", description="what separates the parts: cluster, category, tag, time or folds")
+    of: str | None = Field(None, description="the split to divide; by default the archive's first")
+    name: str | None = Field(
+        None, min_length=1, description="name of the parts, as in NAME/dev; by default the value of `by`"
+    )
+    shares: tuple[StrictFloat, ...] | None = Field(
+        None, description="shares of train, dev and test, by cluster, category or tag"
+    )
+    before: str | None = Field(None, description="by time: train ends before this date")
+    after: str | None = Field(None, description="by time: test begins on this date")
+    folds: StrictInt | None = Field(None, description="number of folds")
+    seed: StrictInt | None = Field(None, description="seed of the order of clusters")
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -93,17 +97,21 @@ class PartitionSettings(Settings):
 class SystemSettings(Settings):
     """One row of the table: `[[system]]`. Lists in `settings` are values as they stand; what is tried is in `tune`."""
 
-    ranker: Annotated[str, AfterValidator(_check_ranker)] = Field(description="as --ranker takes it")
-    label: str = Field(min_length=1, description="how tables call it; default: the ranker's name")
-    settings: dict[str, Any] = Field({}, description="as --set takes them")
+    ranker: Annotated[str, AfterValidator(_check_ranker)] = Field(description="the ranker's name, as for --ranker")
+    label: str = Field(min_length=1, description="name in tables; by default the ranker's name")
+    settings: dict[str, Any] = Field({}, description="the ranker's settings, as for --set")
     tune: StrictBool | tuple[Grid, ...] = Field(
-        False, union_mode="left_to_right", description="true: the ranker's own grid; or setting → values to try"
+        False,
+        union_mode="left_to_right",
+        description="true for the ranker's own grid, or lists of values to try by setting",
     )
-    tune_measure: Measure | None = Field(None, description="what tuning maximises; default: the first measure")
-    paper: dict[Measure, Share] = Field({}, description="measure → the value that a paper gives, as a share of 1")
-    trained_on: str = Field("", description="what its model was trained on, for tables")
+    tune_measure: Measure | None = Field(
+        None, description="the measure that tuning maximises; by default the first one"
+    )
+    paper: dict[Measure, Share] = Field({}, description="values that a paper reports, by measure, as shares of 1")
+    trained_on: str = Field("", description="the data that its model was trained on, for tables")
     may_have_seen: tuple[str, ...] = Field(
-        (), description="the archives, by directory name, whose texts may be among it"
+        (), description="directory names of archives whose texts may be among the training data"
     )
     run: Path | None = Field(None, description="a run file of another system, instead of a ranker")
 
@@ -154,24 +162,28 @@ class SystemSettings(Settings):
 class Experiment(Settings):
     """One experiment, as its TOML declares it."""
 
-    title: str = Field(description="what the report is called; default: the file's name")
-    archive: Path = Field(description="the archive's directory, seen from where the command is given")
+    title: str = Field(description="title of the report; by default the file's name")
+    archive: Path = Field(description="the archive's directory, relative to the working directory")
     engine: str | None = Field(None, description="the OpenSearch cluster that holds the indexes; by default none does")
-    split: str = Field("test", min_length=1, description="whose queries are measured")
-    dev: str = Field("dev", min_length=1, description="whose queries tune")
-    fields: Literal["title", "body", "title,body"] | None = Field(None, description="what every system searches")
-    measures: tuple[Measure, ...] = Field(DEFAULT_MEASURES, description="as ir-measures writes them")
-    rule: Annotated[str, AfterValidator(_check_rule)] = Field("trec_eval", description="ties, self-hits, what counts 0")
-    k: StrictInt = Field(100, ge=1, description="how deep is ranked")
-    seeds: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field((0,), description="for what is random")
+    split: str = Field("test", min_length=1, description="the split whose queries are measured")
+    dev: str = Field("dev", min_length=1, description="the split whose queries tune")
+    fields: Literal["title", "body", "title,body"] | None = Field(
+        None, description="the fields that every system searches"
+    )
+    measures: tuple[Measure, ...] = Field(DEFAULT_MEASURES, description="measures as ir-measures writes them")
+    rule: Annotated[str, AfterValidator(_check_rule)] = Field(
+        "trec_eval", description="how ties, self-hits and unanswered queries count"
+    )
+    k: StrictInt = Field(100, ge=1, description="number of documents per query")
+    seeds: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field(
+        (0,), description="seeds of everything that is drawn at random"
+    )
     task: Literal["questions", "answers"] = Field(
-        "questions", description="what is ranked: questions, or answers, of which identical ones are one"
+        "questions", description="whether questions or answers are ranked; identical answers count as one"
     )
-    typing_curve: StrictBool = Field(False, description="measure questions that are half typed, too")
-    baseline: str | None = Field(
-        None, description="whose ranks each other system's are drawn against; default: the first"
-    )
-    known_differences: tuple[str, ...] = Field((), description="differences from the paper that are known of")
+    typing_curve: StrictBool = Field(False, description="whether unfinished questions are measured, too")
+    baseline: str | None = Field(None, description="the system that plots compare with; by default the first")
+    known_differences: tuple[str, ...] = Field((), description="known differences from the paper")
     partition: PartitionSettings | None = None
     system: tuple[SystemSettings, ...]
 
@@ -377,7 +389,5 @@ def _find_missing_data(values: Mapping[str, Any], keys: Sequence[str]) -> Iterat
 
 def _part_names(partition: PartitionSettings) -> list[str]:
     """Return the names of the splits that a partition makes. Raises SettingsError where its settings are wrong."""
-    if partition.by not in SPLITTERS:
-        raise SettingsError(f"a split cannot be cut by {partition.by!r}; it can by: {', '.join(SPLITTERS)}")
-    splitter = validate_settings(SPLITTERS[partition.by], partition.settings, f"cut by {partition.by}")
+    splitter = create_splitter(partition.by, partition.settings)
     return [f"{partition.name or partition.by}/{part}" for part in splitter.part_names]

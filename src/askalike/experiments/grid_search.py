@@ -139,13 +139,24 @@ def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequen
 
 def lexical_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequence[Grid]:
     """Return the `tuning_grids` of a similarity or a hybrid of similarities. Raises SettingsError for other rankers."""
+    require_lexical(ranker)
     known = registry.names("similarity")
-    created = rankers.create(ranker, fixed, archive.path) if ranker in rankers.names() else None
-    parts = created.values.get("parts", ()) if created else ()
+    created = rankers.create(ranker, fixed, archive.path)
+    parts = created.values.get("parts", ())
     if ranker not in known and not (parts and set(parts) <= set(known)):
-        names = f"{', '.join(known)}, and hybrids of them (hybrid with --set parts=bm25,tfidf)"
-        raise SettingsError(f"{ranker!r} is not a lexical ranker; those that tune knows are: {names}")
+        raise _not_lexical(ranker)
     return tuning_grids(archive, ranker, fixed)
+
+
+def require_lexical(ranker: str) -> None:
+    """Raise SettingsError for what is neither a similarity nor a ranker that may be a hybrid of them."""
+    if ranker not in rankers.names():
+        raise _not_lexical(ranker)
+
+
+def _not_lexical(ranker: str) -> SettingsError:
+    names = f"{', '.join(registry.names('similarity'))}, and hybrids of them (hybrid with --set parts=bm25,tfidf)"
+    return SettingsError(f"{ranker!r} is not a lexical ranker; expected: {names}")
 
 
 def _drop_fixed(grid: Grid, fixed: RankerSettings) -> Grid:

@@ -50,10 +50,17 @@ def run_checks(
 
     Raises SettingsError where `ignored` names an unknown check.
     """
-    by_name = {check.__name__: check for check in checks}
-    if unknown := [name for name in ignored if name not in by_name]:
-        raise SettingsError(f"no check is called {', '.join(unknown)}; there are: {', '.join(by_name)}")
+    for name in ignored:
+        require_check(name, checks)
     with storage_errors(archive.path):
         view = archive.view()
         context = CheckContext(archive, view, view.language, track=track)
-        return [check(context) for name, check in by_name.items() if name not in ignored]
+        return [check(context) for check in checks if check.__name__ not in ignored]
+
+
+def require_check(name: str, checks: Sequence[Check] = CHECKS) -> str:
+    """Return the name of a check. Raises SettingsError if none has it."""
+    known = [check.__name__ for check in checks]
+    if name not in known:
+        raise SettingsError(f"no check is called {name}; expected one of: {', '.join(known)}")
+    return name

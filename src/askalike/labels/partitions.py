@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from askalike.config import validate_settings
 from askalike.errors import ArchiveError, SettingsError
 from askalike.labels.splits import default_split, document_kind, load_split
-from askalike.labels.splitters import SPLITTERS, SplitQuery
+from askalike.labels.splitters import SplitQuery, create_splitter
 from askalike.store import Archive, Clusters, imported_splits, labels, read_labels
 from askalike.store.labels import DERIVED_LABELS_SQL, RelevanceLabel
 
@@ -62,13 +61,11 @@ def create_partition(
     Raises SettingsError for wrong settings or an unusable name. Raises ArchiveError where another partition has the
     name (unless `replace`), where there is nothing to divide, and where a part would be empty.
     """
-    if method not in SPLITTERS:
-        raise SettingsError(f"a split cannot be cut by {method!r}; it can by: {', '.join(SPLITTERS)}")
-    splitter = validate_settings(SPLITTERS[method], settings or {}, f"split by {method}")
+    splitter = create_splitter(method, settings or {})
     name = _check_name(archive, method if name is None else name)
     source_split = source_split or default_split(archive)
     if source_split is None:
-        raise ArchiveError(f"{archive.path}: nothing to cut; import an evaluation set, or duplicate links")
+        raise ArchiveError(f"{archive.path}: nothing to divide; import an evaluation set or duplicate links")
     _refuse_cycle(archive, name, source_split)
     definition = labels.PartitionDefinition(source_split, method, json.dumps(splitter.model_dump()))
     stored = labels.partition_definition(archive, name)
@@ -76,8 +73,8 @@ def create_partition(
         return get_partition(archive, name)
     if stored and not replace:
         raise ArchiveError(
-            f"{archive.path}: a partition {name!r} is there, of {get_partition(archive, name).description}; "
-            "keep both with --name NAME, or cut it anew with --replace"
+            f"{archive.path}: partition {name!r} exists: {get_partition(archive, name).description}; "
+            "keep both with --name NAME, or replace it with --force"
         )
     parts = splitter.assign_parts(_split_queries(archive, source_split))
     sizes = Counter(parts.values())
@@ -128,7 +125,7 @@ def _check_name(archive: Archive, name: str) -> str:
     if not NAME_PATTERN.fullmatch(name):
         raise SettingsError(f"--name {name!r}: expected letters, digits, '-', '_' and '.'")
     if name in (*imported_splits(archive), *DERIVED_LABELS_SQL):
-        raise SettingsError(f"--name {name!r}: a split has that name; choose another")
+        raise SettingsError(f"--name {name!r}: a split already has that name; choose another")
     return name
 
 

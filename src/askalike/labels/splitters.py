@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from askalike.clock import parse_limit
-from askalike.config import Settings
+from askalike.config import Settings, validate_settings
+from askalike.errors import SettingsError
 from askalike.labels.clusters import deal_clusters
 from askalike.store import connected_components, shuffle_names
 
@@ -43,8 +44,8 @@ class Splitter(Settings, ABC):
 class ClusterSplitter(Splitter):
     """Deals whole duplicate clusters, in a seeded order, to train, dev and test, as near to their shares as it can."""
 
-    shares: tuple[float, ...] = Field((0.8, 0.1, 0.1), description="of the queries, of train, dev, test")
-    seed: int = Field(0, ge=0, description="of the order in which clusters are dealt out")
+    shares: tuple[float, ...] = Field((0.8, 0.1, 0.1), description="shares of the queries in train, dev and test")
+    seed: int = Field(0, ge=0, description="seed of the order in which clusters are assigned")
 
     @model_validator(mode="after")
     def _check_shares(self) -> Self:
@@ -77,8 +78,8 @@ class TagSplitter(ClusterSplitter):
 class FoldSplitter(Splitter):
     """Deals whole duplicate clusters to parts `1`, `2`, … of about equal size."""
 
-    folds: int = Field(5, ge=2, le=1000, description="how many")
-    seed: int = Field(0, ge=0, description="of the order in which clusters are dealt out")
+    folds: int = Field(5, ge=2, le=1000, description="number of folds")
+    seed: int = Field(0, ge=0, description="seed of the order in which clusters are assigned")
 
     @property
     def part_names(self) -> Sequence[str]:
@@ -96,7 +97,7 @@ class TimeSplitter(Splitter):
     """
 
     before: IsoDate | None = Field(None, description="train ends before this date")
-    after: IsoDate | None = Field(None, description="test begins at this date")
+    after: IsoDate | None = Field(None, description="test begins on this date")
 
     @model_validator(mode="after")
     def _check_dates(self) -> Self:
@@ -129,6 +130,13 @@ SPLITTERS: Mapping[str, type[ClusterSplitter] | type[TimeSplitter] | type[FoldSp
     "time": TimeSplitter,
     "folds": FoldSplitter,
 }
+
+
+def create_splitter(method: str, settings: Mapping[str, Any]) -> Splitter:
+    """Return the splitter of a method with its settings. Raises SettingsError."""
+    if method not in SPLITTERS:
+        raise SettingsError(f"no splitter is called {method!r}; expected one of: {', '.join(SPLITTERS)}")
+    return validate_settings(SPLITTERS[method], settings, f"split by {method}")
 
 
 def _join_clusters(queries: Sequence[SplitQuery], names: Callable[[SplitQuery], Sequence[str]]) -> Iterator[SplitQuery]:

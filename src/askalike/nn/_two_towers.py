@@ -14,19 +14,23 @@ from askalike.nn._network import Batch, PartVectors, WordVectorNetwork, make_emb
 class TwoTowerNetworkSettings(Settings):
     """Sizes (the paper's, where it gives them), and the generator."""
 
-    dim: int = Field(512, ge=1, description="numbers in a word's vector")
-    hidden: int = Field(256, ge=1, description="numbers in what a tower makes of a text, before the dense layers")
-    dense: tuple[int, ...] = Field((), description="units of dense layers (tanh) between that and the latent space")
-    latent: int = Field(256, ge=1, description="numbers in a question's or an answer's vector")
-    metric: Literal["euclidean", "cosine"] = Field("euclidean", description="how vectors are compared")
-    train_words: bool = Field(True, description="whether word vectors are learned further")
-    writes: bool = Field(False, description="whether a generator is learned with it, which shares φ")
-    writer: int = Field(256, ge=16, description="numbers in the generator's state")
-    weight: float = Field(1.0, ge=0, description="how much the generator's negative log-likelihood counts")
-    likelihood: Literal["word", "answer"] = Field(
-        "word", description="whether long answers count as much as short ones"
+    dim: int = Field(512, ge=1, description="size of a word's vector")
+    hidden: int = Field(256, ge=1, description="size of a tower's text vector before the dense layers")
+    dense: tuple[int, ...] = Field(
+        (), description="number of units of each dense layer (tanh) between the towers and the latent space"
     )
-    cutoffs: tuple[int, ...] = Field((2_000, 10_000), description="bounds of the softmax's groups of frequency")
+    latent: int = Field(256, ge=1, description="size of a question's or an answer's vector")
+    metric: Literal["euclidean", "cosine"] = Field("euclidean", description="how vectors are compared")
+    train_words: bool = Field(True, description="whether word vectors are trained")
+    writes: bool = Field(False, description="whether a generator that shares φ is trained, too")
+    writer: int = Field(256, ge=16, description="size of the generator's state")
+    weight: float = Field(1.0, ge=0, description="weight of the generator's negative log-likelihood")
+    likelihood: Literal["word", "answer"] = Field(
+        "word", description="whether the log-likelihood is divided by an answer's length"
+    )
+    cutoffs: tuple[int, ...] = Field(
+        (2_000, 10_000), description="frequency ranks that bound the groups of the adaptive softmax"
+    )
 
 
 class TwoTowerNetwork(WordVectorNetwork):

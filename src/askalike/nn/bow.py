@@ -14,7 +14,7 @@ from askalike.nn._network import Batch, Network, PartVectors, TokenTrace
 class BowNetworkSettings(Settings):
     """The start of the stems' weights t."""
 
-    weights: Literal["idf", "ones"] = Field("idf", description="what t begins as")
+    weights: Literal["idf", "ones"] = Field("idf", description="initial value of the word weights t")
 
 
 class BowNetwork(Network):

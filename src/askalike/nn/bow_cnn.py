@@ -16,9 +16,9 @@ from askalike.types import Metric
 class BowCnnNetworkSettings(CnnNetworkSettings):
     """Sizes, and the start of the words' weights t (Table 5: idf trained, idf fixed, ones trained)."""
 
-    units: int = Field(400, ge=1, description="convolutional units: numbers in a question's vector")
-    weights: Literal["idf", "ones"] = Field("idf", description="what t begins as")
-    train_weights: bool = Field(True, description="whether t is learned")
+    units: int = Field(400, ge=1, description="number of convolutional units, and size of a question's vector")
+    weights: Literal["idf", "ones"] = Field("idf", description="initial value of the word weights t")
+    train_weights: bool = Field(True, description="whether the word weights t are learned")
 
 
 class BowCnnNetwork(WordVectorNetwork):

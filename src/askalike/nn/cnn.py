@@ -13,9 +13,9 @@ from askalike.nn._network import Batch, PartVectors, TokenTrace, WordVectorNetwo
 class CnnNetworkSettings(Settings):
     """Sizes; the defaults are the paper's (Table 2)."""
 
-    dim: int = Field(200, ge=1, description="numbers in a word's vector")
-    window: int = Field(3, ge=1, description="words in a window, odd: centred on each word")
-    units: int = Field(1000, ge=1, description="convolutional units: numbers in a question's vector")
+    dim: int = Field(200, ge=1, description="size of a word's vector")
+    window: int = Field(3, ge=1, description="number of words in a window, odd: it is centred on each word")
+    units: int = Field(1000, ge=1, description="number of convolutional units, and size of a question's vector")
 
     @field_validator("window")
     @classmethod

@@ -13,9 +13,9 @@ from askalike.nn._recurrent import LstmLayer, WordLstm, pool_sentences
 class HierarchicalLstmNetworkSettings(Settings):
     """Sizes, which the draft leaves open."""
 
-    dim: int = Field(300, ge=1, description="numbers in a word's vector")
-    sentence: int = Field(128, ge=1, description="numbers in a sentence's vector")
-    hidden: int = Field(128, ge=1, description="numbers in a text's vector")
+    dim: int = Field(300, ge=1, description="size of a word's vector")
+    sentence: int = Field(128, ge=1, description="size of a sentence's vector")
+    hidden: int = Field(128, ge=1, description="size of a text's vector")
 
 
 class HierarchicalLstmNetwork(WordVectorNetwork):

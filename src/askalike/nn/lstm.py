@@ -15,14 +15,15 @@ from askalike.nn._recurrent import Pooling, WordLstm, pool_states
 class LstmNetworkSettings(Settings):
     """Sizes (the paper's), which states make the vector, and what compares two of them."""
 
-    dim: int = Field(300, ge=1, description="numbers in a word's vector")
-    hidden: int = Field(400, ge=1, description="numbers in a hidden state")
-    pooling: Pooling = Field("mean_max", description="which states make the vector: last, max, mean, mean_max")
+    dim: int = Field(300, ge=1, description="size of a word's vector")
+    hidden: int = Field(400, ge=1, description="size of a hidden state")
+    pooling: Pooling = Field("mean_max", description="how hidden states are pooled into the vector")
     head: Literal["pair", "cosine"] = Field(
-        "cosine", description="pair: a classifier of [u; v; |u − v|; u ∘ v], which ranks candidates only"
+        "cosine",
+        description="a pair's score: cosine, or pair, a classifier of [u; v; |u − v|; u ∘ v] that only re-ranks",
     )
-    dense: int = Field(200, ge=1, description="units between a pair and its score")
-    dropout: float = Field(0.3, ge=0, lt=1, description="of word vectors, while it learns")
+    dense: int = Field(200, ge=1, description="number of units of the classifier's dense layer")
+    dropout: float = Field(0.3, ge=0, lt=1, description="dropout of word vectors in training")
 
 
 class LstmNetwork(WordVectorNetwork):

@@ -14,12 +14,12 @@ from askalike.nn._network import Batch, Network, PartVectors, make_embedding
 class ScqaNetworkSettings(Settings):
     """Sizes. The paper gives none of filters, strides and padding, and its first layer is as wide as its input."""
 
-    dim: int = Field(512, ge=1, description="units of the first dense layer")
-    filters: tuple[int, ...] = Field((8, 16), min_length=1, description="of each convolution")
-    kernel: int = Field(5, ge=1, description="how many numbers a filter sees")
-    stride: int = Field(1, ge=1, description="how far a filter moves")
-    pool: int = Field(4, ge=1, description="of so many numbers the greatest is kept")
-    units: int = Field(128, ge=1, description="of the last dense layer: numbers in a text's vector")
+    dim: int = Field(512, ge=1, description="number of units of the first dense layer")
+    filters: tuple[int, ...] = Field((8, 16), min_length=1, description="number of filters of each convolution")
+    kernel: int = Field(5, ge=1, description="filter width")
+    stride: int = Field(1, ge=1, description="step of a filter")
+    pool: int = Field(4, ge=1, description="width of max pooling")
+    units: int = Field(128, ge=1, description="number of units of the last dense layer, and size of a text's vector")
 
     @model_validator(mode="after")
     def _check_output_length(self) -> "ScqaNetworkSettings":

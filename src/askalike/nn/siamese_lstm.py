@@ -13,9 +13,9 @@ from askalike.nn._recurrent import Pooling, WordLstm, pool_states
 class SiameseLstmNetworkSettings(Settings):
     """Sizes, which the draft leaves open."""
 
-    dim: int = Field(300, ge=1, description="numbers in a word's vector")
-    hidden: int = Field(128, ge=1, description="numbers in a hidden state, and in a text's vector")
-    pooling: Pooling = Field("last", description="which states make the vector: last, max, mean, mean_max")
+    dim: int = Field(300, ge=1, description="size of a word's vector")
+    hidden: int = Field(128, ge=1, description="size of a hidden state, and of a text's vector")
+    pooling: Pooling = Field("last", description="how hidden states are pooled into the vector")
 
 
 class SiameseLstmNetwork(WordVectorNetwork):

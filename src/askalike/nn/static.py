@@ -17,9 +17,9 @@ RANDOM_ROW_SCALE = 0.1
 class StaticNetworkSettings(Settings):
     """Size, and the initial weights of the pieces."""
 
-    dim: int = Field(256, ge=1, description="numbers in a piece's vector, and in a text's")
-    piece_weights: Literal["idf", "ones"] = Field("ones", description="what each piece's weight begins as")
-    dropout: float = Field(0.0, ge=0, lt=1, description="the share of pieces left out of each text while it learns")
+    dim: int = Field(256, ge=1, description="size of a piece's vector, and of a text's")
+    piece_weights: Literal["idf", "ones"] = Field("ones", description="initial weight of each piece")
+    dropout: float = Field(0.0, ge=0, lt=1, description="share of pieces left out of each text in training")
 
 
 class StaticNetwork(Network):

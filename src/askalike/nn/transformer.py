@@ -19,7 +19,7 @@ class TransformerNetworkSettings(Settings):
 
     base: str = Field(
         "", validation_alias="encoder",
-        description="the model to fine-tune: a folder, or an installed package that contains one",
+        description="the model to fine-tune: a folder, or an installed package that contains the model",
     )  # fmt: skip
 
 

@@ -39,13 +39,15 @@ class CompositeSettings(Settings):
     """Which rankers are combined, what all of them search, and how many documents each retrieves."""
 
     parts: PartNames = Field(
-        ("lm_jelinek_mercer", "static"), description="the rankers; PART.KEY sets one of a part's own"
+        ("lm_jelinek_mercer", "static"), description="the rankers; PART.KEY is a setting of one of them"
     )
-    depth: int = Field(200, ge=1, description="how many documents a part proposes, whatever k is")
-    fields: Literal["title", "body", "title,body"] | None = Field(None, description="what every part searches")
-    rephrasings: bool | None = Field(None, description="whether a question is found by its rephrasings too")
-    code: CodeRule | None = Field(None, description="whether code counts, for every part but trained models")
-    seed: int | None = Field(None, ge=0, description="of every part that learns")
+    depth: int = Field(200, ge=1, description="number of documents that each part proposes, whatever k is")
+    fields: Literal["title", "body", "title,body"] | None = Field(
+        None, description="the fields that every part searches"
+    )
+    rephrasings: bool | None = Field(None, description="whether a question is also found by its rephrasings")
+    code: CodeRule | None = Field(None, description="whether code is read, in every part except trained models")
+    seed: int | None = Field(None, ge=0, description="seed of every part that learns")
 
 
 class CompositeRanker(Ranker):

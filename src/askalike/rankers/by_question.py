@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 class ByQuestionSettings(Settings):
     """Which ranker ranks the questions."""
 
-    ranker: str = Field("lm_jelinek_mercer", description="the ranker of the questions; further settings are its own")
+    ranker: str = Field(
+        "lm_jelinek_mercer", description="the ranker of the questions; all other settings are passed to it"
+    )
 
 
 class ByQuestionRanker(Ranker):

@@ -16,9 +16,10 @@ class CascadeSettings(CompositeSettings):
     """Which ranker proposes, which one re-ranks, and how many documents."""
 
     parts: PartNames = Field(
-        ("lm_jelinek_mercer", "static"), description="the ranker that proposes, the one that re-ranks"
+        ("lm_jelinek_mercer", "static"),
+        description="the ranker that proposes candidates and the ranker that re-ranks them",
     )
-    depth: int = Field(100, ge=1, description="how many documents are proposed, whatever k is")
+    depth: int = Field(100, ge=1, description="number of proposed documents, whatever k is")
 
 
 class CascadeRanker(CompositeRanker):

@@ -26,12 +26,16 @@ class CrossEncoderSettings(Settings):
     """Which model reads pairs, and how."""
 
     model: str = Field(
-        "", validation_alias="encoder", description="the model's folder, or an installed package that contains one"
+        "",
+        validation_alias="encoder",
+        description="the model's folder, or an installed package that contains the model",
     )
-    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
-    code: CodeRule = Field("drop", description="whether code counts")
-    precision: Annotated[Literal["8", "32"], BeforeValidator(str)] = Field("8", description="the bits of weights")
-    rephrasings: bool = Field(True, description="accepted for hybrids and cascades; a title is all that is read")
+    fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
+    code: CodeRule = Field("drop", description="whether code is read")
+    precision: Annotated[Literal["8", "32"], BeforeValidator(str)] = Field("8", description="number of bits per weight")
+    rephrasings: bool = Field(
+        True, description="accepted in hybrids and cascades without effect: rephrasings are not read"
+    )
 
 
 class CrossEncoderScorer:

@@ -44,11 +44,17 @@ LEXICAL_WEIGHT = 0.6
 class DenseSettings(Settings):
     """What is encoded, and how vectors are kept."""
 
-    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what is encoded, as one text")
-    rephrasings: bool = Field(True, description="whether a question is found by its rephrasings too")
-    storage: Storage = Field("f16", description="how numbers are kept: f16, int8 (half the space) or f32")
-    least: float | None = Field(None, description="the score below which nothing is found; else the encoder's own")
-    exact_up_to: int = Field(500_000, ge=1, description="above so many vectors neighbours are approximate")
+    fields: Literal["title", "body", "title,body"] = Field(
+        "title,body", description="the fields that are encoded, as one text"
+    )
+    rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
+    storage: Storage = Field("f16", description="number format of stored vectors: f16, int8 (half the space) or f32")
+    least: float | None = Field(None, description="minimum score of a hit; by default the encoder's own")
+    exact_up_to: int = Field(
+        500_000,
+        ge=1,
+        description="maximum number of vectors that are searched exactly; above it, neighbours are approximate",
+    )
 
 
 class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):

@@ -33,12 +33,13 @@ class HybridSettings(CompositeSettings):
     """How much each part counts, and how their scores are made comparable."""
 
     weights: Weights | None = Field(
-        None, description="what each part counts; unless given, words count as much as was measured beside the others"
+        None,
+        description="weight of each part; by default the one that was measured for a lexical ranker beside the others",
     )
     normalise: Literal["absolute", "min_max", "reciprocal_rank", "none"] = Field(
         "absolute",
-        description="a part's absolute scores, or its scores as shares of the pool's range, as 1/(60 + rank), or as "
-        "they are; min_max where weights are given and this is not",
+        description="how scores become comparable: absolute scores of each part, shares of the pool's range (min_max), "
+        "1/(60 + rank), or none; by default min_max if weights are given",
     )
 
     @model_validator(mode="before")

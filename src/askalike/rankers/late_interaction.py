@@ -28,10 +28,12 @@ class LateInteractionSettings(CompositeSettings):
     """Which ranker's first documents are compared, by whose vectors, and what that counts."""
 
     parts: PartNames = Field(
-        ("hybrid", "pretrained"), description="the ranker, and the pre-trained encoder if that is another"
+        ("hybrid", "pretrained"), description="the ranker and the pre-trained encoder; one name if they are the same"
     )
-    depth: int = Field(20, ge=1, description="how many of the ranker's documents are compared, whatever k is")
-    weight: float = Field(0.3, ge=0, description="what the mean of the tokens' cosines counts beside the score")
+    depth: int = Field(20, ge=1, description="number of the ranker's documents that are re-ranked, whatever k is")
+    weight: float = Field(
+        0.3, ge=0, description="weight of the mean cosine of the tokens; the ranker's score has weight 1"
+    )
 
 
 class LateInteractionRanker(CompositeRanker):

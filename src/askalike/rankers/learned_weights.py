@@ -43,14 +43,14 @@ BATCH_SIZE = 256
 class LearnedWeightsSettings(Settings):
     """From how much it learns, and how boldly."""
 
-    similarity: str = Field("bm25", description="the similarity; its settings and those of the index are accepted, too")
-    weights: str = Field("", description="a JSON file of weights by word; nothing is learned then")
-    of_query: int = Field(4, ge=1, description="at most so many pairs of one query")
-    max_pairs: int = Field(10_000, ge=1, description="at most so many pairs")
-    negatives: int = Field(20, ge=1, description="first hits that a right document competes with")
-    temperature: float = Field(10.0, gt=0, description="by what scores are divided in the cross-entropy")
-    penalty: float = Field(10.0, gt=0, description="what keeps weights near 1")
-    seed: int = Field(0, ge=0, description="which pairs are drawn")
+    similarity: str = Field("bm25", description="the similarity; its settings and those of lexical are accepted, too")
+    weights: str = Field("", description="a JSON file that maps words to weights; with it, none are learned")
+    of_query: int = Field(4, ge=1, description="maximum number of pairs of one query")
+    max_pairs: int = Field(10_000, ge=1, description="maximum number of pairs")
+    negatives: int = Field(20, ge=1, description="number of first hits that compete with a relevant document")
+    temperature: float = Field(10.0, gt=0, description="temperature of the cross-entropy: scores are divided by it")
+    penalty: float = Field(10.0, gt=0, description="strength of the penalty that keeps weights near 1")
+    seed: int = Field(0, ge=0, description="seed of the sample of pairs")
 
 
 @dataclass(frozen=True, slots=True)

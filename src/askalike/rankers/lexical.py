@@ -51,12 +51,16 @@ class LexicalSettings(AnalyzerSettings):
     With weights, a word's frequency and the text's length are weighted before the formula (as BM25F does).
     """
 
-    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what is searched, as one text")
-    title_weight: float = Field(1.0, ge=0.01, le=100, description="how often a title's word counts")
-    body_weight: float = Field(1.0, ge=0.01, le=100, description="how often a body's word counts")
-    rephrasings: bool = Field(True, description="whether a question is found by its rephrasings too")
-    lengths: Literal["byte", "exact"] = Field("byte", description="document lengths as Lucene rounds them, or exact")
-    spelling: bool = Field(True, description="whether a word that no question has is read as one that some have")
+    fields: Literal["title", "body", "title,body"] = Field(
+        "title,body", description="the fields that are searched, as one text"
+    )
+    title_weight: float = Field(1.0, ge=0.01, le=100, description="weight of a word in a title")
+    body_weight: float = Field(1.0, ge=0.01, le=100, description="weight of a word in a body")
+    rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
+    lengths: Literal["byte", "exact"] = Field(
+        "byte", description="document lengths, rounded to a byte as Lucene does, or exact"
+    )
+    spelling: bool = Field(True, description="whether misspelt words are corrected to words of the archive")
 
     @property
     def weights(self) -> tuple[int, int, int]:

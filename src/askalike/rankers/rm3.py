@@ -34,10 +34,10 @@ MAX_DOCUMENT_SHARE = 0.1
 class Rm3Settings(Settings):
     """How much is taken from how many documents. The defaults are Anserini's."""
 
-    similarity: str = Field("bm25", description="the similarity; its settings and those of the index are accepted, too")
-    feedback_documents: int = Field(10, ge=1, description="how many first documents are read")
-    feedback_terms: int = Field(10, ge=1, description="how many of their words are added")
-    original_weight: float = Field(0.5, ge=0, le=1, description="α: what the query's own words count")
+    similarity: str = Field("bm25", description="the similarity; its settings and those of lexical are accepted, too")
+    feedback_documents: int = Field(10, ge=1, description="number of first documents that new words are taken from")
+    feedback_terms: int = Field(10, ge=1, description="number of words that are added to the query")
+    original_weight: float = Field(0.5, ge=0, le=1, description="α, the weight of the query's own words")
 
 
 class Rm3Ranker(LexicalRanker):

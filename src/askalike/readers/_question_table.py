@@ -51,7 +51,7 @@ class QuestionTable(Settings):
     body: str | None = Field(None, description="the column of the question's longer text")
     tags: str | None = Field(None, description="the column of tags: a JSON list, or separated by | or ;")
     category: str | None = Field(None, description="the column of the category")
-    id: str | None = Field(None, description="the column of the id; without one ids are made from the text")
+    id: str | None = Field(None, description="the column of the id")
     alternates: str | None = Field(None, description="the column of other phrasings, given like tags")
     duplicate_of: str | None = Field(None, description="the column of the id of the question that it repeats")
     url: str | None = Field(None, description="the column of its address")
@@ -59,12 +59,11 @@ class QuestionTable(Settings):
     created_at: str | None = Field(None, description="the column of its date")
     state: str | None = Field(None, description="the column of its state: open, answered, closed, locked, outdated")
     solved_in: str | None = Field(None, description="the column of the release in which it was solved")
-    dates: DateOrder | None = Field(None, description="how 03/04/2023 is read; without it as the file's dates show")
+    dates: DateOrder | None = Field(None, description="how 03/04/2023 is read")
     markup: Literal["text", "html"] = Field("text", description="what bodies and answers are written in")
     repeated_ids: Literal["keep", "reject"] | None = Field(
         None,
-        description="a row that has the id of an earlier row and another text: keep it as a question of its own (so it "
-        "is done unless you say), or reject it (so it is done under --strict)",
+        description="a row with an earlier row's id and another text: keep it as a question of its own, or reject it",
     )
 
     def read_questions(

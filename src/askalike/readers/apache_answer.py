@@ -42,9 +42,7 @@ class ApacheAnswerReader(Settings):
 
     pause: float = Field(0.2, ge=0, description="seconds between two requests")
     timeout: float = Field(30.0, gt=0, description="seconds to wait for a response")
-    responses: Path | None = Field(
-        None, description="the folder that keeps the site's responses; else the user's cache"
-    )
+    responses: Path | None = Field(None, description="the folder that keeps the site's responses")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield each question with its answers and links, the newest first. Raises InputError."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -38,9 +38,9 @@ class PairsReader(Settings):
     query: str | None = Field(None, description="the column of the query's text")
     candidate: str | None = Field(None, description="the column of the candidate's text")
     label: str | None = Field(None, description="the column of the label: a whole number, true or false; may be empty")
-    query_id: str | None = Field(None, description="the column of the query's id; without one it is made from the text")
-    candidate_id: str | None = Field(None, description="the column of the candidate's id; likewise")
-    split: str = Field("test", description="what the pairs are for: train, dev or test")
+    query_id: str | None = Field(None, description="the column of the query's id")
+    candidate_id: str | None = Field(None, description="the column of the candidate's id")
+    split: Literal["train", "dev", "test"] = Field("test", description="what the pairs are for")
     records: str | None = Field(None, description="the way to the list of rows in a JSON document, e.g. root.items")
     quotes: bool = Field(True, description="fields of CSV and TSV may stand in double quotes; off: quotes are text")
 

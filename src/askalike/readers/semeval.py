@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -35,7 +36,7 @@ class SemevalReader(Settings):
     ```
     """
 
-    split: str | None = Field(None, description="train, dev or test; without it the files' names say which")
+    split: Literal["train", "dev", "test"] | None = Field(None, description="what the files are for")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield queries, related questions, their comments as answers, and judgements. Raises InputError."""

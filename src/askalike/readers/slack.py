@@ -40,7 +40,7 @@ class SlackReader(ThreadReader):
     ```
     """
 
-    channels: str | None = Field(None, description="the channels to read, e.g. help,support; else all public ones")
+    channels: str | None = Field(None, description="the channels to read, e.g. help,support")
     workspace: str | None = Field(None, description="the workspace's address, for links: https://NAME.slack.com")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedThread]:

@@ -45,7 +45,7 @@ class ZulipReader(ThreadReader):
     ```
     """
 
-    channels: str | None = Field(None, description="the channels to read, e.g. help,support; else all public ones")
+    channels: str | None = Field(None, description="the channels to read, e.g. help,support")
     site: str | None = Field(None, description="the organization's address, for links to its messages")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedThread]:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from askalike import rankers
-from askalike.clock import parse_utc
+from askalike.clock import parse_first_moment
 from askalike.counts import format_count
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.proportion import wilson_interval
@@ -180,7 +180,7 @@ def select_queries(archive: Archive, since: str, until: str | None = None) -> Re
 def parse_moment(text: str) -> str:
     """Return a date as archives store it. Raises SettingsError for a text that is not a date."""
     try:
-        return parse_utc(text)
+        return parse_first_moment(text)
     except ValueError as error:
         raise SettingsError(f"replay: {error}") from None
 

@@ -7,12 +7,11 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from askalike.addresses import is_loopback
+from askalike.addresses import ORIGIN_PATTERN, is_loopback
 from askalike.config import Settings
 from askalike.errors import SettingsError
 from askalike.filters import Filter
 from askalike.states import LeftOut
-from askalike.store.keys import ORIGIN_PATTERN
 
 
 class ServiceSettings(Settings):
@@ -52,7 +51,7 @@ class ServiceSettings(Settings):
     propose: float = Field(0.1, ge=0, le=0.9, description="the share of the indexer's time spent on finding duplicates")
 
     endpoint: str | None = Field(None, description="an OpenAI-compatible endpoint that writes grounded answers")
-    endpoint_model: str | None = Field(None, description="the name of its model")
+    endpoint_model: str | None = Field(None, description="name of the endpoint's model")
     keep_days: float = Field(
         90.0, ge=0, le=36_500, description="days for which complete queries are stored; 0 stores none"
     )

@@ -10,6 +10,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from askalike.addresses import parse_origin
 from askalike.clock import now
 from askalike.errors import SettingsError
 from askalike.store.archive import Archive
@@ -22,8 +23,6 @@ decide on proposals and read the query log."""
 KEY_PREFIX = "ask_"
 KEY_PATTERN = re.compile(f"{KEY_PREFIX}([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
 KEY_COLUMNS = "id, scope, note, created_at, revoked_at, origin"
-ORIGIN_PATTERN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
-"""An origin as browsers send it: without a path, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,11 @@ def create_key(archive: Archive, scope: str, note: str = "", origin: str | None 
         raise SettingsError(f"no scope is called {scope!r}; there are: {', '.join(SCOPES)}")
     if origin is not None and scope != "read":
         raise SettingsError(f"a key for pages of {origin} is seen by everybody: its scope can only be read")
-    if origin is not None and not ORIGIN_PATTERN.fullmatch(origin):
-        raise SettingsError(f"{origin!r} is not an origin; expected one such as https://forum.example, without a path")
+    if origin is not None:
+        try:
+            parse_origin(origin)
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
     id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
     row = (id, scope, note, now(), None, origin, salt, _hash_key_secret(salt, secret))
     execute(archive, f"INSERT INTO keys ({KEY_COLUMNS}, salt, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)

@@ -41,12 +41,14 @@ class AnalyzerSettings(Settings):
     code, links: what `plain_text` does with them.
     """
 
-    tokenizer: Tokenizer = Field("standard", description="how text is divided into words")
-    language: str = Field("auto", description="ISO 639-1 code for all texts, or auto: that of each question")
+    tokenizer: Tokenizer = Field("standard", description="how a text is divided into words")
+    language: str = Field("auto", description="ISO 639-1 code of all texts, or auto to detect it for each question")
     stem: bool = Field(True, description="whether words are stemmed")
     stop_words: bool = Field(False, description="whether function words are dropped (en, de, es, fr, ru)")
-    code: CodeRule = Field("keep", description="whether text in code blocks counts")
-    links: Literal["token", "keep"] = Field("token", description="whether a URL becomes one token or stays as it is")
+    code: CodeRule = Field("keep", description="whether code blocks are read")
+    links: Literal["token", "keep"] = Field(
+        "token", description="whether a URL becomes one token or is divided like text"
+    )
 
     @field_validator("language")
     @classmethod

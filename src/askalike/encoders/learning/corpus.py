@@ -32,7 +32,7 @@ TokenisedTexts = Callable[[], Iterator[list[str]]]
 class CorpusEncoderSettings(WordSettings):
     """Which words are read, and the seed of the random numbers."""
 
-    seed: int = Field(1, ge=0, description="the same texts and seed give the same model")
+    seed: int = Field(1, ge=0, description="random seed; the same texts and seed give the same model")
 
 
 class CorpusEncoder(ABC):

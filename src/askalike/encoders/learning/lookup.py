@@ -35,17 +35,22 @@ Array = NDArray[np.float16]
 class LookupLearningSettings(TeacherSettings):
     """Which texts the teacher encodes to be learned from, and what is looked up."""
 
-    alone: bool = Field(True, description="each word of titles alone, too, and pairs of words that several titles have")
-    recombined: float = Field(1.0, ge=0, description="new titles, each made of several, for each title")
-    subwords: int = Field(32_000, ge=0, description="rows of the tokenizer's vocabulary")
-    words: int = Field(32_768, ge=0, description="rows of hashed words")
-    bigrams: int = Field(65_536, ge=0, description="rows of hashed pairs of words")
-    longest: int = Field(128, ge=1, description="how many words of a text are looked up")
-    penalty: float = Field(1.0, gt=0, description="what the squared length of a piece's vector costs")
-    lookup_share: float = Field(
-        0.5, ge=0, description="how much of its lookup a document has beside its teacher's vector"
+    alone: bool = Field(
+        True,
+        description="whether single words of titles are taught, too, and pairs of words that occur in several titles",
     )
-    seed: int = Field(1, ge=0, description="of the new and unfinished titles")
+    recombined: float = Field(1.0, ge=0, description="number of new titles, each combined from several, for each title")
+    subwords: int = Field(32_000, ge=0, description="number of rows for the tokenizer's subwords; 0: none are used")
+    words: int = Field(32_768, ge=0, description="number of rows for hashed words; 0: none are used")
+    bigrams: int = Field(
+        65_536, ge=0, description="number of rows for hashed pairs of adjacent words; 0: none are used"
+    )
+    longest: int = Field(128, ge=1, description="maximum number of words read from a text")
+    penalty: float = Field(1.0, gt=0, description="ridge penalty of the pieces' vectors")
+    lookup_share: float = Field(
+        0.5, ge=0, description="weight of the lookup in a document's vector; the teacher's vector has weight 1"
+    )
+    seed: int = Field(1, ge=0, description="seed of the new and unfinished titles")
 
     @property
     def lookup(self) -> StaticEncoderSettings:

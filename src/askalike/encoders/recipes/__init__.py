@@ -44,13 +44,14 @@ class EmbeddingSettings(Settings):
     """
 
     start: str = Field(
-        "skipgram", description="skipgram, random, packaged, teacher, a model's folder, or a file of vectors"
+        "skipgram",
+        description="initial word vectors: skipgram, random, packaged, teacher, a model's folder, or a file of vectors",
     )
-    reads: Literal["title", "body", "title,body"] = Field("title,body", description="what of questions is read")
-    context: int = Field(5, ge=1, description="words on either side that a word predicts")
-    noise: int = Field(5, ge=1, description="noise words for each word predicted")
-    passes: int = Field(10, ge=1, description="over the archive")
-    vector_seed: int = Field(1, ge=0, description="of skip-gram; the same whatever training.seed is")
+    reads: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
+    context: int = Field(5, ge=1, description="window size: number of words on either side that a word predicts")
+    noise: int = Field(5, ge=1, description="number of negative samples for each predicted word")
+    passes: int = Field(10, ge=1, description="number of passes over the archive")
+    vector_seed: int = Field(1, ge=0, description="seed of skip-gram; training.seed does not change it")
 
 
 class DataSettings(Settings):
@@ -59,12 +60,14 @@ class DataSettings(Settings):
     signals: tuple[str, ...] = Field(SIGNALS, description="the sources of training pairs")
     irrelevant: bool = Field(
         False,
-        description="pairs judged irrelevant are learned, each by itself, as the relevant ones (loss cross_entropy)",
+        description="whether pairs judged irrelevant are learned, too, each by itself (loss cross_entropy)",
     )
-    of_cluster: int = Field(50, ge=0, description="at most so many pairs of one duplicate cluster; 0: all")
-    of_query: int = Field(0, ge=0, description="at most so many pairs of one query, drawn before the cluster's; 0: all")
-    dev_share: float = Field(0.1, description="the share of clusters held out as dev queries if no dev split is named")
-    dev_queries: int = Field(1000, description="at most so many dev queries are held out")
+    of_cluster: int = Field(50, ge=0, description="maximum number of pairs of one duplicate cluster; 0: no limit")
+    of_query: int = Field(
+        0, ge=0, description="maximum number of pairs of one query, applied before of_cluster; 0: no limit"
+    )
+    dev_share: float = Field(0.1, description="share of clusters held out as dev queries if no dev split is named")
+    dev_queries: int = Field(1000, description="maximum number of held-out dev queries")
 
 
 @dataclass(frozen=True, slots=True)

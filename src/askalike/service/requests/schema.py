@@ -22,7 +22,7 @@ MAX_BODY_LENGTH = 100_000
 Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_forbidden)]
 Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, description="the question as typed so far")]
 Body = Annotated[str, Field(max_length=MAX_BODY_LENGTH, description="more of the question, as plain text")]
-ResultCount = Annotated[int, Field(ge=1, le=MAX_RESULTS, description="how many are wanted")]
+ResultCount = Annotated[int, Field(ge=1, le=MAX_RESULTS, description="number of results")]
 Tag = Annotated[str, Field(json_schema_extra={"pattern": r"\S"}), AfterValidator(parse_tag)]
 BeforeDate = Annotated[
     Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(parse_limit)] | None,
@@ -60,7 +60,7 @@ class SimilarRequest(RequestModel):
     title: Title = ""
     body: Body = ""
     k: ResultCount = 5
-    tags: Annotated[list[Tag], Field(max_length=50, description="only questions that have all of these")] = []
+    tags: Annotated[list[Tag], Field(max_length=50, description="only questions that have all of these tags")] = []
     before: BeforeDate = None
     after: AfterDate = None
     without: Annotated[
@@ -190,7 +190,7 @@ class Problem(BaseModel):
     request_id: str
     errors: list[FieldError]
 
-    @computed_field(description="the same as `detail`, where clients of OpenAI's API look for it")  # type: ignore[prop-decorator]
+    @computed_field(description="the same as `detail`, where clients of OpenAI's API expect it")  # type: ignore[prop-decorator]
     @property
     def message(self) -> str:
         """The same as `detail`."""

@@ -32,7 +32,7 @@ class EncodingRequest(BaseModel):
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Annotated[int, Field(ge=1)] | None = None
     input_type: Literal["query", "document"] = Field(
-        "document", description="what the texts are; some encoders have other vectors for queries"
+        "document", description="whether the texts are queries or documents; some encoders encode them differently"
     )
 
 

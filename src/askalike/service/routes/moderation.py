@@ -33,7 +33,9 @@ class DuplicatesQuery(RequestModel):
 class GapCriteria(RequestModel):
     """What counts as a gap."""
 
-    min_probability: float = Field(0.0, ge=0, le=1, description="also count queries whose best hit is less probable")
+    min_probability: float = Field(
+        0.0, ge=0, le=1, description="also count queries whose best hit is less probable than this"
+    )
 
 
 class GapsQuery(GapCriteria):

@@ -29,7 +29,7 @@ class TextSettings(AnalyzerSettings):
     tokenizer: Tokenizer = "ptb"
     stem: bool = False
     code: CodeRule = "drop"
-    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
+    fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
 
 
 class FeatureRows(Protocol):

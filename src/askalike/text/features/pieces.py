@@ -27,22 +27,20 @@ CHUNK_SIZE = 1_000
 class LookupSettings(Settings):
     """How a text is prepared before it is looked up."""
 
-    code: CodeRule = Field("keep", description="whether code counts")
-    links: Literal["token", "keep"] = Field("token", description="whether a link counts as one word, or as its parts")
-    longest: int = Field(
-        128, ge=1, description="how many words of a text are looked up: its beginning says what it asks"
-    )
-    lower_case: bool = Field(False, description="whether subwords are looked up in lower case")
+    code: CodeRule = Field("keep", description="whether code is read")
+    links: Literal["token", "keep"] = Field("token", description="whether a link is read as one word or as its parts")
+    longest: int = Field(128, ge=1, description="maximum number of words read from a text")
+    lower_case: bool = Field(False, description="whether texts are lower-cased before they are divided into subwords")
 
 
 class PieceSettings(LookupSettings):
     """Preparation, the fields of a question that are looked up, and the number of rows of each kind."""
 
-    code: CodeRule = Field("drop", description="whether code counts")
-    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
-    subwords: int = Field(0, ge=0, description="rows of the tokenizer's vocabulary")
-    words: int = Field(0, ge=0, description="rows of hashed words")
-    bigrams: int = Field(0, ge=0, description="rows of hashed pairs of words")
+    code: CodeRule = Field("drop", description="whether code is read")
+    fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
+    subwords: int = Field(0, ge=0, description="number of rows for the tokenizer's subwords; 0: none are used")
+    words: int = Field(0, ge=0, description="number of rows for hashed words; 0: none are used")
+    bigrams: int = Field(0, ge=0, description="number of rows for hashed pairs of adjacent words; 0: none are used")
 
     @property
     def row_counts(self) -> RowCounts:

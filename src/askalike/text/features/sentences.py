@@ -17,8 +17,8 @@ from askalike.text.sentences import split_sentences
 class SentenceSettings(WordSettings):
     """Which words are known, and how much of a text is read."""
 
-    longest: int = Field(60, ge=1, description="a sentence is read up to this word")
-    most: int = Field(20, ge=1, description="a text is read up to this sentence")
+    longest: int = Field(60, ge=1, description="maximum number of words read from a sentence")
+    most: int = Field(20, ge=1, description="maximum number of sentences read from a text")
 
 
 @dataclass(frozen=True, slots=True)

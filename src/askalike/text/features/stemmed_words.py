@@ -19,7 +19,7 @@ class StemmedWordSettings(WordSettings):
     """Which words are known, and whether a bag of them counts words or stems."""
 
     bag: Literal["stems", "words"] = Field(
-        "stems", description="what the bag counts: stems, as an index does, or words"
+        "stems", description="whether the bag counts stems, as an index does, or words"
     )
 
 

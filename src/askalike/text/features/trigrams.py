@@ -17,7 +17,9 @@ class TrigramSettings(TextSettings):
     tokenizer: Tokenizer = "standard"
     stem: bool = True
     stop_words: bool = True
-    trigrams: int = Field(8_192, ge=1, description="trigrams are hashed to so many: a dense layer is as wide as these")
+    trigrams: int = Field(
+        8_192, ge=1, description="number of rows that trigrams are hashed to, and width of the dense layer"
+    )
 
 
 class TrigramFeatures(UntrainedFeatures):

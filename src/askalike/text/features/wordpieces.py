@@ -19,9 +19,11 @@ CHUNK_SIZE = 1_000
 class WordpieceSettings(Settings):
     """Whose tokenizer, and how much of a text is read."""
 
-    pieces_of: str = Field("", description="the model with the tokenizer; follows network.encoder")
-    fields: Literal["title", "body", "title,body"] = Field("title,body", description="what of a question is read")
-    longest: int = Field(128, ge=3, description="a text is read up to this piece, the model's own marks included")
+    pieces_of: str = Field("", description="the model with the tokenizer; set by network.encoder")
+    fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
+    longest: int = Field(
+        128, ge=3, description="maximum number of tokens read from a text, including the model's special tokens"
+    )
 
 
 class WordpieceFeatures(UntrainedFeatures):

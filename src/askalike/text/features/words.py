@@ -17,9 +17,9 @@ VOCABULARY_FILE = "vocabulary.txt"
 class WordSettings(TextSettings):
     """Which words are known, and how much of a text is read."""
 
-    min_texts: int = Field(2, ge=1, description="a word that fewer texts hold is unknown")
-    vocabulary: int = Field(200_000, ge=1, description="the commonest words are known, at most so many")
-    longest: int = Field(300, ge=1, description="a text is read up to this word")
+    min_texts: int = Field(2, ge=1, description="minimum number of texts with a word; rarer words are unknown")
+    vocabulary: int = Field(200_000, ge=1, description="maximum number of known words; the most frequent are kept")
+    longest: int = Field(300, ge=1, description="maximum number of words read from a text")
 
 
 class WordFeatures:

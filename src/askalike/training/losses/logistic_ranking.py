@@ -11,7 +11,7 @@ from askalike.training.loss import Loss, Scores
 class LogisticRankingLoss(Loss):
     """log(1 + exp(−γ·Δ)), Δ the smallest difference of the positive's and a negative's score."""
 
-    gamma: float = Field(10.0, gt=0, description="γ: how sharply a small difference counts")
+    gamma: float = Field(10.0, gt=0, description="γ, the scale of score differences")
 
     def __call__(self, scores: Scores) -> Tensor:
         hardest = scores.negative.masked_fill(~scores.mask, -torch.inf).amax(1)

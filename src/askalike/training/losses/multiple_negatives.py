@@ -11,8 +11,8 @@ from askalike.training.loss import Loss, Scores
 class MultipleNegativesLoss(Loss):
     """−log of the positive's share of exp(scale · s) among itself and the negatives; symmetric: for q and for p."""
 
-    scale: float = Field(20.0, gt=0, description="20 for cosines")
-    symmetric: bool = Field(True, description="whether the positive must find the query, too")
+    scale: float = Field(20.0, gt=0, description="factor of the scores before the softmax; 20 suits cosines")
+    symmetric: bool = Field(True, description="whether the positive is also trained to find the query")
 
     def __call__(self, scores: Scores) -> Tensor:
         forward = self._softmax_loss(scores.positive, scores.forward, scores.forward_mask)

@@ -12,7 +12,11 @@ class TripletLoss(Loss):
     Where a network's metric is Euclidean the scores are minus distances and this is [ρ(q, p) − ρ(q, x) + margin]+.
     """
 
-    margin: float = Field(10.0, gt=0, description="10 for distances (the DSSM's), less than 2 for cosines")
+    margin: float = Field(
+        10.0,
+        gt=0,
+        description="margin between positive and negative: 10 for distances (the DSSM's), less than 2 for cosines",
+    )
 
     def __call__(self, scores: Scores) -> Tensor:
         return masked_mean((self.margin - scores.positive[:, None] + scores.negative).clamp_min(0), scores.mask)
