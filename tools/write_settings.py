@@ -17,6 +17,7 @@ from pydantic_core import PydanticUndefined
 
 from askalike import registry
 from askalike.config import Settings
+from askalike.encoders.recipes import RECIPE_FOLDER, TABLE_NAMES, Recipe, list_recipes
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 HEAD = """# Settings
@@ -46,11 +47,16 @@ OTHERS = {
     "Embeddings and data": ("askalike.encoders.recipes", "Further tables that all recipes share."),
     "Service": ("askalike.service.settings", "`askalike serve --set KEY=VALUE`. See [The service](service.md)."),
 }
+RECIPES = """## Recipes
+
+`askalike train --recipe NAME` begins with the values of a recipe; `--set TABLE.KEY=VALUE` changes one. The tables list
+each value that differs from the default above. See [Trained encoders](encoders.md).
+"""
 
 
 def page() -> str:
     """Return the page as Markdown."""
-    return "\n".join([HEAD, *_sections()])
+    return "\n".join([HEAD, *_sections(), RECIPES, *_recipes()])
 
 
 def _sections() -> Iterator[str]:
@@ -65,6 +71,22 @@ def _sections() -> Iterator[str]:
         yield f"## {heading}\n\n{note}\n" if note else f"## {heading}\n"
         for model in _models(module):
             yield from _table(_table_name(model), model)
+
+
+def _recipes() -> Iterator[str]:
+    """Yield a table for each packaged recipe: its values that are not the defaults."""
+    for name in list_recipes():
+        recipe = Recipe.read(name)
+        summary = (RECIPE_FOLDER / f"{name}.toml").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        yield f"### `--recipe {name}`\n\n{summary}\n\n| setting | value | default |\n|---|---|---|"
+        yield f"| `network.name` | {recipe.name} | |\n| `loss.name` | {recipe.loss_name} | |"
+        for table in TABLE_NAMES:
+            settings = getattr(recipe, table)
+            for key, field in type(settings).model_fields.items():
+                value, default = _show(getattr(settings, key)), _default(field)
+                if value != default:
+                    yield f"| `{table}.{field.validation_alias or key}` | {value} | {default} |"
+        yield ""
 
 
 def _models(module: str) -> list[type[Settings]]:
@@ -114,8 +136,10 @@ NAMES = {bool: "true, false", int: "integer", float: "number", str: "text", Path
 
 def _default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
-    if value is PydanticUndefined:
-        return "required"
+    return "required" if value is PydanticUndefined else _show(value)
+
+
+def _show(value: Any) -> str:
     if value is None or value in ((), "", {}) or isinstance(value, Settings):
         return ""
     if isinstance(value, bool):
