@@ -161,7 +161,7 @@ def test_what_cannot_be_cut_is_said_in_one_line(archive):
 @pytest.mark.parametrize(
     ("by", "values", "message"),
     [
-        ("luck", {}, "no splitter is called 'luck'; expected one of: cluster, category, tag, time, folds"),
+        ("luck", {}, "no splitter is called 'luck'; there are: cluster, category, tag, time, folds"),
         ("cluster", {"shares": [0.5, 0.4]}, "split by cluster: expected two or three shares above 0 that add up to 1"),
         ("cluster", {"shares": [1.0]}, "expected two or three shares"),
         ("cluster", {"before": "2012"}, r"before is not a setting \(known: shares, seed\)"),

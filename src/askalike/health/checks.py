@@ -62,5 +62,5 @@ def require_check(name: str, checks: Sequence[Check] = CHECKS) -> str:
     """Return the name of a check. Raises SettingsError if none has it."""
     known = [check.__name__ for check in checks]
     if name not in known:
-        raise SettingsError(f"no check is called {name}; expected one of: {', '.join(known)}")
+        raise SettingsError(f"no check is called {name}; there are: {', '.join(known)}")
     return name

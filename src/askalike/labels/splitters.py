@@ -135,7 +135,7 @@ SPLITTERS: Mapping[str, type[ClusterSplitter] | type[TimeSplitter] | type[FoldSp
 def create_splitter(method: str, settings: Mapping[str, Any]) -> Splitter:
     """Return the splitter of a method with its settings. Raises SettingsError."""
     if method not in SPLITTERS:
-        raise SettingsError(f"no splitter is called {method!r}; expected one of: {', '.join(SPLITTERS)}")
+        raise SettingsError(f"no splitter is called {method!r}; there are: {', '.join(SPLITTERS)}")
     return validate_settings(SPLITTERS[method], settings, f"split by {method}")
 
 
