@@ -166,9 +166,9 @@ def fetch(method: str, address: str, body: Any, headers: Mapping[str, str]) -> A
     except urllib.error.HTTPError as error:
         raise SuggestError(f"{address}: answered {error.code} {error.reason}") from None
     except OSError as error:
-        raise SuggestError(f"{address}: gives no answer ({error})") from None
+        raise SuggestError(f"{address}: does not answer ({error})") from None
     except ValueError:
-        raise SuggestError(f"{address}: answered something that is not JSON") from None
+        raise SuggestError(f"{address}: its answer is not JSON") from None
 
 
 if __name__ == "__main__":

@@ -45,4 +45,4 @@ def fetch_model(name: str, folder: Path, choose_files: FileChoice) -> str:
 
 def _verify(path: Path, digest: str | None) -> None:
     if digest and compute_sha256(path) != digest:
-        raise ValueError(f"{path.name} is not the file that the hub describes")
+        raise ValueError(f"{path.name} differs from the file that the hub describes")

@@ -144,8 +144,8 @@ def drip(handler: BaseHTTPRequestHandler) -> None:
 
 
 MISBEHAVIOUR: dict[str, tuple[Callable[[BaseHTTPRequestHandler], None], str]] = {
-    "slow": (lambda handler: time.sleep(1), "gave no whole answer within 0.3 s"),
-    "dripping": (drip, "gave no whole answer within 0.3 s"),
+    "slow": (lambda handler: time.sleep(1), "sent no complete answer within 0.3 s"),
+    "dripping": (drip, "sent no complete answer within 0.3 s"),
     "cut off": (lambda handler: reply(handler, b'{"choices": [{"mess', length=999), "no chat completion"),
     "half of JSON": (lambda handler: reply(handler, b'{"choices": [{"mess'), "no chat completion"),
     "another shape": (lambda handler: reply(handler, b'{"error": "overloaded"}'), "no chat completion"),

@@ -125,7 +125,7 @@ def test_the_command_gives_json(path):
     ("words", "line"),
     [
         (("???",), "no word in it to search for"),
-        (("egg", "--mode", "generate"), "no model of this archive writes answers"),
+        (("egg", "--mode", "generate"), "no model of this archive can write answers"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(path, words, line):

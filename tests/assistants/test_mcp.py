@@ -130,7 +130,7 @@ def test_the_protocol_of_2025_and_the_current_one_are_both_spoken(http_server: s
     [
         ("search", {"query": 5}, "search: query: Input should be a valid string"),
         ("search", {}, "search: query: Field required"),
-        ("fetch", {"id": "nobody"}, "fetch: no question 'nobody'; expected an id that search has given"),
+        ("fetch", {"id": "nobody"}, "fetch: no question 'nobody'; expected an id that search returned"),
         ("similar_questions", {"title": ["x"]}, "similar_questions: title: Input should be a valid string"),
         ("similar_questions", {"title": "x", "tags": "cards"}, "similar_questions: tags: Input should be a valid list"),
         ("similar_questions", {"title": "x", "tags": ["no such tag"]}, "no such tag"),

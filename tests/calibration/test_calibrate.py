@@ -168,7 +168,7 @@ def test_a_changed_archive_or_another_one_is_refused(report, directory, tmp_path
     )
     with LocalEngine.open(moved, DEFAULT_RANKER) as local:
         assert local.calibration is None
-        assert local.stale_reason == "it was made on another archive"
+        assert local.stale_reason == "it belongs to another archive"
 
 
 def test_a_lower_prevalence_lowers_probabilities(report, directory, tmp_path):
@@ -202,7 +202,7 @@ def test_a_model_trained_anew_is_not_calibrated(report, directory):
     ranker.__class__ = Anew
     with LocalEngine(Archive.open(directory), ranker) as local:
         assert local.calibration is None
-        assert local.stale_reason == f"{DEFAULT_RANKER} has learned something else since"
+        assert local.stale_reason == f"{DEFAULT_RANKER} has been trained again since"
         assert local.search(QUERY)[0].probability is None
 
 

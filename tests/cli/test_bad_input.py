@@ -60,7 +60,7 @@ def with_parent(packed: bytes) -> bytes:
 TABLES = {
     "wrong encoding": (
         HEAD.encode() + b"1,caf\xe9?,x,\n",
-        "line 2: byte 29 (0xe9) is not UTF-8; say what it is, e.g. --encoding cp1252, or convert the file: iconv -f",
+        "line 2: byte 29 (0xe9) is not UTF-8; name the encoding, e.g. --encoding cp1252, or convert the file: iconv -f",
     ),
     "missing column": (b"id,answer\n1,x\n", "no column is known to hold the question; there are: id, answer. Name it"),
     "unclosed quote": (

@@ -57,7 +57,7 @@ def test_queries_that_chose_the_settings_are_told(desk, tmp_path):
         serve_ranker(archive, "bm25", {"k1": 0.5}, "a test", load_split(archive, "rephrasings").qrels)
     done = askalike("calibrate", copy, "--split", "rephrasings", "--json")
     assert re.match(
-        r"tune chose its settings by the labels of (\d+) of these \1 queries", json.loads(done.stdout)["remark"]
+        r"tune chose its settings with the labels of (\d+) of these \1 queries", json.loads(done.stdout)["remark"]
     )
 
 

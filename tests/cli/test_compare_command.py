@@ -142,7 +142,7 @@ BAD_RUNS = [
     ("", "bad.trec: the file is empty; expected 6 (query Q0 document rank score tag)"),
     ("q9 Q0 a 1 1 t\nq8 Q0 a 1 1 t\n", "bad.trec: none of its 2 queries (such as 'q9') is judged"),
     ("q1 Q0 a 1 1 t\nq1 Q0 b 2 nan t\n", "bad.trec, line 2: score 'nan' is not a finite number"),
-    ("q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n", "bad.trec, line 2: document 'a' comes twice for query 'q1'"),
+    ("q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n", "bad.trec, line 2: document 'a' occurs twice for query 'q1'"),
     ("q1 Q0 a 1 2 t\nq1 Q0\n", "bad.trec, line 2: 2 columns; expected 6"),
 ]
 BAD_QRELS = [

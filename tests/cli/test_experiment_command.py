@@ -49,5 +49,5 @@ def test_json_is_the_report(place):
 def test_an_error_is_no_traceback(place):
     done = askalike("experiment", "two.toml", "--set", "archive=nowhere", "--set", "kk=3", cwd=place)
     assert done.returncode == 2
-    assert done.stderr.startswith("askalike: two.toml: 2 things are wrong:\n  kk is not a setting")
+    assert done.stderr.startswith("askalike: two.toml: 2 errors:\n  kk is not a setting")
     assert "archive: nowhere: not an archive" in done.stderr

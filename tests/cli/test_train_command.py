@@ -73,7 +73,7 @@ def test_killed_it_goes_on_to_the_same_weights(desk):
     process.communicate()
     assert not (desk / "models/killed").exists()
     resumed = askalike("train", desk, "--name", "killed", *options)
-    assert "going on after epoch " in resumed.stderr
+    assert "resuming after epoch " in resumed.stderr
     assert askalike("train", desk, "--name", "whole", *options).returncode == 0
     weights = [(desk / "models" / name / "static.safetensors").read_bytes() for name in ("killed", "whole")]
     assert weights[0] == weights[1]

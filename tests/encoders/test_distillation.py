@@ -184,7 +184,7 @@ def test_a_trained_model_is_trained_further_from_pairs(archive):
     lines = []
     values = STATIC | {"start": str(before), "learning_rate": 1e-9, "training.epochs": 1}
     after = models.train(archive, Recipe.read("static", values), "second", log=lines.append)
-    assert "all begins as in first" in lines
+    assert "initial weights from first" in lines
     text = [Question("q", "how do I cook rice")]
     first, second = (encoders.open_encoder(f).encode(text, "query").parts[0].values for f in (before, after))
     np.testing.assert_allclose(first, second, atol=1e-3)

@@ -152,7 +152,7 @@ def test_one_of_several_writers_must_be_named(archive):
         with pytest.raises(SettingsError, match="which model is to write"):
             desk.answer("rice", "generate")
         assert desk.answer("how do I cook rice", "generate", model="two").model == "two"
-        with pytest.raises(SettingsError, match="no model 'three' that writes answers"):
+        with pytest.raises(SettingsError, match="no model 'three' that can write answers"):
             desk.answer("rice", "generate", model="three")
 
 
@@ -221,7 +221,7 @@ def test_a_model_of_another_archive_is_not_taken_for_one_of_this(archive, tmp_pa
         other.upsert([Question("q", "how?"), Answer("a", "q", "so")])
         models.train(archive, Recipe.read("dssm_writer", WRITER), "writer")
         with LocalEngine.open(other.path, "lm_jelinek_mercer") as desk:
-            with pytest.raises(SettingsError, match="no model 'writer' that writes answers"):
+            with pytest.raises(SettingsError, match="no model 'writer' that can write answers"):
                 desk.answer("how?", "generate", model="writer")
             shutil.copytree(archive.path / "models", other.path / "models")
             with pytest.raises(SettingsError, match="this model was trained on another archive"):

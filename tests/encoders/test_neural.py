@@ -34,7 +34,7 @@ def test_a_trained_model_is_opened_and_ranks_by_its_name(archive, name, vocabula
     recipe = Recipe.read(name, TINY | {"dim": 24, "units": 96})
     folder = models.train(archive, recipe, "mine", log=lines.append)
     assert lines[0] == "45 training pairs, 4 dev queries over 72 documents" or lines[0].endswith("over 72 documents")
-    assert "begin as skip-gram on the archive's own text" in lines[1]
+    assert "begin as skip-gram on the archive's own texts" in lines[1]
     files = {"model.toml", "weights.safetensors", vocabulary, "learned.json", "README.md"}
     assert {f.name for f in folder.iterdir()} == files
     assert [f.name for f in folder.parent.iterdir()] == ["mine"]
@@ -67,7 +67,7 @@ def test_models_are_listed_and_removed(archive):
     [model] = models.list_models(archive)
     assert (model.name, model.kind, model.measure) == ("mine", "cnn", "RR")
     assert 0 < model.value <= 1
-    with pytest.raises(ArchiveError, match="this model is there; remove it first"):
+    with pytest.raises(ArchiveError, match="this model already exists; remove it first"):
         models.train(archive, Recipe.read("cnn", TINY), "mine")
     with pytest.raises(ArchiveError, match="no model 'nothing'; there are: mine"):
         models.remove_model(archive, "nothing")
@@ -120,7 +120,7 @@ def test_an_interrupted_run_is_resumed(archive):
         train_recipe(view, recipe, folder / "cut", on_progress=stop)
     lines = []
     train_recipe(view, recipe, folder / "cut", log=lines.append)
-    assert "going on after epoch 1" in lines
+    assert "resuming after epoch 1" in lines
     assert (folder / "cut/weights.safetensors").read_bytes() == (folder / "whole/weights.safetensors").read_bytes()
 
 

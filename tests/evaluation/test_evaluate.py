@@ -139,7 +139,7 @@ def test_it_prints_and_goes_into_json() -> None:
         ({"q": {"a": 1.0}}, {}, "the judgements have no query"),
         ({"x": {"a": 1.0}}, {"q": {"a": 1}}, "none of the run's 1 queries .such as 'x'. is in the judgements"),
         ({"q": {"a": float("nan")}}, {"q": {"a": 1}}, "query 'q': a score is NaN"),
-        ({"q": [Hit("a", 1.0), Hit("a", 2.0)]}, {"q": {"a": 1}}, "query 'q': a document comes twice"),
+        ({"q": [Hit("a", 1.0), Hit("a", 2.0)]}, {"q": {"a": 1}}, "query 'q': a document occurs twice"),
         ({"q": {"a": 1.0}}, {"q": {"a": "yes"}}, "query 'q': a grade is not a whole number"),
     ],
 )

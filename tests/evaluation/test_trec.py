@@ -73,7 +73,7 @@ def test_semeval_gold_is_a_run_and_judgements(tmp_path: Path) -> None:
         ("q Q0 a 1 1 t\nq Q0 b 2 high t\n", "line 2: score 'high' is not a finite number"),
         ("q Q0 a 1 1 t\n\nq Q0 b 2 1\n", "line 3: 5 columns; expected 6"),
         ("q 0 a 1\n", "line 1: 4 columns; expected 6"),
-        ("q Q0 a 1 1 t\np Q0 a 1 1 t\nq Q0 a 2 0 t\n", "line 3: document 'a' comes twice for query 'q'"),
+        ("q Q0 a 1 1 t\np Q0 a 1 1 t\nq Q0 a 2 0 t\n", "line 3: document 'a' occurs twice for query 'q'"),
         (b"q Q0 a 1 1 t\nq Q0 \xe9 1 1 t\n", "line 2: an id is not UTF-8"),
         ("q Q0 a 1 1 t\n".encode("utf-16"), "line 1: an id is not UTF-8"),
         (gzip.compress(RUN.encode(), mtime=0)[:-9], "cannot be read"),
@@ -92,7 +92,7 @@ def test_a_bad_run_is_one_clear_line(tmp_path: Path, content: str | bytes, messa
     ("content", "message"),
     [
         ("", "the file is empty; expected 4 (query 0 document grade) or 5"),
-        ("query-id\tcorpus-id\tscore\n", "a header and no judgement below it"),
+        ("query-id\tcorpus-id\tscore\n", "a header without judgements"),
         ("q 0 a relevant\n", "line 1: grade 'relevant' is not a whole number"),
         ("q 0 a 1.5\n", "line 1: grade '1.5' is not a whole number"),
         ("query-id\tcorpus-id\tscore\nq\ta\tyes\n", "line 2: score 'yes' is not a whole number"),

@@ -89,7 +89,7 @@ def test_the_split_to_tune_on_must_exist(archive, tmp_path):
 def test_a_paper_s_value_of_a_measure_that_is_not_measured(archive, tmp_path):
     systems = [{"ranker": "bm25", "paper": {"MAP": 0.3, "MRR": 0.5}}]
     message = error_of(toml_at(tmp_path / "x.toml", archive, system=systems))
-    assert "system[0].paper: bm25 has a value of MAP, which is not among the measures" in message
+    assert "system[0].paper: bm25 has a value of MAP, which is not one of the measures" in message
     assert "MRR" not in message  # RR in another spelling
 
 
@@ -108,7 +108,7 @@ def test_a_run_file_is_a_system_of_its_own(archive, tmp_path):
     (tmp_path / "there.trec").write_text("q Q0 a 1 1 t\n")
     there = str(tmp_path / "there.trec")
     assert "run and settings: a run file is measured as it is" in errors(run=there, settings={"k1": 1})
-    assert "run and ranker: a system is one of them" in errors(run=there, ranker="tfidf")
+    assert "run and ranker: expected one of them" in errors(run=there, ranker="tfidf")
 
 
 @pytest.mark.parametrize(

@@ -110,14 +110,14 @@ def test_a_model_is_not_measured_on_what_it_has_learned_from(trained, command, t
     for split, n in (("halves/train", "30 of these 30"), ("duplicates", "30 of these 60")):
         code, _, said = command(*words, "--split", split)
         assert code == 2
-        assert f"mine has learned from the labels of {n} queries" in said
+        assert f"mine was trained on the labels of {n} queries" in said
         assert "halves/test" in said
         file = tmp_path / "one.toml"
         hybrid = {"ranker": "hybrid", "settings": {"parts": ["bm25", "mine"]}}
         file.write_text(tomli_w.dumps({"archive": str(trained.path), "split": split, "system": [hybrid]}))
         code, _, said = command("experiment", file, "-o", tmp_path / "run")
         assert code == 2
-        assert f"hybrid has learned from the labels of {n} queries" in said
+        assert f"hybrid was trained on the labels of {n} queries" in said
     code, _, said = command("calibrate", trained.path, "--ranker", "mine", "--split", "duplicates")
     assert code == 2
     assert "mine has learned from" in said
@@ -190,7 +190,7 @@ def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command):
     for split, n in expected.items():
         code, printed, said = command(*words, split)
         assert code == 0, said
-        remark = f"tune chose its settings by the labels of {n} queries; no part in that: halves/test"
+        remark = f"tune chose its settings with the labels of {n} queries; not used for that: halves/test"
         assert (remark in json.loads(printed)["what"]) == bool(n)
         _, printed, _ = command(*words, split, "--ranker", "bm25", "--set", "k1=0.6")
         assert "tune chose" not in printed
@@ -200,7 +200,7 @@ def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command):
     code, printed, said = command("experiment", toml, "-o", tmp_path / "out")
     assert code == 0, said
     remark = (
-        f"tune chose its settings by the labels of {expected['halves/train']} queries; no part in that: halves/test"
+        f"tune chose its settings with the labels of {expected['halves/train']} queries; not used for that: halves/test"
     )
     assert printed.count("tune chose") == printed.count(f"served: {remark}") == 1
     report = json.loads((tmp_path / "out/report.json").read_text())

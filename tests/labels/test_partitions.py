@@ -147,7 +147,7 @@ def test_what_cannot_be_cut_is_said_in_one_line(archive):
     with pytest.raises(ArchiveError, match="nothing to divide"):
         create_partition(archive, "cluster")
     fill(archive, 2)
-    with pytest.raises(ArchiveError, match=r"a part of duplicates would be without a query \(1 2, 2 2, 3 0\)"):
+    with pytest.raises(ArchiveError, match=r"a part of duplicates would have no queries \(1 2, 2 2, 3 0\)"):
         create_partition(archive, "folds", {"folds": 3})
     with pytest.raises(ArchiveError, match="no split 'nope'"):
         create_partition(archive, "cluster", source_split="nope")

@@ -26,5 +26,5 @@ def test_every_shape_that_is_accepted_runs(filters, stride, pool):
 
 
 def test_too_many_convolutions_are_refused():
-    with pytest.raises(SettingsError, match="dim=16 is too small for so many convolutions"):
+    with pytest.raises(SettingsError, match="dim=16 is too small for these convolutions"):
         validate_settings(ScqaNetworkSettings, {"dim": 16, "filters": (2, 2, 2)}, "network")

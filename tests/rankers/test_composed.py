@@ -175,7 +175,7 @@ def test_settings_reach_their_parts():
         ([TWO, "ib.c=1"], "ib is not one of parts=bm25,tfidf"),
         ([TWO, "bm25.nonsense=1"], "bm25: nonsense is not a setting"),
         ([TWO, "normalise=max"], "normalise"),
-        (["parts=bm25,bm25"], "each part once"),
+        (["parts=bm25,bm25"], "expected each part once"),
         ([TWO, "depth=0"], "depth"),
     ],
 )

@@ -91,7 +91,7 @@ def test_what_is_wrong_is_said(folder, tmp_path):
         rankers.create("cross_encoder", {"model": "nowhere"})
     two = make_cross_encoder(tmp_path, "bert", labels=2)
     ranker = rankers.create("cross_encoder", {"model": str(two)})
-    with pytest.raises(InputError, match="2 labels; expected a cross-encoder with one"):
+    with pytest.raises(InputError, match="2 labels; expected a cross-encoder with one label"):
         ranker.scorer.score(Question("q", "rice"), [Question("d", "rice")])
     description = json.loads((two / "config.json").read_text())
     (two / "config.json").write_text(json.dumps({**description, "model_type": "mpnet"}))

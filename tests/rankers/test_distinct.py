@@ -96,7 +96,7 @@ def test_reasons_and_likenesses_are_the_rankers(archive):
 
 
 def test_it_is_of_one_ranker_and_takes_its_settings(archive):
-    with pytest.raises(SettingsError, match="expected one part, the ranker, not 2"):
+    with pytest.raises(SettingsError, match="expected one part, the ranker, got 2"):
         distinct_ranker(parts="bm25,tfidf")
     ranker = distinct_ranker(
         parts="hybrid", **{"hybrid.parts": "bm25,tfidf", "hybrid.weights": "3,1", "hybrid.bm25.b": 0.5}

@@ -68,7 +68,7 @@ def test_what_every_part_searches_is_no_setting_of_theirs(archive):
 
 
 def test_alone_they_say_what_to_do(archive):
-    with pytest.raises(SettingsError, match="finds nothing by itself; expected it among a hybrid's parts"):
+    with pytest.raises(SettingsError, match="cannot rank by itself; use it as a part of a hybrid"):
         rankers.open_current(rankers.create("votes"), archive.view()).rank(QUERY, 3)
 
 

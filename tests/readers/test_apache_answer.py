@@ -158,7 +158,7 @@ def test_an_interrupted_import_goes_on_and_passing_errors_are_waited_for(
     ("status", "body", "message"),
     [
         (401, {"code": 401, "data": None}, "answered 401"),
-        (200, b"<html>", "answered something that is not JSON"),
+        (200, b"<html>", "its answer is not JSON"),
         (200, {"code": 200, "data": None}, "expected an Apache Answer site that all may read"),
         (404, b"", "expected an Apache Answer site that all may read"),
     ],

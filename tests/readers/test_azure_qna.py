@@ -108,7 +108,7 @@ def test_bad_files_are_one_clear_error(tmp_path: Path) -> None:
     cases = {
         write_tsv(tmp_path / "other.tsv", [["Name", "Age"], ["Ada", "9"]]): "no column Question, Answer; there are:",
         write_workbook(tmp_path / "other.xlsx", [["Name", "Age"]]): "no sheet has the columns Question and Answer",
-        write_tsv(tmp_path / "text.xlsx", [HEADER, *ROWS]): "is no Excel workbook, or is damaged",
+        write_tsv(tmp_path / "text.xlsx", [HEADER, *ROWS]): "is not an Excel workbook, or is damaged",
     }  # fmt: skip
     with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("xl/workbook.xml", b" " * (101 << 20))

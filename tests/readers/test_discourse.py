@@ -116,7 +116,7 @@ def test_bad_files_are_one_clear_error(tmp_path: Path, name: str, text: str, mes
 
 def test_categories_have_to_be_named(tmp_path: Path) -> None:
     (tmp_path / "topics.json").write_text(json.dumps(TOPICS))
-    with pytest.raises(SettingsError, match="no category is named; name those that everybody may see: --category 4,7"):
+    with pytest.raises(SettingsError, match="no category is named; name the public ones: --category 4,7"):
         import_archive("discourse", [tmp_path / "topics.json"], tmp_path / "out")
 
 

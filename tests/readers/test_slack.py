@@ -136,5 +136,5 @@ def test_exports_that_cannot_be_read(export: Path, tmp_path: Path, break_export,
 
 def test_a_zip_is_to_be_unpacked_first(tmp_path: Path) -> None:
     (tmp_path / "export.zip").write_bytes(b"PK\x03\x04")
-    with pytest.raises(InputError, match="is no folder; unpack it"):
+    with pytest.raises(InputError, match="is not a folder; unpack it"):
         import_archive("slack", [tmp_path / "export.zip"], tmp_path / "desk")

@@ -158,7 +158,7 @@ def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path, row: str
         ("a.json", b'{\n"meta": {"n": 1},\n"rows": [{}]\n}\n', {}, r"its keys: meta, rows\) .*--records rows$"),
         ("a.json", b'{\n"a": []}', {}, r"is one JSON document \(its keys: a\) .*--records a$"),
         ("a.json", b'{"items": [\n{"question": "Why?"}\n]}', {}, r"\(its keys: items\) .*--records items$"),
-        ("a.jsonl", b'{"a\n{"question"\n', {}, r"is one JSON document and not one object a line; .*--records items"),
+        ("a.jsonl", b'{"a\n{"question"\n', {}, r"is one JSON document, not one object per line; .*--records items"),
         ("a.jsonl.gz", gzip.compress(b'{"question": "Why?"}\n' * 9000, mtime=0)[:-30], {}, r"cannot be read on"),
     ],
 )

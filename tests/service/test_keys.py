@@ -94,7 +94,7 @@ def test_keys_are_created_listed_and_stored_hashed(archive: Path) -> None:
     key = askalike("keys", "create", archive, "--scope", "write", "--note", "the forum").stdout.strip()
     listed = askalike("keys", "list", archive).stdout
     assert listed.split()[:2] == [key.split("_")[1], "write"]
-    assert listed.rstrip().endswith("in force  the forum")
+    assert listed.rstrip().endswith("active  the forum")
     secret = key.split("_", 2)[2]
     assert secret not in listed
     assert not any(secret.encode() in path.read_bytes() for path in archive.glob("archive.sqlite*"))

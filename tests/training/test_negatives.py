@@ -53,7 +53,7 @@ def test_mined_ones_pass_every_guard_and_are_audited():
     assert (negatives[1:] == -1).all()
     assert str(report) == (
         "mined negatives: 2 for 3 pairs (2 of them without); left out: 1 by rank, 2 of the same cluster, "
-        "1 too much like the positive, 1 not among the training texts"
+        "1 too similar to the positive, 1 not among the training texts"
     )
     assert np.issubdtype(negatives.dtype, np.int64)
 

@@ -139,7 +139,7 @@ def test_it_stops_early_and_keeps_the_best(pairs, tmp_path):
 
 
 def test_too_few_pairs_are_refused_with_the_number_needed(pairs, tmp_path):
-    with pytest.raises(TrainingError, match="5 training pairs: too few, 32 are needed"):
+    with pytest.raises(TrainingError, match="5 training pairs: too few; 32 are needed"):
         train(job_of(pairs[:5], tmp_path))
 
 

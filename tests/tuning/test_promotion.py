@@ -50,7 +50,7 @@ def test_a_better_ranker_is_put_into_service(archive):
     assert in_service(archive) == (WORDS, {})
     assert serving.get_served_ranker(archive).reason == result.reason
     assert result.reason.startswith(f"{WORDS}: +")
-    assert result.reason.endswith("significantly better; serving it")
+    assert result.reason.endswith("significantly better; activated")
     again = promote(archive, WORDS)
     assert (again.promoted, "active already" in again.reason) == (False, True)
 
@@ -109,7 +109,7 @@ def test_wrong_names_are_one_line(archive):
 def test_the_commands(archive):
     result = askalike("promote", archive.path, WORDS)
     assert result.returncode == 0, result.stderr
-    assert "serving it" in result.stdout
+    assert "activated" in result.stdout
     assert "askalike calibrate" in result.stdout
     refused = askalike("promote", archive.path, "bm25", "--set", "fields=title", "--json")
     assert refused.returncode == 1, refused.stderr

@@ -42,7 +42,7 @@ def test_a_lexical_ranker_serves_where_nothing_beats_it(tmp_path, only_lexical):
         outcome = run.tune_archive(archive, on_event=events.append)
         assert get_served_ranker(archive).ranker == outcome.verdict.served_trial.trial.ranker
         assert outcome.verdict.served_trial.candidate.is_lexical
-        assert "serving it" in outcome.verdict.sentence
+        assert "stays active" in outcome.verdict.sentence
         assert outcome.verdict.served_trial is outcome.verdict.incumbent
         assert not get_served_ranker(archive).chosen_by
         assert len(events) == 1 + len(outcome.candidate_results)
@@ -149,7 +149,7 @@ def test_18_5_a_model_that_lost_is_removed_and_not_trained_again(tmp_path, monke
         tried = [result.candidate.name for result in first.candidate_results]
         assert ("words" in tried, rankers.trained_model_names(archive.path)) == (True, ())
         again = run.tune_archive(archive)
-        assert [skipped.reason for skipped in again.skipped] == ["an earlier run trained it and did not choose it"]
+        assert [skipped.reason for skipped in again.skipped] == ["an earlier run trained it, but did not choose it"]
 
 
 def test_18_5_a_spent_budget_stops_the_search_between_two_trials(tmp_path, monkeypatch):
@@ -157,7 +157,7 @@ def test_18_5_a_spent_budget_stops_the_search_between_two_trials(tmp_path, monke
     with Archive.open(labelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive, budget_s=1e-6)
         assert outcome.calibration_result is None
-        assert "no time is left" in outcome.uncalibrated_reason
+        assert "no time left" in outcome.uncalibrated_reason
     assert len(outcome.candidate_results) <= 2
     assert len([line for line in lines(tmp_path / "a") if line["name"].startswith("[")]) <= 4
     assert len(outcome.skipped) >= 7
@@ -173,10 +173,10 @@ def test_18_5_what_no_budget_stops_is_announced_where_it_takes_long(tmp_path, mo
     with Archive.open(labelled(tmp_path / "a")) as archive:
         announced = []
         outcome = run.tune_archive(archive, log=announced.append)
-        assert announced[0] == "whatever the budget: what serves now is measured, which takes about 8.0 s"
-        assert announced[1].startswith("whatever the budget: the choice is measured on other queries, which takes ")
+        assert announced[0] == "independent of the budget: the active ranker is measured, which takes about 8.0 s"
+        assert announced[1].startswith("independent of the budget: the chosen ranker is measured on other queries, which takes ")
         assert re.match(
-            r"no time is left: it takes about \d.* [hms]; run: askalike calibrate ", outcome.uncalibrated_reason
+            r"no time left: it takes about \d.* [hms]; run: askalike calibrate ", outcome.uncalibrated_reason
         )
         again = []
         run.tune_archive(archive, log=again.append)
@@ -204,7 +204,7 @@ def test_families_without_their_requirements_are_named(tmp_path, monkeypatch):
     with Archive.open(labelled(tmp_path / "a")) as archive:
         left = run.tune_archive(archive).skipped
     assert [x.reason.split(",")[0] for x in left] == [
-        "no_such_module is not installed", "no pre-trained encoder is given (--encoder)", "0 pairs to learn from",
+        "no_such_module is not installed", "no pre-trained encoder; name one with --encoder", "0 pairs to learn from",
     ]  # fmt: skip
 
 

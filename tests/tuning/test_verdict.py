@@ -34,7 +34,7 @@ def test_what_beats_the_incumbent_serves():
     assert VERDICT.served_trial is HYBRID
     assert VERDICT.sentence == (
         "hybrid (lm_jelinek_mercer + distil): Success@5 51.3 %, +7.9 points [5.2, 10.4] over lm_jelinek_mercer, "
-        "p < 0.001; nDCG@10 +7.9 points [5.2, 10.4], p < 0.001, n = 1,118; serving it"
+        "p < 0.001; nDCG@10 +7.9 points [5.2, 10.4], p < 0.001, n = 1,118; activated"
     )
 
 
@@ -50,13 +50,13 @@ def test_a_choice_that_does_not_beat_the_incumbent_does_not_serve(measured):
 def test_an_incumbent_that_nothing_beats_goes_on():
     verdict = replace(VERDICT, chosen=LEXICAL)
     assert verdict.served_trial is LEXICAL
-    assert verdict.sentence.endswith("no candidate beats it on the queries that choose; serving it")
+    assert verdict.sentence.endswith("no candidate beats it on the dev queries; it stays active")
 
 
 def test_few_labels_change_nothing():
     few = replace(VERDICT, gain=replace(BETTER, n=17))
     assert few.served_trial is LEXICAL
-    assert few.sentence.endswith("fewer than 30 queries decide nothing; lm_jelinek_mercer stays active (within noise)")
+    assert few.sentence.endswith("fewer than 30 queries are too few to decide; lm_jelinek_mercer stays active (within noise)")
 
 
 def test_proxies_are_named():

@@ -39,7 +39,7 @@ class ChatEndpoint:
         if safe_url(self.url) is None:
             raise SettingsError(f"endpoint {self.url!r}: expected an address such as http://127.0.0.1:11434/v1")
         if not self.model:
-            raise SettingsError("an endpoint needs the name of its model")
+            raise SettingsError("the endpoint has no model; name one")
 
     def complete(self, messages: Sequence[Mapping[str, str]]) -> str:
         """Return what the model writes. Raises EndpointError."""
@@ -59,20 +59,20 @@ class ChatEndpoint:
             error.close()
             raise EndpointError(f"{address}: answered {error.code} {error.reason}") from None
         except TimeoutError:
-            raise EndpointError(f"{address}: gave no whole answer within {self.timeout_s:g} s") from None
+            raise EndpointError(f"{address}: sent no complete answer within {self.timeout_s:g} s") from None
         except (OSError, HTTPException) as error:
-            raise EndpointError(f"{address}: gives no answer ({error})") from None
+            raise EndpointError(f"{address}: does not answer ({error})") from None
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-            raise EndpointError(f"{address}: answered no chat completion; expected OpenAI's shape") from None
+            raise EndpointError(f"{address}: the answer is not a chat completion; expected OpenAI's format") from None
         if not isinstance(text, str):
-            raise EndpointError(f"{address}: answered without a text")
+            raise EndpointError(f"{address}: the answer has no text")
         return text if complete else _without_last_line(text)
 
 
 def named_endpoint(url: str | None, model: str | None, timeout_s: float = DEFAULT_TIMEOUT_S) -> ChatEndpoint:
     """Return the endpoint that an operator names, with the key of the environment. Raises SettingsError without one."""
     if url is None or model is None:
-        raise SettingsError("grounded: name what writes: --endpoint http://127.0.0.1:11434/v1 --model NAME")
+        raise SettingsError("grounded: name an endpoint and its model: --endpoint http://127.0.0.1:11434/v1 --model NAME")
     return ChatEndpoint(url, model, os.environ.get(KEY_VARIABLE, ""), timeout_s)
 
 

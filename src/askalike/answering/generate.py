@@ -49,7 +49,7 @@ class Generator(NamedTuple):
         """The generator of a trained encoder. Raises SettingsError where it has none."""
         known: TrainedNetwork | None = encoder.trained_network if isinstance(encoder, NeuralEncoder) else None
         if known is None or not isinstance(known.network, TwoTowerNetwork) or not known.network.generates_answers:
-            raise SettingsError(f"{name}: this model does not write answers; train one that does: --recipe dssm_writer")
+            raise SettingsError(f"{name}: this model cannot write answers; train one that can: --recipe dssm_writer")
         known.network.eval()
         return cls(name, known.features, known.network)  # type: ignore[arg-type] # two towers read words
 

@@ -78,7 +78,7 @@ def _write_reply(archive: Archive, question: Question, k: int, model: str | None
 def require_answers(view: View) -> None:
     """Raises ArchiveError where the archive has no answer with a text."""
     if not view.has_answers:
-        raise ArchiveError(f"{view.path}: holds no answer; import questions with their answers")
+        raise ArchiveError(f"{view.path}: the archive has no answers; import questions with their answers")
 
 
 def sources_from_questions(view: View, matches: Sequence[SearchHit], k: int) -> tuple[AnswerSource, ...]:

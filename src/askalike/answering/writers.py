@@ -21,8 +21,8 @@ def find_writer(archive: Path, name: str | None = None) -> Path:
     if len(there) == 1:
         return there[0]
     if there:
-        raise SettingsError(f"{archive}: which model is to write? --model {' or '.join(f.name for f in there)}")
-    what = "no model of this archive writes answers" if name is None else f"no model {name!r} that writes answers"
+        raise SettingsError(f"{archive}: several models write answers; choose one: --model {' or '.join(f.name for f in there)}")
+    what = "no model of this archive can write answers" if name is None else f"no model {name!r} that can write answers"
     raise SettingsError(f"{archive}: {what}; train one: askalike train {archive} --recipe dssm_writer")
 
 

@@ -109,7 +109,7 @@ class ArchiveTools:
             view = self._engine.archive.view()
             question, answers = view.get_questions([id]).get(id), view.get_answers_to([id])
         if question is None:
-            raise InputError(f"no question {id!r}; expected an id that search has given")
+            raise InputError(f"no question {id!r}; expected an id that search returned")
         return _to_document(question, answers[id])
 
     def similar_questions(

@@ -43,7 +43,7 @@ class ArchiveState(Settings):
     def stale_reason(self, view: View) -> str | None:
         """Why measurements of this state do not hold for the archive as it is; None where they do."""
         if self.change > view.change or self.made_at != view.change_date(self.change):
-            return "it was made on another archive"
+            return "it belongs to another archive"
         moved = view.count_changed(self.change) + len(view.deleted_docids(self.change))
         if moved > MAX_DRIFT * self.questions:
             changed = f"{format_count(moved, 'question')} of {self.questions:,} changed since"
@@ -78,26 +78,26 @@ class Calibration(Settings):
     settings: str = Field(description="the ranker's settings, as JSON")
     fingerprint: str = Field(
         "", validation_alias="weights", serialization_alias="weights",
-        description="the fingerprint of what the ranker has learned; empty where it has learned nothing",
+        description="fingerprint of the trained ranker; empty if it is untrained",
     )  # fmt: skip
     state: ArchiveState
     split: str
     has_bodies: bool = Field(
         validation_alias="bodies", serialization_alias="bodies",
-        description="whether the queries it was fitted on had bodies",
+        description="whether it was fitted on queries with bodies",
     )  # fmt: skip
-    titles_only: bool = Field(False, description="whether the bodies of its queries were left out")
+    titles_only: bool = Field(False, description="whether the bodies of its queries were ignored")
     queries: int
-    base_rate: float = Field(description="the share of first hits that was right")
+    base_rate: float = Field(description="share of first hits that were right")
     first_hit_curve: Curve = Field(validation_alias="first", serialization_alias="first")
     later_hit_curve: Curve = Field(validation_alias="later", serialization_alias="later")
     answerable_curve: Curve | None = Field(
         None, validation_alias="known", serialization_alias="known",
-        description="from a first hit: the probability that its query has a duplicate, where half of the queries do",
+        description="the probability that a query has a duplicate, from its first hit, if half of the queries have one",
     )  # fmt: skip
     threshold: Threshold | None = Field(None, validation_alias="line", serialization_alias="line")
     prevalence: float = Field(
-        1.0, gt=0, le=1, description="the share of queries in use that have a duplicate; all it was fitted on have one"
+        1.0, gt=0, le=1, description="share of queries in use that have a duplicate; all fitted queries have one"
     )
     quality: CalibrationQuality | None = Field(None, validation_alias="measured", serialization_alias="measured")
 
@@ -122,7 +122,7 @@ class Calibration(Settings):
     def stale_reason(self, view: View, ranker: Ranker) -> str | None:
         """Why it does not hold for an archive and a ranker as they are; None where it does."""
         if self.fingerprint != fingerprint(ranker):
-            return f"{self.ranker} has learned something else since"
+            return f"{self.ranker} has been trained again since"
         return self.state.stale_reason(view)
 
     def save(self, directory: Path) -> Path:
@@ -142,7 +142,7 @@ def load_calibration(archive: Archive, ranker: Ranker, use: Use = "question") ->
     path = next((path for path in _paths_by_fitness(archive, ranker, use) if path.exists()), None)
     if path is None:
         return None
-    advice = "make it again with: askalike calibrate"
+    advice = "calibrate again: askalike calibrate"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -151,7 +151,7 @@ def load_calibration(archive: Archive, ranker: Ranker, use: Use = "question") ->
         raise ArchiveError(f"{path}: expected a calibration of format {FORMAT}; {advice}")
     calibration = validate_settings(Calibration, values, f"{path}; {advice}")
     if (calibration.ranker, calibration.settings) != (ranker.name, settings_json(ranker.values)):
-        raise ArchiveError(f"{path}: is of {calibration.ranker} with other settings; {advice}")
+        raise ArchiveError(f"{path}: belongs to {calibration.ranker} with other settings; {advice}")
     return calibration
 
 

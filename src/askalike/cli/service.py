@@ -139,7 +139,7 @@ def list_keys_command(directory: Directory, json: Json = False) -> None:
         print(to_json([asdict(key) for key in keys]))
         return
     for key in keys:
-        state = f"revoked {key.revoked_at}" if key.revoked_at else "in force"
+        state = f"revoked {key.revoked_at}" if key.revoked_at else "active"
         notes = "  ".join(filter(None, (key.origin, key.note)))
         print(f"{key.id}  {key.scope:<8}  {key.created_at}  {state}  {notes}".rstrip())
 

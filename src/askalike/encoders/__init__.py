@@ -27,7 +27,7 @@ def open_encoder(folder: Path, settings: Mapping[str, Any] | None = None) -> Enc
     """Open the trained encoder in a folder, with settings for its use. Raises InputError for one without a model."""
     name = read_model_file(folder).get("encoder")
     if not isinstance(name, str):
-        raise InputError(f"{folder / MODEL_FILE}: expected encoder = NAME, which says what kind of model this is")
+        raise InputError(f"{folder / MODEL_FILE}: expected encoder = NAME, the kind of the model")
     return _load_encoder_class(name).open(folder, settings or {})  # type: ignore[no-any-return]
 
 
@@ -37,7 +37,7 @@ def read_model_file(folder: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a model's description ({error})") from None
+        raise InputError(f"{path}: not a valid description of a model ({error})") from None
 
 
 def _load_encoder_class(name: str) -> Any:

@@ -53,7 +53,7 @@ class LookupEncoder:
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> NoReturn:
         """Raises SettingsError: what is looked up is learned from an archive's texts."""
-        raise SettingsError("lookup: expected the name of a model that was made by: askalike distil DIR MODEL")
+        raise SettingsError("lookup: expected the name of a model made by: askalike distil DIR MODEL")
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
@@ -115,6 +115,6 @@ class LookupEncoder:
         name = self._teacher.encoder
         teacher = encoders.open_encoder(own, values) if own.is_dir() else encoders.build(name, values)
         if teacher.fingerprint != self._teacher.fingerprint:
-            problem = f"its teacher {self._teacher.model or name} is another model than the one that it learned from"
+            problem = f"its teacher {self._teacher.model or name} is not the model that it was distilled from"
             raise InputError(f"{self._folder}: {problem}; distil it again")
         return teacher

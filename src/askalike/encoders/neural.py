@@ -146,8 +146,8 @@ class NeuralEncoder:
         if self.trained_network is not None:
             return self
         if not isinstance(view, TrainingView):
-            expected = "expected archive.training_view(held_out), which says what will be measured"
-            raise SettingsError(f"{self.recipe.name}: learns, and nobody has said what it must not learn; {expected}")
+            expected = "expected archive.training_view(held_out), which names the splits to measure"
+            raise SettingsError(f"{self.recipe.name}: needs the splits to hold out from training; {expected}")
         begun_as = [encoders.open_encoder(folder).fingerprint for folder in find_start_models(self.recipe)]
         run = json.dumps([self.recipe.to_tables(), view.digest, *begun_as])
         name = f"{self.recipe.name}-{hashlib.sha256(run.encode()).hexdigest()[:12]}"
@@ -159,7 +159,7 @@ class NeuralEncoder:
     def _require_trained(self) -> TrainedNetwork:
         if self.trained_network is None:
             advice = "train it (askalike train), or call fit(view)"
-            raise NotFittedError(f"{self.recipe.name}: nothing is learned yet; {advice}")
+            raise NotFittedError(f"{self.recipe.name}: not trained yet; {advice}")
         return self.trained_network
 
 

@@ -196,7 +196,7 @@ def _read_prompts(folder: Path, settings: PretrainedEncoderSettings) -> dict[Rol
     try:
         described = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError as error:
-        raise InputError(f"{path}: not a description of a model ({error}); copy the folder again") from None
+        raise InputError(f"{path}: not a valid description of a model ({error}); copy the folder again") from None
     prompts = described.get("prompts") or {}
     default = prompts.get(described.get("default_prompt_name"), "")
     own: dict[Role, str] = {

@@ -174,4 +174,4 @@ def _load_tensors(path: Path) -> dict[str, NDArray[Any]]:
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:
-        raise InputError(f"{path}: not weights that can be read ({error})") from None
+        raise InputError(f"{path}: the weights cannot be read ({error})") from None

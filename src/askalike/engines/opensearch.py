@@ -87,7 +87,7 @@ def cluster_status(archive: Archive, ranker: Ranker) -> list[ClusterIndexStatus]
             )
         else:
             behind = view.pending_changes(index.state.change)[0]
-            advice = f"it does not follow the archive; run: {command}" if behind else ""
+            advice = f"it is behind the archive; run: {command}" if behind else ""
         statuses.append(_describe(cluster, index, behind, advice))
     return statuses
 
@@ -124,7 +124,7 @@ def _describe(
     stats = cluster.request("GET", f"/{current}/_stats/docs")["_all"]["primaries"]["docs"]
     health = cluster.request("GET", f"/_cluster/health/{current}")["status"]
     if health == "red":
-        advice = "some shards have no copy: bring the missing nodes back, or build it again with --rebuild"
+        advice = "some shards have no copy: restart the missing nodes, or rebuild it with --rebuild"
     return ClusterIndexStatus(
         index.name, generations, health, int(stats["count"]) - 1, int(stats["deleted"]), behind, advice
     )

@@ -36,12 +36,12 @@ def evaluate(run: AnyRun, qrels: Qrels, measures: Sequence[str], rule: str = "tr
 
     run: query id → hits, or → document id → score. measures: names such as `AP`, `MAP`, `P@5`, `Success@1`; the
     result has them as they are spelled here. Raises SettingsError for an unknown rule or measure, and InputError where
-    run and judgements have no query in common, a document comes twice in a query, or a score or grade is not a number.
+    run and judgements have no query in common, a document occurs twice in a query, or a score or grade is not a number.
     """
     chosen_rule = get_rule(rule)
     canonical_names = {name: canonical_name(name) for name in measures}
     if not canonical_names:
-        raise SettingsError("no measure is named; expected for instance AP, RR, P@5, Success@1")
+        raise SettingsError("no measure is named; expected for example AP, RR, P@5, Success@1")
     unjudged = _count_unjudged(run, qrels)
     queries = sorted(q for q, grades in qrels.items() if chosen_rule.includes_query(_validate_grades(q, grades)))
     if not queries:
@@ -131,7 +131,7 @@ def _validate_columns(query: str, run: AnyRun) -> IdsAndScores:
     if not np.all(np.isfinite(scores)):
         raise InputError(f"run, query {query!r}: a score is NaN or infinite")
     if len(set(ids)) < len(ids):
-        raise InputError(f"run, query {query!r}: a document comes twice")
+        raise InputError(f"run, query {query!r}: a document occurs twice")
     return ids, scores
 
 

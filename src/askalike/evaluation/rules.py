@@ -67,7 +67,7 @@ RULES = {
             own_measures=_SEMEVAL_MEASURES,
             remark="AP and RR over the first 10 hits, AP divided by the relevant hits found there, RR times 100",
         ),
-        Rule("beir", ties_by_id=True, drops_self_hits=True, remark="BEIR's own tool leaves queries without hits out"),
+        Rule("beir", ties_by_id=True, drops_self_hits=True, remark="BEIR's own tool ignores queries without hits"),
         Rule("lei", ties_by_id=False, drops_unanswerable=True),
     )
 }

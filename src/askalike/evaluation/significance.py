@@ -173,7 +173,7 @@ def _notes(rule: str, has_seeds: bool, dropped_count: int) -> tuple[str, ...]:
         f"raised letters: significantly better than that system (paired randomisation test, two-sided, "
         f"{RESAMPLING_DRAWS} draws, Holm over all pairs, p < {ALPHA}); low, high: 95 % paired bootstrap interval",
         "± is the standard deviation over seeds; where a system has several, its pairs' intervals and p also allow for "
-        "other seeds (Welch's t over seeds and queries), a system with one counting as free of chance"
+        "other seeds (Welch's t over seeds and queries), a system with one seed is treated as deterministic"
         if has_seeds
         else "",
         f"left out: {format_count(dropped_count, 'query')} that not all systems have" if dropped_count else "",

@@ -99,7 +99,7 @@ def read_qrels(path: str | Path) -> Qrels:
             raise InputError(f"{path}, line {number}: document {document!r} is judged twice for query {query!r}")
         grades[document] = int(grade)
     if not qrels:
-        raise InputError(f"{path}: a header and no judgement below it")
+        raise InputError(f"{path}: a header without judgements")
     return qrels
 
 
@@ -112,7 +112,7 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
     word, for scores that are not finite as 32-bit floats, and where the file cannot be written.
     """
     if len(tag.split()) != 1:
-        raise InputError(f"tag {tag!r}: a run's tag is one word")
+        raise InputError(f"tag {tag!r}: expected one word")
     with _open_atomically(Path(path)) as file:
         for query in run:
             ids, scores = run.columns(query)
@@ -186,10 +186,10 @@ def _duplicate_document_error(path: Path, query: str) -> InputError:
     seen: set[str] = set()
     for number, other, document, _ in _read_rows(path, _RUN_FORMATS):
         if other == query and document in seen:
-            return InputError(f"{path}, line {number}: document {document!r} comes twice for query {query!r}")
+            return InputError(f"{path}, line {number}: document {document!r} occurs twice for query {query!r}")
         if other == query:
             seen.add(document)
-    return InputError(f"{path}: changed while it was read")
+    return InputError(f"{path}: the file changed while it was read")
 
 
 def _sort_by_score(ids: list[str], scores: NDArray[np.float64]) -> tuple[Sequence[str], NDArray[np.float64]]:
@@ -209,7 +209,7 @@ def _make_strictly_decreasing(scores: NDArray[np.float64], query: str) -> NDArra
                 if single[i] >= single[i - 1]:
                     scores[i] = single[i] = np.nextafter(single[i - 1], np.float32(-np.inf))
     if not np.all(np.isfinite(single)):
-        raise InputError(f"query {query!r}: a score is not finite as a 32-bit float, which is what trec_eval reads")
+        raise InputError(f"query {query!r}: a score is not finite as a 32-bit float, as trec_eval reads it")
     return scores
 
 

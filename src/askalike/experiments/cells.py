@@ -58,7 +58,7 @@ class CellContext:
                 )
                 raise SettingsError(f"dev = {experiment.dev!r}: {problem}; name two splits without a common query")
         if dev is None and (tuned := [system.label for system in experiment.system if system.tune]):
-            expected = f"a split with labels other than the measured one, {experiment.split!r}"
+            expected = f"a split with labels, other than the measured one, {experiment.split!r}"
             raise SettingsError(
                 f"dev = {experiment.dev!r}: {', '.join(tuned)} cannot be tuned on it; expected {expected}"
             )

@@ -127,7 +127,7 @@ def load_judgements(
     path = archive or _find_archive(sources)
     if path is None and qrels is None:
         raise SettingsError(
-            "compare: nothing to judge by; expected --qrels FILE, or --archive DIR with --split NAME, or folders "
+            "compare: no judgements; expected --qrels FILE, or --archive DIR with --split NAME, or folders "
             "made by askalike experiment on one split of an archive that is still there"
         )
     judged = read_qrels(qrels) if qrels else None
@@ -225,7 +225,7 @@ def compare_runs(
     Raises InputError for a bad run, and where nothing is in common; SettingsError for fewer than two systems.
     """
     if len(sources) < 2:
-        raise SettingsError("compare: one system; expected two runs or more, or an experiment of several systems")
+        raise SettingsError("compare: only one system; expected two runs or more, or an experiment with several systems")
     if not measures:
         raise SettingsError("compare: no measure is named; expected for instance AP, RR, P@5, Success@1")
     runs = {source.label: [(path, read_run(path)) for path in source.paths] for source in sources}

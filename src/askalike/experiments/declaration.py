@@ -122,9 +122,9 @@ class SystemSettings(Settings):
         if not isinstance(values, Mapping) or "run" not in values:
             return {"label": values.get("ranker", "system"), **values} if isinstance(values, Mapping) else values
         if others := sorted(values.keys() & {"ranker", "settings", "tune", "tune_measure"} - {"ranker"}):
-            raise ValueError(f"run and {', '.join(others)}: a run file is measured as it is; leave them out")
+            raise ValueError(f"run and {', '.join(others)}: a run file is measured as it is; remove them")
         if values.get("ranker", RUN_FILE) != RUN_FILE:
-            raise ValueError("run and ranker: a system is one of them")
+            raise ValueError("run and ranker: expected one of them")
         return {"label": Path(str(values["run"])).name.partition(".")[0], **values, "ranker": RUN_FILE}
 
     @model_validator(mode="after")
@@ -191,7 +191,7 @@ class Experiment(Settings):
     @classmethod
     def _check_unique(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
         if not values:
-            raise ValueError("the list is empty; expected one at least")
+            raise ValueError("the list is empty; expected at least one")
         names = [canonical_name(value) if isinstance(value, str) else value for value in values]
         if twice := sorted({str(v) for v, name in zip(values, names, strict=True) if names.count(name) > 1}):
             raise ValueError(f"{', '.join(twice)} given twice")
@@ -201,7 +201,7 @@ class Experiment(Settings):
     @classmethod
     def _check_labels(cls, systems: tuple[SystemSettings, ...]) -> tuple[SystemSettings, ...]:
         if not systems:
-            raise ValueError("no system is given; expected a [[system]] table or more")
+            raise ValueError("no systems; expected at least one [[system]] table")
         files = [file_name(system.label) for system in systems]
         if twice := sorted({s.label for s, file in zip(systems, files, strict=True) if files.count(file) > 1}):
             raise ValueError(f"labels {', '.join(map(repr, twice))} make the same file name; give each its own label")
@@ -210,14 +210,14 @@ class Experiment(Settings):
     @model_validator(mode="after")
     def _check_baseline(self) -> "Experiment":
         if self.baseline is not None and self.baseline not in (labels := [system.label for system in self.system]):
-            raise ValueError(f"baseline = {self.baseline!r} is not a system's label; there are: {', '.join(labels)}")
+            raise ValueError(f"baseline = {self.baseline!r} is not a system's label; expected one of: {', '.join(labels)}")
         return self
 
     @field_validator("typing_curve")
     @classmethod
     def _check_typing_curve(cls, typing_curve: bool, info: ValidationInfo) -> bool:
         if typing_curve and info.data.get("task") == "answers":
-            raise ValueError("typing_curve is of questions as they are typed; leave it out where task = answers")
+            raise ValueError("typing_curve needs task = questions; remove one of them")
         return typing_curve
 
     def ranker_settings(self, system: SystemSettings) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def read_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Exp
     values = _expand_variables(values, (), errors)
     experiment = _validate(values, errors)
     if experiment is None or errors:
-        lines = [f"{len(errors)} things are wrong:", *errors] if len(errors) > 1 else errors
+        lines = [f"{len(errors)} errors:", *errors] if len(errors) > 1 else errors
         raise SettingsError(f"{path}: " + "\n  ".join(lines))
     return experiment
 
@@ -297,9 +297,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}; expected an experiment's TOML file") from None
     except UnicodeDecodeError:
-        raise SettingsError(f"{path}: not UTF-8; a TOML file is") from None
+        raise SettingsError(f"{path}: not UTF-8, as TOML files must be") from None
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path}: not TOML: {error}") from None
+        raise SettingsError(f"{path}: not valid TOML: {error}") from None
 
 
 def _set_value(values: dict[str, Any], keys: list[str], value: Any) -> None:
@@ -361,7 +361,7 @@ def _find_missing(values: Mapping[str, Any]) -> Iterator[str]:
         for name in system.get("paper", {}):
             if "measures" in values and canonical_name(name) not in map(canonical_name, values["measures"]):
                 label = system.get("label", system.get("ranker"))
-                yield f"system[{i}].paper: {label} has a value of {name}, which is not among the measures"
+                yield f"system[{i}].paper: {label} has a value of {name}, which is not one of the measures"
     if not VARIABLE.search(values.get("archive", "${}")):
         tunes = any(system.get("tune") for system in values["system"])
         yield from _find_missing_data(values, ("split", "dev") if tunes else ("split",))

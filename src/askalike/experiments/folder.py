@@ -60,18 +60,18 @@ class ExperimentFolder:
         """
         is_used = self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir()))
         if is_used and not (self.path / "config.toml").is_file():
-            raise SettingsError(f"{self.path}: holds something else than an experiment; choose another folder with -o")
+            raise SettingsError(f"{self.path}: exists and is not an experiment; choose another folder with -o")
         if is_used and force:
             self._clear()
         elif is_used and not resume:
-            raise SettingsError(f"{self.path}: an experiment is there; continue with resume, or begin anew with force")
+            raise SettingsError(f"{self.path}: already holds an experiment; continue it with resume, or replace it with force")
         elif is_used:
             self._check_same_config(config, complete)
         try:
             for name in ("runs", "cells"):
                 (self.path / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ArchiveError(f"{self.path}: cannot be made ({error.strerror}); choose another place") from None
+            raise ArchiveError(f"{self.path}: cannot be created ({error.strerror}); choose another place") from None
         self.write_text("config.toml", tomli_w.dumps(config, multiline_strings=False))
 
     def run_path(self, cell: str) -> Path:
@@ -130,8 +130,8 @@ class ExperimentFolder:
         new = _as_read(config)
         if old == new or (differences := list(_find_differences(_as_read(complete(old)), new, ()))) == []:
             return
-        advice = "begin anew with --force, or choose another folder with -o"
-        lines = "\n  ".join((f"was begun with another configuration; {advice}:", *differences))
+        advice = "start again with --force, or choose another folder with -o"
+        lines = "\n  ".join((f"was started with another configuration; {advice}:", *differences))
         raise SettingsError(f"{self.path}: {lines}")
 
 
@@ -162,7 +162,7 @@ def _find_differences(old: Any, new: Any, path: tuple[str | int, ...]) -> Iterat
         for i, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
             yield from _find_differences(old_item, new_item, (*path, i))
     elif _are_tables(old) and _are_tables(new):
-        yield from (f"{key}: no longer there: {row.get('label', row)}" for row in old if row not in new)
+        yield from (f"{key}: no longer present: {row.get('label', row)}" for row in old if row not in new)
         yield from (f"{key}: new: {row.get('label', row)}" for row in new if row not in old)
     elif old != new:
         before, now_is = ("not given" if value is None else repr(value) for value in (old, new))

@@ -133,7 +133,7 @@ def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequen
     created = rankers.create(ranker, fixed, archive.path)
     if not isinstance(created, Tunable):
         example = "tune = { KEY = [VALUE, VALUE] }"
-        raise SettingsError(f"{ranker} declares nothing to tune; name the values to try, as in {example}")
+        raise SettingsError(f"{ranker} has no settings to tune; name the values to try, as in {example}")
     return [_drop_fixed(grid, fixed) for grid in created.grids]
 
 
@@ -188,12 +188,12 @@ def _mean(values: QueryValues, query_ids: set[str] | None, ranker: str, rule: st
 def _check_space(space: SearchSpace, fixed: RankerSettings) -> Sequence[Grid]:
     grids = [space] if isinstance(space, Mapping) else list(space)
     if not grids:
-        raise SettingsError("nothing to tune: the space has no grid")
+        raise SettingsError("nothing to tune: no grid is given")
     for grid in grids:
         if empty := [name for name, values in grid.items() if isinstance(values, str) or not len(values)]:
             raise SettingsError(f"{empty[0]}: expected a list of at least one value to try")
         if both := sorted(set(grid) & set(fixed)):
-            raise SettingsError(f"{both[0]} is fixed and to be tuned; choose one")
+            raise SettingsError(f"{both[0]} is both fixed and tuned; choose one")
     return grids
 
 
@@ -269,7 +269,7 @@ def estimate_tuning(
             folds = list(nested_folds(dev.qrels, dev.qrels, n_folds, seed))
             if len(folds) < max(n_folds, 2):
                 clusters = format_count(len(folds), "cluster")
-                reason = f"the labels hang together in {clusters}, too few for {n_folds} folds"
+                reason = f"the labels form only {clusters}, too few for {n_folds} folds"
                 raise SettingsError(f"{reason}; choose fewer folds, or name another split as --test")
             choices = [search_grid(evaluator, ranker, space, fixed or {}, rest) for _, rest in folds]
             fold_trials = [Trial(ranker, choice.settings) for choice in choices]

@@ -50,7 +50,7 @@ def evaluation_split(archive: Archive, ranker: Ranker | None = None) -> str:
         name = name if name in unlearned else next(iter(unlearned), name)
     if name:
         return name
-    reason = "nothing to evaluate with: no duplicate links, rephrasings or evaluation set"
+    reason = "nothing to evaluate with: the archive has no duplicate links, rephrasings or evaluation set"
     raise ArchiveError(f"{archive.path}: {reason}; import one, or evaluate a run with --run FILE --qrels FILE")
 
 
@@ -69,7 +69,7 @@ def describe_choice(archive: Archive, ranker: Ranker, split_name: str) -> str:
     if not n or (active.name, active.values) != (ranker.name, ranker.values):
         return ""
     others = ", ".join(chosen_by.unlearned_splits(archive)) or "none"
-    return f"tune chose its settings by the labels of {n} of these {total} queries; no part in that: {others}"
+    return f"tune chose its settings with the labels of {n} of these {total} queries; not used for that: {others}"
 
 
 def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = None) -> tuple[str, str | None]:

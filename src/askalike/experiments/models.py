@@ -103,7 +103,7 @@ def distil(
     folder = _new_model_folder(archive, name)
     own = get_archive_encoder(archive)
     if not model and own is None:
-        raise SettingsError("distil: which encoder? Name a model, or give the archive one with: askalike encoder use")
+        raise SettingsError("distil: no encoder; name one, or choose one for the archive with: askalike encoder use")
     model = model or (own.name if own else "")
     trained = model in rankers.trained_model_names(archive.path)
     teacher = {"encoder": model} if trained else {"encoder": "pretrained", "model": model}
@@ -119,7 +119,7 @@ def _new_model_folder(archive: Archive, name: str) -> Path:
     folder = archive.path / MODELS_FOLDER / name
     if (folder / MODEL_FILE).exists():
         command = f"askalike models {archive.path} --remove {name}"
-        raise ArchiveError(f"{folder}: this model is there; remove it first: {command}")
+        raise ArchiveError(f"{folder}: this model already exists; remove it first: {command}")
     return folder
 
 
@@ -140,7 +140,7 @@ def remove_model(archive: Archive, name: str) -> None:
         raise ArchiveError(f"{archive.path}: no model {name!r}; there are: {names}")
     served = get_served_ranker(archive)
     if served and name in served.part_names:
-        raise ArchiveError(f"{archive.path}: {name!r} is active; first: askalike rollback {archive.path}")
+        raise ArchiveError(f"{archive.path}: {name!r} is active; run first: askalike rollback {archive.path}")
     for path in paths:
         shutil.rmtree(path)
     if (encoder := get_archive_encoder(archive)) and encoder.name == name:

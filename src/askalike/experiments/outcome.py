@@ -185,7 +185,7 @@ def describe_findings(findings: Sequence[Finding]) -> str:
         f"{f.name.replace('_', ' ').upper()} ({f.count:,} of {f.n:,})" for f in positive if f.loud or f.name in leaks
     ]
     text = f"check: {len(positive)} of {len(findings)} checks found something"
-    return f"{text}, among them {', '.join(loud)}" if loud else f"{text}; no leak among it" if positive else text
+    return f"{text}, including {', '.join(loud)}" if loud else f"{text}; no leaks" if positive else text
 
 
 def _table_row(outcome: ExperimentResult, i: int, system: SystemResult) -> list[str | TableCell]:

@@ -86,7 +86,7 @@ def predict_performance(searcher: Searcher, queries: Mapping[str, Question]) -> 
     Raises SettingsError for a ranker that does not rank questions by their words, or whose index is in a cluster.
     """
     if not isinstance(searcher, LexicalSearcher) or searcher.view.kind == "answers":
-        raise SettingsError(f"{searcher.name}: performance is predicted for lexical rankings of questions")
+        raise SettingsError(f"{searcher.name}: performance prediction needs a lexical ranking of questions")
     ids = list(queries)
     values: dict[str, dict[str, float]] = {name: dict.fromkeys(ids, 0.0) for name in PREDICTORS}
     for start in range(0, len(ids), BATCH_SIZE):

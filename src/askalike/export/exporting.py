@@ -45,7 +45,7 @@ def export_archive(
     if format not in EXPORT_FORMATS:
         raise SettingsError(f"no export format is called {format!r}; there are: {', '.join(EXPORT_FORMATS)}")
     if html and format != "retrieval":
-        raise SettingsError(f"--html is for --format retrieval; {format} has all texts as they were imported")
+        raise SettingsError(f"--html is for --format retrieval; {format} keeps all texts as they were imported")
     write = partial(write_retrieval, html=True) if html else EXPORT_FORMATS[format]
     _refuse_to_overwrite(out, force)
     errors = folder_errors(out, "nothing was exported")

@@ -40,13 +40,13 @@ TextReader = Callable[[], Iterable[tuple[str, str]]]
 
 def title_marks(context: CheckContext) -> Finding:
     """Find titles that open with a mark many others have too: `[Bug]`, `(solved)`, `Request:`, `News -`."""
-    meaning = "A mark in front of a title makes unlike questions look alike; take it off, or make it a tag."
+    meaning = "A mark at the start of titles makes different questions look similar; remove it, or make it a tag."
     return _find_title_templates(context, "title_marks", extract_mark, MIN_MARK_SHARE, meaning)
 
 
 def title_openings(context: CheckContext) -> Finding:
     """Find titles whose first five words so many others have that a form rather than a habit wrote them."""
-    meaning = "Titles of one pattern differ only in what follows; keep that, and make the pattern a category."
+    meaning = "Titles of one pattern differ only after it; remove the pattern, and make it a category."
     return _find_title_templates(context, "title_openings", extract_opening, MIN_OPENING_SHARE, meaning)
 
 
@@ -62,7 +62,7 @@ def body_templates(context: CheckContext) -> Finding:
             body, _ = strip_banner(question.body, question.markup)
             yield question.id, context.analyzer.plain_text(body, question.markup)
 
-    meaning = "A form's or signature's text makes unlike questions look alike; remove it, or rank by title."
+    meaning = "The text of a form or a signature makes different questions look similar; remove it, or rank by title."
     count, examples, details = find_templates(bodies, word_ngrams, _min_count(MIN_BODY_SHARE, n))
     of = "questions" if len(context.view) <= SAMPLE_SIZE else "sampled questions"
     return Finding("body_templates", count, n, of, meaning, examples, details)

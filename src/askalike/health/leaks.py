@@ -38,7 +38,7 @@ def same_text_across_splits(context: CheckContext) -> Finding:
                 for split, query_id in queries.find_near_duplicates(name, _question_terms(context, text)):
                     near.setdefault((split, query_id), f"{query_id} ({split}) ~ {id} ({name})")
     count, examples = count_with_examples(near.values())
-    meaning = "What is learned from one split is asked in another; cut by cluster, or take these texts out of one."
+    meaning = "Texts of one split are queries in another; divide by cluster, or remove these texts from one."
     return Finding("same_text_across_splits", count, total, "queries of dev, test and folds", meaning, examples)
 
 
@@ -60,7 +60,7 @@ def clusters_across_splits(context: CheckContext) -> Finding:
             total += len(by_query[name])
             leaking += [f"{id} ({name})" for id, cluster in by_query[name].items() if n_splits[cluster] > 1]
     count, examples = count_with_examples(leaking)
-    meaning = "Training pairs give these queries' answers away through a chain of links; cut by cluster."
+    meaning = "Training pairs reveal these queries' answers through a chain of links; divide by cluster."
     return Finding("clusters_across_splits", count, total, "queries of dev, test and folds", meaning, examples)
 
 
@@ -71,7 +71,7 @@ def related_duplicates(context: CheckContext) -> Finding:
     inside = sum(cluster(link.source) == cluster(link.target) for link in links)
     n_related = count_links(context.view, "related")
     count, total, examples = find_faults(context.view, "related_duplicates", MAX_EXAMPLES)
-    meaning = "Related links learned from as they are carry these labels; askalike's training signals leave them out."
+    meaning = "Related links would reveal these labels to a model; askalike's training signals leave them out."
     details = (f"{inside:,} of {n_related:,} related links are inside a duplicate cluster",) if inside else ()
     return Finding("related_duplicates", count, total, "duplicate links", meaning, examples, details)
 
@@ -82,7 +82,7 @@ def answers_quoting_questions(context: CheckContext) -> Finding:
     n = min(SAMPLE_SIZE, total)
     sampled = context.track(sample_answers(context.view), total=n, description="answers quoting questions")
     count, examples = count_with_examples(_quoting_answer_ids(context, sampled))
-    meaning = "A model of questions and answers learns from these to compare words; know it, or leave them out."
+    meaning = "From these, a model of questions and answers learns to compare words; consider leaving them out."
     of = "answers" if total <= SAMPLE_SIZE else "sampled answers"
     return Finding("answers_quoting_questions", count, n, of, meaning, examples)
 

@@ -16,7 +16,7 @@ def changed_encoder_files(context: CheckContext) -> Finding:
     folder = context.archive.path / ENCODER_FOLDER.format(encoder.name if encoder else "")
     changed = (name for name, digest in digests.items() if not _has_digest(folder / name, digest))
     count, examples = count_with_examples(changed)
-    meaning = "The encoder is not the one that the vectors were made with; remove the model and add it again."
+    meaning = "The encoder has changed since it computed the vectors; remove the model and add it again."
     return Finding("changed_encoder_files", count, len(digests), "files of the encoder", meaning, examples)
 
 

@@ -3,18 +3,18 @@
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding
 from askalike.store.integrity import find_faults
 
-BROKEN_LINKS = "One end was deleted or never imported; these links are kept but not used until the other end comes."
+BROKEN_LINKS = "One end was deleted or never imported; these links are stored, but unused until both ends exist."
 
 
 def unanswered_questions(context: CheckContext) -> Finding:
     """Find questions without an answer, in an archive that has answers."""
-    meaning = "Who is shown one of these learns nothing from it; answer them, or leave them out of what is shown."
+    meaning = "These questions help nobody who finds them; answer them, or hide them from searches (--without unanswered)."
     return _find(context, "unanswered_questions", "questions", meaning)
 
 
 def absent_accepted_answers(context: CheckContext) -> Finding:
     """Find questions whose accepted answer is not in the archive."""
-    meaning = "The answer that was accepted was not imported; import the answers too, or nothing is marked as accepted."
+    meaning = "The accepted answer was not imported; import the answers, too, or none is marked as accepted."
     return _find(context, "absent_accepted_answers", "accepted answers", meaning)
 
 
@@ -27,7 +27,7 @@ def answers_without_question(context: CheckContext) -> Finding:
 def answers_of_other_sources(context: CheckContext) -> Finding:
     """Find answers below a question that another source has brought."""
     meaning = (
-        "An earlier version let a second source take over the ids of the first, whose questions are lost; "
+        "An earlier version replaced questions of one source by those of another with the same ids; "
         "import both sources into a new archive."
     )
     return _find(context, "answers_of_other_sources", "answers", meaning)
@@ -45,8 +45,8 @@ def broken_related_links(context: CheckContext) -> Finding:
 
 def broken_judgements(context: CheckContext) -> Finding:
     """Find judgements of imported splits whose query or document is not in the archive."""
-    reason = "A judged document that is absent can never be found and lowers every measure"
-    return _find(context, "broken_judgements", "judgements", f"{reason}; import what the set refers to.")
+    reason = "An absent document with a judgement can never be found, and lowers every measure"
+    return _find(context, "broken_judgements", "judgements", f"{reason}; import these documents.")
 
 
 def _find(context: CheckContext, name: str, of: str, meaning: str) -> Finding:

@@ -43,7 +43,7 @@ def repeated_titles(context: CheckContext) -> Finding:
     repeats, largest = _find_repeats(np.array(docids, np.int64), np.array(hashes, np.int64))
     questions = context.view.questions_by_docid(docid for docid, _ in largest)
     details = tuple(f"{n:,} times: {questions[docid].title}" for docid, n in largest)
-    problem = "Questions with one title compete for one place in a ranking"
+    problem = "Questions with the same title compete in every ranking"
     meaning = f"{problem}; link them as duplicates, merge them, or delete the copies."
     ids = context.view.ids(repeats[:MAX_EXAMPLES].tolist())
     examples = tuple(ids[docid] for docid in sorted(ids))
@@ -59,7 +59,7 @@ def leak_banners(context: CheckContext) -> Finding:
     """Find bodies that open with a banner naming the original question."""
     questions = context.questions("leak banners")
     count, examples = count_with_examples(q.id for _, q in questions if strip_banner(q.body, q.markup)[1])
-    meaning = "The banner gives away the answer that is looked for, and measures come out too high; import again."
+    meaning = "The banner reveals the relevant answer, so measures are too high; import again."
     return Finding("leak_banners", count, len(context.view), "questions", meaning, examples)
 
 
@@ -69,7 +69,7 @@ def no_tokens(context: CheckContext) -> Finding:
     unsearchable = (q.id for _, q in questions if (q.title + q.body).strip() and not any(context.tokens(q)))
     count, examples = count_with_examples(unsearchable)
     n = len(context.view)
-    meaning = "No query can find these: they are only signs or markup; look at the examples, fix or delete them."
+    meaning = "No query can find these: they hold only punctuation or markup; correct or delete them."
     return Finding("no_tokens", count, n, "questions", meaning, examples, loud=count > LOUD_SHARE * n)
 
 
@@ -77,7 +77,7 @@ def unknown_languages(context: CheckContext) -> Finding:
     """Find questions without a language, in an archive without one."""
     matches = find_faults(context.view, "unknown_languages", MAX_EXAMPLES)
     count, examples = (0, ()) if context.language else (matches.matching, matches.examples)
-    meaning = "They are stemmed as if they were English; say what they are with --language when importing."
+    meaning = "They are stemmed as if they were English; name the language with --language when importing."
     return Finding("unknown_languages", count, matches.total, "questions", meaning, examples)
 
 
@@ -88,7 +88,7 @@ def unsupported_languages(context: CheckContext) -> Finding:
     details = tuple(
         f"{language}: {format_count(n, 'question')}; {_limitation(language)}" for language, n in unsupported.items()
     )
-    meaning = "Search in these languages finds less than it should; encoders that know the language make up for it."
+    meaning = "Searches in these languages find less; an encoder that knows the language helps."
     firsts = (question_in_language(context.view, x, context.language) for x in list(unsupported)[:MAX_EXAMPLES])
     examples, count, n = tuple(filter(None, firsts)), sum(unsupported.values()), len(context.view)
     return Finding("unsupported_languages", count, n, "questions", meaning, examples, details, loud=bool(unsupported))
@@ -97,10 +97,10 @@ def unsupported_languages(context: CheckContext) -> Finding:
 def _limitation(language: str) -> str:
     """Return what search in a language lacks; empty where it lacks nothing."""
     if language in UNSEGMENTED_LANGUAGES:
-        return "written without spaces, its words cannot be separated: only whole phrases match"
+        return "has no spaces between words: only whole phrases match"
     if LANGUAGES.get(language) or language in BIGRAM_LANGUAGES:
         return ""
-    return "no stemmer: a word matches only in the very form it is written in"
+    return "has no stemmer: only identical word forms match"
 
 
 def _find_repeats(docids: IntArray, hashes: IntArray) -> tuple[IntArray, list[tuple[int, int]]]:

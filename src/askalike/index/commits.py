@@ -191,10 +191,10 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
             manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             version = manifest["format"]
         except (ValueError, TypeError, KeyError):
-            raise SearchIndexError(f"{path}: not an index's manifest; delete {self.path}, it will be rebuilt") from None
+            raise SearchIndexError(f"{path}: not a valid manifest of an index; delete {self.path}, it will be rebuilt") from None
         rebuild = f"rebuild it: askalike index {self.path.parent.parent} --rebuild"
         if version != self.FORMAT:
-            raise SearchIndexError(f"{self.path}: index format {version}, this askalike reads {self.FORMAT}; {rebuild}")
+            raise SearchIndexError(f"{self.path}: index format {version}, but this askalike reads {self.FORMAT}; {rebuild}")
         for key, expected in asdict(self.layout).items():
             if manifest.get(key) != expected:
                 problem = f"built with another analyzer or other settings ({key} differs)"

@@ -98,9 +98,9 @@ class LearnedLabels:
     def require_unlearned(self, archive: Archive, model: str, labels: Split, *, rank_answers: bool = False) -> None:
         """Raise SettingsError where the model has learned from labels that it is to be measured by."""
         if n := self.count_queries(archive, labels, rank_answers=rank_answers):
-            tests = ", ".join(self.unlearned_splits(archive)) or "none; cut one (askalike split) and train again"
+            tests = ", ".join(self.unlearned_splits(archive)) or "none; make one (askalike split) and train again"
             raise SettingsError(
-                f"{model} has learned from the labels of {n} of these {len(labels.queries)} queries, so they cannot "
+                f"{model} was trained on the labels of {n} of these {len(labels.queries)} queries, so they cannot "
                 f"test it; splits that it has not learned from: {tests}"
             )
 

@@ -94,7 +94,7 @@ def get_partition(archive: Archive, name: str, clusters: Clusters | None = None)
     """Return a partition with its sizes as the archive is now. Raises ArchiveError where there is none of that name."""
     definition = labels.partition_definition(archive, name)
     if definition is None:
-        raise ArchiveError(f"{archive.path}: no partition is called {name!r}; make it with: askalike split")
+        raise ArchiveError(f"{archive.path}: no partition is called {name!r}; create it with: askalike split")
     parts = labels.part_by_query(archive, name)
     labels_by_part: dict[str | None, list[RelevanceLabel]] = defaultdict(list)
     for label in read_labels(archive, definition.source_split):
@@ -133,7 +133,7 @@ def _refuse_cycle(archive: Archive, name: str, source_split: str) -> None:
     parts = labels.partition_parts(archive)
     while part := parts.get(source_split):
         if part.partition == name:
-            problem = f"{source_split} is a part of it and cannot be cut into it; choose another name"
+            problem = f"{source_split} is a part of it; choose another name"
             raise SettingsError(f"--name {name!r}: {problem}")
         source_split = part.source_split
 
@@ -142,7 +142,7 @@ def _refuse_empty(archive: Archive, source_split: str, sizes: Mapping[str, int])
     if not all(sizes.values()):
         counts = ", ".join(f"{part} {size:,}" for part, size in sizes.items())
         raise ArchiveError(
-            f"{archive.path}: a part of {source_split} would be without a query ({counts}); "
+            f"{archive.path}: a part of {source_split} would have no queries ({counts}); "
             "choose other shares, dates or folds, or a split with more queries; by time these need dates"
         )
 

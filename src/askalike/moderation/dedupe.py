@@ -81,7 +81,7 @@ def dedupe(
     InputError where the file cannot be written.
     """
     ranker, calibration = _unwrap_distinct(archive, ranker)
-    reason = calibration.stale_reason(archive.view(), ranker) if calibration else "none was made"
+    reason = calibration.stale_reason(archive.view(), ranker) if calibration else "not calibrated yet"
     if min_probability is not None and reason:
         raise SettingsError(
             f"{archive.path}: {ranker.name} is not calibrated ({reason}), so there are no probabilities; run: askalike "
@@ -162,8 +162,8 @@ def original_keys(view: View, questions: Iterable[Question]) -> dict[Question, O
 def _explain_original(original: Question, key: OriginalKey, other: OriginalKey) -> str:
     """Return the first criterion by which the original precedes the next question."""
     reasons = (
-        "no duplicate itself",
-        "is not closed",
+        "not a duplicate itself",
+        "not closed",
         f"most votes ({original.votes or 0})",
         "has an accepted answer",
         f"the oldest ({original.created_at})",
@@ -175,7 +175,7 @@ def _explain_original(original: Question, key: OriginalKey, other: OriginalKey) 
 def _require_writable(path: Path) -> None:
     """Raise InputError where the file cannot be written, before the work that it is for."""
     if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK) or path.is_dir():
-        raise InputError(f"{path}: expected a place that can be written to")
+        raise InputError(f"{path}: cannot be written there; choose another file")
 
 
 def _write_csv(path: Path, proposals: Sequence[ClusterProposal], is_similarity: bool) -> None:
@@ -186,7 +186,7 @@ def _write_csv(path: Path, proposals: Sequence[ClusterProposal], is_similarity: 
             for proposal in proposals:
                 rows.writerows(_csv_rows(proposal, is_similarity))
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a place that can be written to") from None
+        raise InputError(f"{path}: {error.strerror}; cannot be written there; choose another file") from None
 
 
 def _csv_rows(proposal: ClusterProposal, is_similarity: bool) -> Iterator[Sequence[str]]:

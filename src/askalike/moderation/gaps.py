@@ -92,7 +92,7 @@ def get_gap(archive: Archive, id: str, *, min_probability: float = 0.0, ranker: 
     """
     gap = next((gap for gap in _find_all_gaps(archive, min_probability, ranker) if id in gap.members), None)
     if gap is None:
-        raise GapNotFoundError(f"there is no gap {id!r}; it may have been deleted with the questions that were asked")
+        raise GapNotFoundError(f"no gap {id!r}; its queries may have been deleted")
     return gap
 
 

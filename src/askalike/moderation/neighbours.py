@@ -60,7 +60,7 @@ def find_neighbours(
                     if progress:
                         progress(min(len(lines) * BATCH_SIZE, n), n)
     except OSError as error:
-        raise ArchiveError(f"{path}: {error.strerror}; expected a place that can be written to") from None
+        raise ArchiveError(f"{path}: {error.strerror}; cannot be written there; choose another file") from None
     first_links = [link for _, _, first in lines for link in first]
     return linker.combine(archive, (link for _, links, _ in lines for link in links), first_links), first_links
 

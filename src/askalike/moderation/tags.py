@@ -73,7 +73,7 @@ def evaluate_suggestions(
 
 def _require_tags(archive: Archive) -> None:
     if not archive.view().has_tags:
-        raise ArchiveError(f"{archive.path}: no question has a tag, so there is none to suggest")
+        raise ArchiveError(f"{archive.path}: no question has a tag, so none can be suggested")
 
 
 def _suggest_for_queries(searcher: Searcher, queries: Mapping[str, Question], k: int) -> dict[str, list[SuggestedTag]]:

@@ -24,7 +24,7 @@ class ScqaNetworkSettings(Settings):
     @model_validator(mode="after")
     def _check_output_length(self) -> "ScqaNetworkSettings":
         if self.output_length < 1:
-            raise ValueError(f"dim={self.dim} is too small for so many convolutions; raise it, or lower pool or stride")
+            raise ValueError(f"dim={self.dim} is too small for these convolutions; raise it, or lower pool or stride")
         return self
 
     @property

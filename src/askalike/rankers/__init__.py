@@ -80,7 +80,7 @@ def trained_model_names(archive: Path | str) -> tuple[str, ...]:
 def check_model_name(name: str) -> None:
     """Raises SettingsError where a trained model may not have that name: it is malformed, or taken."""
     if not MODEL_NAME_PATTERN.fullmatch(name):
-        raise SettingsError(f"{name!r}: a model's name is lower-case letters, digits, '_', '.' and '-'")
+        raise SettingsError(f"{name!r}: a model's name consists of lower-case letters, digits, '_', '.' and '-'")
     taken = {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)}
     if name in taken | set(list_trainable()):
         raise SettingsError(f"{name!r} is the name of a built-in ranker; choose another one for the model")

@@ -67,7 +67,7 @@ class CompositeRanker(Ranker):
         if unknown := nested.keys() - set(settings.parts):
             raise SettingsError(f"{name}: {', '.join(sorted(unknown))} is not one of parts={listed}")
         if len(set(settings.parts)) < len(settings.parts):
-            raise SettingsError(f"{name}: parts={listed}: each part once")
+            raise SettingsError(f"{name}: parts={listed}: expected each part once")
         seeds, trained = _part_seeds(name, settings), rankers.trained_model_names(archive) if archive else ()
         parts = []
         for part in settings.parts:
@@ -165,7 +165,7 @@ def _part_seeds(name: str, settings: CompositeSettings) -> dict[str, dict[str, A
         return {}
     seeds = {part: {"training.seed": settings.seed} for part in settings.parts if part in list_recipes()}
     if not seeds:
-        raise SettingsError(f"{name}: seed={settings.seed}, but none of parts={','.join(settings.parts)} learns")
+        raise SettingsError(f"{name}: seed={settings.seed}, but no part learns: parts={','.join(settings.parts)} learns")
     return seeds
 
 

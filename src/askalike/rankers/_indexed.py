@@ -72,7 +72,7 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         """The view's index, to be searched. Raises NotFittedError where nothing was ever built."""
         index = self._current_index(view)
         if not index.change and view.change:
-            raise NotFittedError(f"{self.name}: nothing is indexed yet; call build(view) first")
+            raise NotFittedError(f"{self.name}: not indexed yet; call build(view) first")
         return index
 
     def _current_index(self, view: View) -> IndexT:

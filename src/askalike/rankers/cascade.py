@@ -30,7 +30,7 @@ class CascadeRanker(CompositeRanker):
     def __init__(self, parts: Sequence[Ranker], settings: CompositeSettings, name: str = "cascade") -> None:
         super().__init__(parts, settings, name)
         if len(parts) != 2:
-            raise SettingsError(f"{name}: expected two parts, one that proposes, one that re-ranks, not {len(parts)}")
+            raise SettingsError(f"{name}: expected two parts, one that proposes and one that re-ranks, got {len(parts)}")
 
     def open(self, view: View) -> "CascadeSearcher":
         return CascadeSearcher(self, view)

@@ -101,5 +101,5 @@ def _find_folder(model: str) -> Path:
         if found:
             return found[0].parent
     raise SettingsError(
-        f"cross_encoder.encoder={model!r}: no model is there; expected a folder or an installed package"
+        f"cross_encoder.encoder={model!r}: no such model; expected a folder or an installed package"
     )

@@ -34,7 +34,7 @@ class DistinctRanker(CompositeRanker):
     def __init__(self, parts: Sequence[Ranker], settings: CompositeSettings, name: str = "distinct") -> None:
         super().__init__(parts, settings, name)
         if len(parts) != 1:
-            raise SettingsError(f"{name}: expected one part, the ranker, not {len(parts)}")
+            raise SettingsError(f"{name}: expected one part, the ranker, got {len(parts)}")
         self.part = parts[0]
 
     def open(self, view: View) -> "DistinctSearcher":

@@ -132,13 +132,13 @@ class LearnedWeightsRanker(LexicalRanker):
         postings = self._built_index(view).searcher
         if self.learned is None:
             raise NotFittedError(
-                f"{self.name}: nothing is learned yet; fit it, or name a file of weights: --set weights=FILE"
+                f"{self.name}: not trained yet; fit it, or name a file of weights: --set weights=FILE"
             )
         return LearnedWeightsSearcher(self, view, postings)
 
     def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterPostingsIndex":
         raise SettingsError(
-            f"{self.name}: weights the words of a query, which a cluster's index cannot; leave out engine"
+            f"{self.name}: a cluster's index cannot weight the words of a query; leave out engine"
         )
 
 

@@ -341,7 +341,7 @@ class LexicalSearcher(Searcher):
         """Return how often the collection has each term. Raises SettingsError where a cluster has the index."""
         if not isinstance(self._postings, PostingsSearcher):
             raise SettingsError(
-                f"{self.name}: a cluster's index does not tell how often it has a word; leave out engine"
+                f"{self.name}: a cluster's index has no document frequencies of words; leave out engine"
             )
         return self._postings.term_frequencies(terms)
 

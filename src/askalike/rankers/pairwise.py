@@ -71,7 +71,7 @@ class PairwiseSearcher(Searcher):
     def retrieve(self, prepared: list[ResolvedQuery], k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         """Raises SettingsError: every pair would have to be seen."""
         raise SettingsError(
-            f"{self.name} compares pairs and ranks candidates only; name some, or let another ranker propose them: "
+            f"{self.name} ranks given candidates only; name some, or let another ranker propose them: "
             f"--ranker cascade --set parts=lm_jelinek_mercer,{self.name}"
         )
 

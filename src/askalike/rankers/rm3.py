@@ -66,11 +66,11 @@ class Rm3Ranker(LexicalRanker):
 
     def open(self, view: View) -> "Rm3Searcher":
         if view.kind == "answers":
-            raise SettingsError(f"rm3: reads questions; to rank answers, use {self.feedback.similarity}")
+            raise SettingsError(f"rm3: ranks questions only; for answers, use {self.feedback.similarity}")
         return Rm3Searcher(self, view, self._built_index(view).searcher)
 
     def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterPostingsIndex":
-        raise SettingsError("rm3: weights the words of a query, which a cluster's index cannot; leave out engine")
+        raise SettingsError("rm3: a cluster's index cannot weight the words of a query; leave out engine")
 
 
 class Rm3Searcher(LexicalSearcher):

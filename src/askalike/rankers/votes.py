@@ -50,7 +50,7 @@ class VotesSearcher(Searcher):
     def search(self, queries: Mapping[str, Question], k: int, **options: Any) -> SearchSession:
         """Raises SettingsError: votes say nothing about a query."""
         raise SettingsError(
-            "votes: finds nothing by itself; expected it among a hybrid's parts, as in "
+            "votes: cannot rank by itself; use it as a part of a hybrid, as in "
             "--ranker hybrid --set parts=lm_jelinek_mercer,votes --set weights=4,1"
         )
 

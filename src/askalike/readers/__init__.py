@@ -63,11 +63,11 @@ def import_archive(
         except ValueError as error:
             raise SettingsError(str(error)) from None
     if not paths:
-        raise InputError("no path is given; expected the files or folders to import")
+        raise InputError("no paths; expected files or folders to import")
     chosen = validate_settings(load("reader", reader), options or {}, f"reader {reader}")
     is_follow_up = getattr(chosen, "since", None) is not None
     if is_follow_up and prune:
-        raise SettingsError("--since and --prune: what did not change would be removed; expected one of them")
+        raise SettingsError("--since and --prune: unchanged records would be removed; use one of them")
     files = [Path(path) for path in paths]
     decoding = parse_encoding(encoding) if encoding else None
 
@@ -82,7 +82,7 @@ def import_archive(
 
     if isinstance(chosen, ThreadReader):
         if prune:
-            raise SettingsError("--prune: drafts are not removed; reject those that nobody needs")
+            raise SettingsError("--prune: drafts are not removed; reject them one by one")
         opened = open_files()
         drafts = DraftImport(reader, files, opened, chosen.read(files, opened), source, strict)
         with (open_for_plan if dry_run else open_for_import)(Path(directory)) as archive:

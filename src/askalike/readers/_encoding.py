@@ -21,7 +21,7 @@ def parse_encoding(name: str) -> str | None:
         known = codecs.lookup(name).name
         return known if known != "utf-8" else None
     except (LookupError, TypeError, ValueError):
-        raise SettingsError(f"encoding {name!r} is not known; expected one such as utf-8, cp1252 or utf-16") from None
+        raise SettingsError(f"encoding {name!r} is unknown; expected one such as utf-8, cp1252 or utf-16") from None
 
 
 def recode(stream: Any, path: Path, encoding: str | None, count: Callable[[str], None]) -> IO[bytes]:
@@ -42,7 +42,7 @@ def recode(stream: Any, path: Path, encoding: str | None, count: Callable[[str],
 
 def describe_invalid_utf8(offset: int, byte: int) -> str:
     """Return the message for a byte that is not UTF-8."""
-    advice = "say what it is, e.g. --encoding cp1252, or convert the file: iconv -f CP1252 -t UTF-8 FILE"
+    advice = "name the encoding, e.g. --encoding cp1252, or convert the file: iconv -f CP1252 -t UTF-8 FILE"
     return f"byte {offset} (0x{byte:02x}) is not UTF-8; {advice}"
 
 
@@ -74,7 +74,7 @@ class _RecodedFile(io.RawIOBase):
             text = self._decoder.decode(chunk, not chunk)
         except UnicodeDecodeError as error:
             place = f"byte {self._offset - undecoded + error.start}"
-            problem = f"{place} is not {self._encoding} ({error.reason}); say what it is with --encoding"
+            problem = f"{place} is not {self._encoding} ({error.reason}); name it with --encoding"
             raise InputError(f"{self._path}: {problem}") from None
         self._offset += len(chunk)
         return text.encode("utf-8", "replace")

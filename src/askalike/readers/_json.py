@@ -65,7 +65,7 @@ def refuse_document(source: SourceFiles, path: Path, head: bytes) -> None:
             lists += [key] if cursor.peek() == "[" else []
     shown = f" (its keys: {', '.join(keys)})" if keys else ""
     advice = f"name the way to its list of rows, e.g. --records {[*lists, *keys, 'items'][0]}"
-    raise InputError(f"{path}: is one JSON document{shown} and not one object a line; {advice}")
+    raise InputError(f"{path}: is one JSON document{shown}, not one object per line; {advice}")
 
 
 def _is_object(line: bytes) -> bool:
@@ -180,7 +180,7 @@ class _JsonCursor:
                 self._advance(end)
                 return value
             if len(self._buffer) - self._position > MAX_VALUE_SIZE:
-                raise self.error("not JSON, or a value over 64 MB")
+                raise self.error("not JSON, or a value of more than 64 MB")
 
     def _advance(self, position: int) -> None:
         self._line += self._buffer.count("\n", self._position, position)

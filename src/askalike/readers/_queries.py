@@ -22,7 +22,7 @@ def read_queries(path: Path) -> dict[str, Question]:
         body = row.get("body") or (row.get("text") if row.get("title") else "") or ""
         queries[str(id)] = Question(str(id), title, str(body), language=row.get("language"))
     if not queries:
-        raise InputError(f"{path}: holds no query; expected one JSON object a line")
+        raise InputError(f"{path}: holds no queries; expected one JSON object per line")
     return queries
 
 
@@ -40,5 +40,5 @@ def read_candidates(path: Path) -> dict[str, Sequence[str]]:
 def _read_objects(path: Path) -> Iterator[tuple[Place, Row]]:
     for place, row in read_json_lines(SourceFiles(), path):
         if isinstance(row, RejectedRow):
-            raise InputError(f"{place}: {row.reason}; expected one JSON object a line")
+            raise InputError(f"{place}: {row.reason}; expected one JSON object per line")
         yield place, row

@@ -69,8 +69,8 @@ def _stream_members(path: Path, archive: py7zr.SevenZipFile, names: list[str]) -
         pipe.abandon()
         thread.join()
     if pipe.error:
-        problem = f"cannot be unpacked to its end ({_summarise_error(pipe.error)})"
-        raise InputError(f"{path}: {problem}; it is damaged, fetch it again")
+        problem = f"cannot be unpacked completely ({_summarise_error(pipe.error)})"
+        raise InputError(f"{path}: {problem}; it is damaged; download it again")
 
 
 def _unpack_members(archive: py7zr.SevenZipFile, names: list[str], pipe: "_Pipe") -> None:

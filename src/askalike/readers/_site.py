@@ -70,12 +70,12 @@ class SiteClient:
                 with_header = error.headers.get("Retry-After", "")
                 self._sleep(min(float(with_header), MAX_WAIT_SECONDS) if with_header.isdecimal() else 0.0)
             except (OSError, HTTPException) as error:
-                problem = f"gives no answer ({error})"
+                problem = f"does not answer ({error})"
             except ValueError:
-                problem = "answered something that is not JSON"
+                problem = "its answer is not JSON"
                 break
         raise InputError(
-            f"{self.address}{path}: {problem}; what was fetched is kept, so that a repeated import resumes there"
+            f"{self.address}{path}: {problem}; fetched responses are kept; a repeated import resumes there"
         )
 
     def _fetch_once(self, path: str) -> Any:

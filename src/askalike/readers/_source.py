@@ -182,7 +182,7 @@ def find_files(paths: Iterable[Path], *patterns: str) -> list[Path]:
     for path in paths:
         inside = sorted({f for pattern in patterns for f in path.rglob(pattern)}) if path.is_dir() else [path]
         if not path.exists() or not inside:
-            problem = "no such file in it" if path.exists() else "not there"
+            problem = "it has no such file" if path.exists() else "not there"
             raise InputError(f"{path}: {problem}; expected {' or '.join(patterns)}")
         files += inside
     return files
@@ -207,5 +207,5 @@ def _read_checked(read: Callable[[], bytes], place: Place) -> bytes:
     try:
         return read()
     except DAMAGE_ERRORS as error:
-        problem = f"cannot be read on ({error}); the file is damaged or cut short, fetch it again"
+        problem = f"reading failed ({error}); the file is damaged or cut short, fetch it again"
         raise InputError(f"{place}: {problem}") from None

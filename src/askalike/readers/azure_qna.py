@@ -138,7 +138,7 @@ def _read_workbook(file: Path) -> Iterator[PlacedRow]:
     try:
         workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
     except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
-        raise InputError(f"{file}: is no Excel workbook, or is damaged ({error}); export it again") from None
+        raise InputError(f"{file}: is not an Excel workbook, or is damaged ({error}); export it again") from None
     try:
         for sheet in workbook.worksheets:
             rows = enumerate(sheet.iter_rows(values_only=True), 1)
@@ -160,6 +160,6 @@ def _refuse_bomb(file: Path) -> None:
         with zipfile.ZipFile(file) as packed:
             size = sum(member.file_size for member in packed.infolist())
     except (zipfile.BadZipFile, OSError) as error:
-        raise InputError(f"{file}: is no Excel workbook, or is damaged ({error}); export it again") from None
+        raise InputError(f"{file}: is not an Excel workbook, or is damaged ({error}); export it again") from None
     if size > MAX_UNPACKED_BYTES and size > MAX_UNPACKED_RATIO * file.stat().st_size:
         raise InputError(f"{file}: would unpack to {size >> 20} MB, more than 100 times its size; refused")

@@ -75,7 +75,7 @@ def _find_data_sets(path: Path) -> list[_DataSet]:
         return [data_set]
     inside = [_find_data_set(folder, f"{folder.name}/") for folder in sorted(path.iterdir()) if folder.is_dir()]
     if not any(inside):
-        raise InputError(f"{path}: no corpus.jsonl in it nor in its folders; expected BEIR's layout")
+        raise InputError(f"{path}: neither it nor its folders have a corpus.jsonl; expected BEIR's layout")
     return [files for files in inside if files]
 
 

@@ -43,7 +43,7 @@ class DiscourseReader(FollowUpReader):
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield each topic as a question, its other posts as answers. Raises InputError."""
         if self.category is None:
-            advice = "name those that everybody may see: --category 4,7 (their ids are in /categories.json), or all"
+            advice = "name the public ones: --category 4,7 (their ids are in /categories.json), or all"
             raise SettingsError(f"no category is named; {advice}")
         files = find_files(paths, "*.json", "*.jsonl", "*.csv", "*.json.gz", "*.csv.gz")
         source.expect(files)

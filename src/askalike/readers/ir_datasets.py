@@ -93,7 +93,7 @@ def _load(name: str) -> Any:
         data_set = ir_datasets.load(name)
     except KeyError:
         raise InputError(
-            f"{name}: ir_datasets knows no such name; they are listed at https://ir-datasets.com"
+            f"{name}: ir_datasets has no such data set; all are listed at https://ir-datasets.com"
         ) from None
     if not data_set.has_docs():
         raise InputError(f"{name}: has no documents of its own; name one of its parts, see https://ir-datasets.com")

@@ -65,7 +65,7 @@ def _open_file(source: SourceFiles, path: Path) -> Iterator[Any]:
                 yield file
         except (ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0].partition(". ")[0]
-            raise InputError(f"{path}: is no Parquet file, or is damaged ({reason}); fetch it again") from None
+            raise InputError(f"{path}: is not a Parquet file, or is damaged ({reason}); fetch it again") from None
 
 
 def _column_names(field: Any) -> list[str]:

@@ -70,7 +70,7 @@ def infer_split(file: Path) -> str:
     for name in (file.name.lower(), file.parent.name.lower()):
         if split := next((split for split in SPLITS if split in name), None):
             return split
-    raise InputError(f"{file}: its name does not say train, dev or test; add --split")
+    raise InputError(f"{file}: its name has neither train, dev nor test; add --split")
 
 
 def _parse_thread(thread: Element, split: str, query_id: str, gold: Gold) -> list[Record]:

@@ -155,7 +155,7 @@ def _find_channels(folder: Path, wanted: Sequence[str]) -> list[_Channel]:
     """Return the public channels of an export, or those of them that are wanted."""
     if not folder.is_dir():
         advice = "unpack it, e.g. unzip export.zip -d FOLDER, and name the folder" if folder.exists() else "not there"
-        raise InputError(f"{folder}: is no folder; {advice}")
+        raise InputError(f"{folder}: is not a folder; {advice}")
     listing = folder / "channels.json"
     if not listing.is_file():
         raise InputError(f"{folder}: no channels.json in it; expected the folder of a Slack export")

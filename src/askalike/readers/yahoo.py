@@ -83,7 +83,7 @@ def _read_documents(files: Sequence[Path], source: SourceFiles) -> Iterator[Plac
                 raise InputError(f"{file}: no </document> in over 16 MB after line {line}; expected Yahoo! Answers XML")
     if begin := DOCUMENT_START.search(buffer):
         place = Place(str(files[-1]), line + buffer[: begin.start()].count(b"\n"))
-        raise InputError(f"{place}: the <document> there is not closed; the file is cut short, fetch it again")
+        raise InputError(f"{place}: its <document> is not closed; the file is truncated, fetch it again")
 
 
 def _parse_documents(text: bytes, file: Path, line: int, source: SourceFiles) -> Iterator[PlacedDocument]:

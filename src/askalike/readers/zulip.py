@@ -157,7 +157,7 @@ def _read_messages(file: Path, people: _Directory, source: SourceFiles) -> Itera
             continue
         messages = document.get("messages", document.get("zerver_message"))
         if not isinstance(messages, list):
-            problem = to_text(document.get("msg")) or "there are no messages in it"
+            problem = to_text(document.get("msg")) or "it has no messages"
             raise InputError(f"{place}: {problem}; expected a response of Zulip's API, or a file of an export")
         solved = {to_text(r.get("message")) for r in _rows(document, "zerver_reaction") if _marks_solution(r)}
         for row in messages:

@@ -18,7 +18,7 @@ from askalike.store import Archive
 from askalike.store.point_in_time import PointInTimeArchive
 from askalike.types import Columns, Progress, Question, Run
 
-WORDING_REMARK = "texts with today's wording: the archive keeps no earlier edits"
+WORDING_REMARK = "texts have today's wording: the archive keeps no earlier edits"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from prometheus_client import Counter, Histogram
 LATENCY_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 1, 5)
 PROBABILITY_BUCKETS = tuple(n / 10 for n in range(1, 11))
 
-REQUESTS = Counter("askalike_requests", "Requests by their status", ["method", "status"])
+REQUESTS = Counter("askalike_requests", "Requests by status", ["method", "status"])
 REQUEST_SECONDS = Histogram("askalike_request_seconds", "Time of a request", ["endpoint"], buckets=LATENCY_BUCKETS_S)
 SEARCH_SECONDS = Histogram(
-    "askalike_search_seconds", "Time of a search, its wait included", ["archive"], buckets=LATENCY_BUCKETS_S
+    "askalike_search_seconds", "Time of a search, including its wait", ["archive"], buckets=LATENCY_BUCKETS_S
 )
 ABSTENTIONS = Counter("askalike_abstained", "Searches that found nothing", ["archive"])
 ZERO_TOKEN_QUERIES = Counter("askalike_zero_token_queries", "Searches without a word to search for", ["archive"])
@@ -16,4 +16,4 @@ TOP_PROBABILITY = Histogram(
     "askalike_top_probability", "Probability of the first result", ["archive"], buckets=PROBABILITY_BUCKETS
 )
 USE = Counter("askalike_use", "How similar questions are used, by event", ["archive", "event"])
-FEEDBACK = Counter("askalike_feedback", "What people said of results", ["archive", "verdict"])
+FEEDBACK = Counter("askalike_feedback", "Verdicts of people on results", ["archive", "verdict"])

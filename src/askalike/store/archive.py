@@ -31,7 +31,7 @@ class Archive:
         path = Path(path)
         if not (path / DATABASE_FILE).is_file():
             command = f"askalike import READER PATH -o {path}"
-            raise ArchiveError(f"{path}: not an archive (no {DATABASE_FILE} in it); make one with: {command}")
+            raise ArchiveError(f"{path}: not an archive (no {DATABASE_FILE} in it); create one with: {command}")
         return cls(path, connect(path), engine)
 
     @classmethod
@@ -43,11 +43,11 @@ class Archive:
         if path.exists() and not path.is_dir():
             raise ArchiveError(f"{path}: is a file; expected a directory, or a new name, for the archive")
         if path.is_dir() and not (path / DATABASE_FILE).exists() and any(path.iterdir()):
-            raise ArchiveError(f"{path}: holds other files and no {DATABASE_FILE}; choose a new or empty directory")
+            raise ArchiveError(f"{path}: has other files, but no {DATABASE_FILE}; choose a new or empty directory")
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ArchiveError(f"{path}: cannot be made ({error.strerror}); choose another place") from None
+            raise ArchiveError(f"{path}: cannot be created ({error.strerror}); choose another place") from None
         return cls(path, connect(path))
 
     def close(self) -> None:

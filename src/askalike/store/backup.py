@@ -53,10 +53,10 @@ def backup(directory: Path, file: Path) -> BackupManifest:
     if file.exists():
         raise ArchiveError(f"{file}: already exists; choose another name, or remove it first")
     if not file.parent.is_dir():
-        problem = "not there; make the folder first, or mount the disk that it is to lie on"
+        problem = "no such folder; create it first, or mount its disk"
         raise ArchiveError(f"{file.parent}: {problem}")
     if directory.resolve() in file.resolve().parents:
-        raise ArchiveError(f"{file}: lies in the archive that it is to save; choose another place")
+        raise ArchiveError(f"{file}: lies inside the archive; choose another place")
     errors = folder_errors(file, IF_UNWRITABLE)
     with Archive.open(directory) as archive, errors, scratch_folder(file) as scratch, storage_errors(file):
         content, packed = scratch / "content", scratch / "packed"
@@ -86,7 +86,7 @@ def restore(file: Path, directory: Path) -> BackupManifest:
         manifest = _unpack(file, content)
         with Archive.open(content) as archive:  # brings an older schema up to date
             if manifest.schema == len(MIGRATIONS) and content_hash(archive) != manifest.content:
-                raise ArchiveError(f"{file}: holds other data than was saved (content hash); take another backup")
+                raise ArchiveError(f"{file}: differs from the saved data (content hash); use another backup")
         fsync_folder(content)
         os.replace(content, directory)
         fsync_path(directory.parent)
@@ -132,9 +132,9 @@ def _unpack(file: Path, content: Path) -> BackupManifest:
                 if member.name != MANIFEST_FILE:
                     _extract_member(tar, member, content, manifest, file)
     except (tarfile.TarError, EOFError):
-        raise ArchiveError(f"{file}: not a backup, or cut short; take another one") from None
+        raise ArchiveError(f"{file}: not a backup, or truncated; use another one") from None
     if missing := [name for name in manifest.files if not (content / name).is_file()]:
-        raise ArchiveError(f"{file}: {missing[0]} is missing in it; take another backup")
+        raise ArchiveError(f"{file}: {missing[0]} is missing in it; use another backup")
     return manifest
 
 
@@ -157,10 +157,10 @@ def _extract_member(
     name = PurePosixPath(member.name)
     source = tar.extractfile(member) if member.isreg() else None
     if source is None or name.is_absolute() or ".." in name.parts or member.name not in manifest.files:
-        raise ArchiveError(f"{file}: contains {member.name!r}, which no backup does; nothing was restored")
+        raise ArchiveError(f"{file}: contains {member.name!r}, which is not part of a backup; nothing was restored")
     target = content / name
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "wb") as out:
         shutil.copyfileobj(source, out, COPY_CHUNK_BYTES)
     if compute_sha256(target) != manifest.files[member.name]:
-        raise ArchiveError(f"{file}: {member.name} is damaged in it (its SHA-256 differs); take another backup")
+        raise ArchiveError(f"{file}: {member.name} is damaged (its SHA-256 differs); use another backup")

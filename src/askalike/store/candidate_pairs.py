@@ -121,7 +121,7 @@ def get_proposal(archive: Archive, id: int) -> PairProposal:
     """Return a proposal. Raises MissingRecordError where there is none with that id."""
     row = archive._connection.execute(f"{PROPOSAL_SQL} WHERE p.number = ?", (id,)).fetchone()
     if row is None:
-        raise MissingRecordError(f"there is no proposal {id}")
+        raise MissingRecordError(f"no proposal {id}")
     return PairProposal(*row)
 
 
@@ -170,7 +170,7 @@ def undo_decision(archive: Archive, id: int) -> PairProposal:
         undone = execute(archive, sql, id).rowcount
         proposal = get_proposal(archive, id)
         if not undone:
-            raise AlreadyDecidedError(f"proposal {id} is {proposal.state}: there is nothing to undo")
+            raise AlreadyDecidedError(f"proposal {id} is {proposal.state}: nothing to undo")
         return proposal
 
 

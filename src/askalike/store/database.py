@@ -13,7 +13,7 @@ from askalike.store.migrations import migrate
 DATABASE_FILE = "archive.sqlite"
 IN_JSON_SQL = "IN (SELECT value FROM json_each(?))"
 ADVICE = {
-    "database or disk is full": "free some space and repeat; what was committed before is safe",
+    "database or disk is full": "free some space and repeat; all committed changes are safe",
     "disk I/O error": "the disk may be full or failing: free some space and repeat",
     "database is locked": "another process is writing; wait for it and repeat",
     "attempt to write a readonly database": "the directory is read-only; change its permissions",
@@ -61,7 +61,7 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise ArchiveError(f"{path}: {error.object[:60]!r} {problem}") from None
     except sqlite3.DatabaseError as error:
         file = path / DATABASE_FILE
-        raise ArchiveError(f"{file}: {error}; it is damaged or no SQLite file; restore a backup") from None
+        raise ArchiveError(f"{file}: {error}; it is damaged, or not an SQLite file; restore a backup") from None
 
 
 @contextmanager

@@ -145,13 +145,13 @@ def get_draft(archive: Archive, number: int) -> Draft:
     """Return a draft, whatever was decided on it. Raises MissingRecordError where there is none of that number."""
     row = archive._connection.execute(f"SELECT {COLUMNS} FROM drafts WHERE number = ?", (number,)).fetchone()
     if row is None:
-        raise MissingRecordError(f"there is no draft {number}; see: askalike drafts {archive.path}")
+        raise MissingRecordError(f"no draft {number}; see: askalike drafts {archive.path}")
     return _draft_from_row(row)
 
 
 def _get_open_draft(archive: Archive, number: int) -> Draft:
     if (draft := get_draft(archive, number)).state != "open":
-        raise AlreadyDecidedError(f"draft {number} was {draft.state} on {draft.decided_at}; expected one that is open")
+        raise AlreadyDecidedError(f"draft {number} was {draft.state} on {draft.decided_at}; expected an open one")
     return draft
 
 

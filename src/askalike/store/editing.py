@@ -40,7 +40,7 @@ def put_records(archive: Archive, records: Sequence[Question | Answer | Link], e
     """
     referenced = {id for record in records for id in _referenced_question_ids(record)}
     if missing := sorted(referenced - archive.view().docids(referenced).keys()):
-        raise MissingRecordError(f"no question {', '.join(map(repr, missing[:5]))}: put it first")
+        raise MissingRecordError(f"no question {', '.join(map(repr, missing[:5]))}: add it first")
     existing = _existing_keys(archive, records)
     complete = (_with_detected_language(archive, r) if isinstance(r, Question) else r for r in records)
     change = archive.upsert(complete, edited_by)

@@ -128,7 +128,7 @@ def export_feedback(archive: Archive, path: Path) -> int:
                     table.writerow(row)
                     rows += 1
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a place that can be written to") from None
+        raise InputError(f"{path}: {error.strerror}; cannot be written there; choose another file") from None
     return rows
 
 

@@ -52,7 +52,7 @@ def create_key(archive: Archive, scope: str, note: str = "", origin: str | None 
     if scope not in SCOPES:
         raise SettingsError(f"no scope is called {scope!r}; there are: {', '.join(SCOPES)}")
     if origin is not None and scope != "read":
-        raise SettingsError(f"a key for pages of {origin} is seen by everybody: its scope can only be read")
+        raise SettingsError(f"everybody can see a key for pages of {origin}: its scope must be read")
     if origin is not None:
         try:
             parse_origin(origin)

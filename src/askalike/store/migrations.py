@@ -188,7 +188,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
     connection.create_function("id_prefix", 1, id_prefix, deterministic=True)
     version = _schema_version(connection)
     if version > len(MIGRATIONS):
-        schemas = f"schema {version}; this one knows {len(MIGRATIONS)}"
+        schemas = f"schema {version}; this one supports {len(MIGRATIONS)}"
         raise ArchiveError(f"{path}: written by a newer askalike ({schemas}); upgrade askalike")
     while (version := _schema_version(connection)) < len(MIGRATIONS):
         migration = f"BEGIN IMMEDIATE; {MIGRATIONS[version]}; PRAGMA user_version = {version + 1}; COMMIT"

@@ -67,7 +67,7 @@ def open_tokenizer(path: Path, extra: str) -> Any:
     try:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # tokenizers raises nothing more specific
-        problem = f"not a tokenizer ({error}); expected the tokenizer.json of a fast tokenizer"
+        problem = f"not a valid tokenizer ({error}); expected the tokenizer.json of a fast tokenizer"
         raise InputError(f"{path}: {problem}") from None
 
 

@@ -61,7 +61,7 @@ class MiningReport(NamedTuple):
         return (
             f"mined negatives: {self.mined} for {format_count(self.pairs, 'pair')} ({self.pairs_without} of them "
             f"without); left out: {self.by_rank} by rank, {self.same_cluster} of the same cluster, {self.too_similar} "
-            f"too much like the positive, {self.unknown} not among the training texts"
+            f"too similar to the positive, {self.unknown} not among the training texts"
         )
 
 

@@ -110,9 +110,9 @@ def _check_job(job: TrainingJob) -> None:
     count, needed = len(job.examples), job.settings.least_pairs
     if count < needed:
         advice = "use more signals, or set training.least_pairs"
-        raise TrainingError(f"{format_count(count, 'training pair')}: too few, {needed} are needed; {advice}")
+        raise TrainingError(f"{format_count(count, 'training pair')}: too few; {needed} are needed; {advice}")
     if not job.dev.query_ids:
-        raise TrainingError("no dev query to choose the best epoch by; 1 is needed, hundreds are better")
+        raise TrainingError("no dev queries to choose the best epoch; at least 1 is needed, hundreds are better")
 
 
 def _choose_precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mixed"]:

@@ -62,7 +62,7 @@ def _copy_model(archive: Archive, model: str, name: str, download: bool) -> Arch
     if current and (current.name, current.source) == (name, model) and folder.exists():
         return current
     if folder.exists():
-        raise ArchiveError(f"{folder}: a model of this name is there; choose another --name, or remove it first")
+        raise ArchiveError(f"{folder}: a model of this name already exists; choose another --name, or remove it first")
     with folder_errors(folder, "free some space"), replace_folder(folder) as new:
         place = new / MODEL_FOLDER
         revision = _fetch_or_copy(model, place, download)

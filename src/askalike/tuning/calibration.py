@@ -26,12 +26,12 @@ def calibrate_served(
     A ranker with a part that has learned from labels is calibrated on the test part alone.
     """
     if task.held_out_calibration_split is None or task.full_calibration_split is None:
-        return None, "nobody has labelled what asks the same"
+        return None, "the archive has no duplicate labels"
     split_name = task.held_out_calibration_split if is_label_trained else task.full_calibration_split
     needed_s = _estimate_s(archive, searcher, task, split_name) if budget.total_remaining_s > 0 else 0.0
     if needed_s >= budget.total_remaining_s:
         about = f": it takes about {format_duration(needed_s)}" if needed_s else ""
-        return None, f"no time is left{about}; run: askalike calibrate {archive.path}"
+        return None, f"no time left{about}; run: askalike calibrate {archive.path}"
     try:
         reports = calibrate_each_use(archive, ranker, split_name)
     except AskalikeError as error:

@@ -99,7 +99,7 @@ def incumbent_candidate(trial: Trial) -> Candidate:
     """Return what serves before anything is tried. The default ranker alone is its own candidate of the ladder."""
     if trial == Trial(DEFAULT_RANKER):
         return Candidate(DEFAULT_RANKER, UNTUNED, (trial,))
-    return Candidate(f"{trial.ranker}, serving now", INCUMBENT, (trial,))
+    return Candidate(f"{trial.ranker}, active now", INCUMBENT, (trial,))
 
 
 def lexical_candidates(archive: Archive, fixed: RankerSettings) -> Iterator[Candidate]:

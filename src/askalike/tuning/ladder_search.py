@@ -211,7 +211,7 @@ class LadderSearch:
 
     def _skip_reason(self, family: CandidateFamily) -> str | None:
         if family.needs_teacher and not self.teacher:
-            return "no pre-trained encoder is given (--encoder)"
+            return "no pre-trained encoder; name one with --encoder"
         if module := missing_module(family):
             return f"{module} is not installed"
         if self._is_over():

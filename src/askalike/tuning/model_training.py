@@ -126,7 +126,7 @@ class ModelTrainer:
         if self.is_trained(family):
             return None
         if self.state.has_lost(self.model_name(family)):
-            return "an earlier run trained it and did not choose it"
+            return "an earlier run trained it, but did not choose it"
         if family.needs_teacher:
             return None
         if (n := sum(self._count_pairs(family).values())) < MIN_PAIRS:

@@ -88,10 +88,10 @@ def promote(
     if name in list_recipes() and name not in rankers.trained_model_names(archive.path):
         raise SettingsError(f"{name} is a recipe, not a model; train it first: askalike train {archive.path}")
     if is_served(archive, candidate):
-        return Promotion(name, active.name, False, f"{name} with these settings is active already", measure)
+        return Promotion(name, active.name, False, f"{name} with these settings is already active", measure)
     queries = _select_queries(archive, (candidate, active))
     pair, is_better = None, False
-    comparison = f"{name}: {queries} are too few to tell whether it is better than {active.name}"
+    comparison = f"{name}: {queries} are too few to decide whether it is better than {active.name}"
     if queries.n < MIN_QUERIES:
         comparison += f", {MIN_QUERIES} are needed"
     else:
@@ -103,7 +103,7 @@ def promote(
             f"{format_p(pair.p)}, {queries}: {'' if is_better else 'not '}significantly better"
         )
     promoted = force or is_better
-    reason = f"{comparison}; {'serving it' if promoted else 'refused'}"
+    reason = f"{comparison}; {'activated' if promoted else 'refused'}"
     if promoted:
         serve_ranker(archive, name, settings or {}, reason)
     sizes = len(queries.links.qrels), len(queries.feedback.qrels)

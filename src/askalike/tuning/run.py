@@ -91,7 +91,7 @@ def tune_archive(
     search = LadderSearch(task, evaluator, trainer, budget, on_event)
     on_event(task)
     incumbent = _incumbent_trial(archive, evaluator)
-    _announce("what serves now is measured", search.estimate_incumbent_s(incumbent), log)
+    _announce("the active ranker is measured", search.estimate_incumbent_s(incumbent), log)
     search.try_incumbent(incumbent)
     search.try_lexical()
     search.try_dense()
@@ -99,7 +99,7 @@ def tune_archive(
     if cross_encoder:
         search.try_cross_encoder(Trial(CROSS_ENCODER_RANKER, {"model": cross_encoder}))
     search.try_distinct()
-    _announce("the choice is measured on other queries", search.estimate_verdict_s(), log)
+    _announce("the chosen ranker is measured on other queries", search.estimate_verdict_s(), log)
     verdict = reach_verdict(task, evaluator, search.evaluated_trials)
 
     served_fixed = {name: value for name, value in (fixed or {}).items() if name not in task.fixed}
@@ -127,7 +127,7 @@ def tune_archive(
 
 def _announce(activity: str, needed_s: float, log: LogCallback) -> None:
     if needed_s > ANNOUNCED_S:
-        log(f"whatever the budget: {activity}, which takes about {format_duration(needed_s)}")
+        log(f"independent of the budget: {activity}, which takes about {format_duration(needed_s)}")
 
 
 def _encoder_trial(archive: Archive, encoder: str) -> Trial | None:

@@ -117,7 +117,7 @@ class TuningState(TrialMemory):
             return
 
     def _write_error(self, error: OSError) -> ArchiveError:
-        return ArchiveError(f"{self.folder}: {error.strerror}; tune keeps its state there")
+        return ArchiveError(f"{self.folder}: {error.strerror}; tune stores its state there")
 
 
 def _loss_key(model: str) -> str:

@@ -68,8 +68,8 @@ class TuningTask:
     def remarks(self) -> Sequence[str]:
         """What a reader of the figures must know: that they are those of a proxy, or of few queries."""
         if self.is_proxy:
-            what = f"no labels: chosen and measured on a proxy, {self.name}; what people ask may differ."
-            return [f"{what} Duplicate links, rephrasings or an evaluation set would tell"]
+            what = f"no labels: chosen and measured on a proxy, {self.name}; real questions may differ."
+            return [f"{what} Duplicate links, rephrasings or an evaluation set would tell more"]
         n = len(self.evaluation_split.qrels)
         text = f"{format_count(n, 'labelled query')}: the choice is within noise; at least {MIN_MEANINGFUL} are needed"
         return [text] if n < MIN_MEANINGFUL else []

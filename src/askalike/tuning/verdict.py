@@ -173,14 +173,14 @@ class TuningVerdict:
         name, incumbent, n = self.chosen.candidate.name, self.incumbent.candidate.name, self.gain.n
         text = f"{name}: {LEADING_MEASURE} {100 * self.value:.1f} %"
         if self.chosen is self.incumbent:
-            reason = "no candidate beats it on the queries that choose"
-            return f"{text}, n = {n:,}: {reason}; serving it{self._caveat}"
+            reason = "no candidate beats it on the dev queries"
+            return f"{text}, n = {n:,}: {reason}; it stays active{self._caveat}"
         text += f", {format_difference(self.reported_gain, f' over {incumbent}')}"
         if self.measure != LEADING_MEASURE:
             text += f"; {self.measure} {format_difference(self.gain)}"
         if self.served_trial is self.chosen:
-            return f"{text}, n = {n:,}; serving it{self._caveat}"
-        few = f"fewer than {MIN_MEANINGFUL} queries decide nothing"
+            return f"{text}, n = {n:,}; activated{self._caveat}"
+        few = f"fewer than {MIN_MEANINGFUL} queries are too few to decide"
         reason = few if self._has_few_queries else "no significant gain"
         return f"{text}, n = {n:,}: {reason}; {incumbent} stays active{self._caveat}"
 
@@ -191,7 +191,7 @@ class TuningVerdict:
     @property
     def _caveat(self) -> str:
         if self.task.is_proxy:
-            return " (a proxy: nobody has labelled anything)"
+            return " (a proxy: the archive has no labels)"
         return " (within noise)" if self._has_few_queries else ""
 
     def as_dict(self) -> Mapping[str, Any]:

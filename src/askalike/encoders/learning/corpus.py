@@ -81,7 +81,7 @@ class CorpusEncoder(ABC):
         arrays = {name: _read_array(folder / f"{name}.npy") for name in cls.array_names}
         encoder = cls(settings, words, arrays)
         if any(array.shape[-1] != len(words.tokens) for array in arrays.values()):
-            raise InputError(f"{folder}: arrays and vocabulary are not of one model; train it again")
+            raise InputError(f"{folder}: arrays and vocabulary belong to different models; train it again")
         encoder._fingerprint = _compute_digest((folder / MODEL_FILE).read_bytes(), arrays)
         encoder.trained_until = model.get("trained", {}).get("knows_until")
         return encoder
@@ -113,7 +113,7 @@ class CorpusEncoder(ABC):
         words = WordFeatures.from_texts(self.settings, _iterate_texts(view))
         if not words.vocabulary.text_counts[RESERVED:]:
             problem = (
-                f"no word is in {format_count(self.settings.min_texts, 'text')}; train on more, or set min_texts=1"
+                f"no word occurs in {format_count(self.settings.min_texts, 'text')}; train on more, or set min_texts=1"
             )
             raise TrainingError(f"{self.registered_name()}: {problem}")
         log(f"{format_count(len(view), 'text')}, {format_count(len(words.tokens) - RESERVED, 'word')}")
@@ -145,7 +145,7 @@ class CorpusEncoder(ABC):
     def _require_vocabulary(self) -> WordFeatures:
         if self.words is None:
             name = self.registered_name()
-            raise NotFittedError(f"{name}: nothing is learned yet; train it (askalike train), or call fit(view)")
+            raise NotFittedError(f"{name}: not trained yet; train it (askalike train), or call fit(view)")
         return self.words
 
 
@@ -159,7 +159,7 @@ def _read_array(path: Path) -> Array:
     try:
         return np.load(path, allow_pickle=False)  # type: ignore[no-any-return]
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not an array that can be read ({error}); train the model again") from None
+        raise InputError(f"{path}: the array cannot be read ({error}); train the model again") from None
 
 
 def _compute_digest(description: bytes, arrays: Arrays) -> str:

@@ -123,7 +123,7 @@ def _encode_block(encoder: Encoder, texts: Sequence[Text]) -> Any:
 def find_untaught_ids(view: View, splits: Sequence[str]) -> set[str]:
     """Return the ids of the questions that are not learned. Raises SettingsError for an unknown split."""
     if unknown := [name for name in splits if not labels.split_exists(view, name)]:
-        raise SettingsError(f"teacher.not_taught={unknown[0]!r}: no split of that name has a query")
+        raise SettingsError(f"teacher.not_taught={unknown[0]!r}: no split of that name has queries")
     return {label.text_id for name in splits for label in labels.read_labels(view, name)}
 
 
@@ -142,7 +142,7 @@ def _reduce_dimension(vectors: Array | scipy.sparse.csr_array, max_dim: int, log
     values, directions = _find_principal_directions(vectors, min(max_dim, min(vectors.shape) - 1))
     total = np.square(vectors.data if scipy.sparse.issparse(vectors) else vectors).sum()
     share, size = values.sum() / max(float(total), 1e-12), len(values)
-    log(f"the teacher's {vectors.shape[1]} numbers for a text are taught as {size}, which keep {share:.1%} of it")
+    log(f"the teacher's {vectors.shape[1]} numbers are reduced to {size}, which keep {share:.1%} of their squared length")
     return np.asarray(vectors @ directions, np.float32)
 
 

@@ -70,7 +70,7 @@ def learn_lookup(
     questions = _questions(view, settings)
     texts = list(make_teacher_texts(questions, settings, np.random.default_rng(settings.seed)))
     if not texts:
-        raise TrainingError(f"{view.path}: there is no text to learn from")
+        raise TrainingError(f"{view.path}: no texts to learn from")
     log(f"the teacher encodes {format_count(len(texts), 'text')} of {len(questions):,} questions")
     cache = folder.with_name(f".training-{folder.name}")
     if isinstance(teacher, PretrainedEncoder) and teacher.cache is None:

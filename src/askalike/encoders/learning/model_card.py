@@ -38,7 +38,7 @@ def render_card(
         "## Measures",
         f"{trained['measure']} on {format_count(trained['dev_queries'], 'dev query')} over "
         f"{format_count(trained['dev_documents'], 'document')}. The best epoch, {trained['best_epoch']}, was chosen by "
-        f"them: they are not a test. {_describe_test(name, view, learned)}",
+        f"them, so they are not a test. {_describe_test(name, view, learned)}",
         f"| epoch | loss | {trained['measure']} | examples a second |\n|---|---|---|---|",
     ]
     rows = (f"| {e.number} | {e.loss:.4f} | {e.value:.4f} | {e.examples_per_second:,.0f} |\n" for e in epochs)
@@ -50,7 +50,7 @@ def render_text_model_card(name: str, kind: str, view: View) -> str:
     return (
         f"# {name}\n\nA `{kind}` model of the texts of the archive {_archive_name(view)!r}, made by askalike. "
         f"All its settings are in `model.toml`.\n\n## Data\n\n- The texts of {len(view)} questions, at change "
-        f"{view.change}; no label was read.\n{_describe_licence(view)}\n"
+        f"{view.change}; no labels were read.\n{_describe_licence(view)}\n"
     )
 
 
@@ -60,7 +60,7 @@ def _describe_test(name: str, view: View, learned: LearnedLabels) -> str:
         tests = learned.unlearned_splits(archive)
     if tests:
         return f"For one: `askalike evaluate ARCHIVE --ranker {name} --split {tests[0]}`."
-    return "The archive has no split that it has learned nothing of: cut one (`askalike split`) and train again."
+    return "The model has learned from every split of the archive: make a new one (`askalike split`) and train again."
 
 
 def _archive_name(view: View) -> str:
@@ -72,7 +72,7 @@ def _describe_licence(view: View) -> str:
     licences = ", ".join(
         f"{name} ({format_count(n, 'question')})" for name, n in count_questions_by(view, "license", 5).items()
     )
-    licences = licences or view.meta.get("license") or "none is stated"
+    licences = licences or view.meta.get("license") or "not stated"
     return f"- Licence of the archive's texts: {licences}. The model is made from them."
 
 
@@ -83,7 +83,7 @@ def _describe_base(base: str) -> str:
     card = find_model(base, "network.encoder") / CARD_FILE
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     stated = re.search(r"^license: *[\"']?([^\"'\n]+)", text, re.MULTILINE)
-    licence = f"its card states the licence {stated[1].strip()}" if stated else "its files state no licence"
+    licence = f"licence as stated by its card: {stated[1].strip()}" if stated else "its files state no licence"
     return f"\n- It began as the pre-trained model {base!r}; {licence}."
 
 

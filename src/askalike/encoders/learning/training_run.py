@@ -142,7 +142,7 @@ class TrainingRun:
         examples, dev = self._build_examples(network), self._build_dev_set()
         finished = read_history(self.partial_folder, self.run_id)
         coverage = self._initialise_network(network, examples) if finished is None else ""
-        self.log(coverage if finished is None else f"going on after epoch {len(finished)}")
+        self.log(coverage if finished is None else f"resuming after epoch {len(finished)}")
         used = UsedRows.find(examples, dev, self.partial_folder) if network.is_table else None
         if used:
             if finished is None:
@@ -193,7 +193,7 @@ class TrainingRun:
             columns.append(draw_negatives(texts, settings.random, self.recipe.training.seed))
         if settings.mined:
             if self.miner is None:
-                raise SettingsError("negatives.mined needs a ranker to mine with: train with askalike train")
+                raise SettingsError("negatives.mined needs a ranker; use: askalike train")
             queries = (texts.texts[n] for n in np.unique(texts.query).tolist())
             run = self.miner({text.id: text for text in queries if isinstance(text, Question)}, settings)
             mined, report = mine_negatives(texts, run, settings)
@@ -277,12 +277,12 @@ class TrainingRun:
             return copy_model(network, self.features.tokens, folder, setting)
         model = StaticEncoder.open(folder, {})
         if model.settings.row_counts != self.recipe.features.row_counts or model.vectors.shape[1] != network.vector_dim:
-            raise SettingsError(f"{setting}: expected its features and network.dim; it has others")
+            raise SettingsError(f"{setting}: its features and network.dim differ; expected the same")
         reserved = len(self.features.tokens) - len(model.vectors)
         parameters = network.state_dict()
         parameters["pieces.weight"][reserved:] = torch.from_numpy(model.vectors)
         parameters["weight"][reserved:] = torch.from_numpy(model.weights)
-        return f"all begins as in {folder.name}"
+        return f"initial weights from {folder.name}"
 
     def _learned_labels(self) -> LearnedLabels:
         """The labels in the pairs and of the dev queries, those of the teacher, and of the models that it begins as."""

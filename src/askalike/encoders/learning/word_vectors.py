@@ -38,12 +38,12 @@ def initialise_vectors(
     cache: a folder where the vectors that skip-gram learns are kept, for every seed and network of the same texts.
     """
     if settings.start == "random":
-        return InitialVectors(None, "word vectors begin at random")
+        return InitialVectors(None, "word vectors are initialised at random")
     if settings.start == "packaged":
         return _add_coverage(load_packaged_vectors(tokens), tokens, "packaged subword vectors")
     if settings.start == "skipgram":
         vectors = _load_or_train_skipgram(settings, tokens, dim, texts, cache)
-        return _add_coverage(vectors, tokens, "skip-gram on the archive's own text")
+        return _add_coverage(vectors, tokens, "skip-gram on the archive's own texts")
     return _add_coverage(read_vectors(Path(settings.start), tokens), tokens, settings.start)
 
 
@@ -92,7 +92,7 @@ def load_packaged_vectors(tokens: Sequence[str]) -> Array:
     weights, tokenizer = find_packaged_vectors()
     known: Array = load_file(weights)["embedding.weight"].astype(np.float32)
     if list(tokens[RESERVED : RESERVED + len(known)]) != Bpe.from_file(tokenizer).pieces:
-        raise SettingsError("embeddings.start=packaged: expected a network that reads these subwords")
+        raise SettingsError("embeddings.start=packaged: expected a network that reads subwords")
     return np.pad(known, ((RESERVED, 0), (0, 0)), constant_values=np.nan)
 
 

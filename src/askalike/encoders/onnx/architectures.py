@@ -161,7 +161,7 @@ class Transformer:
             return self._config[name]
         except KeyError:
             raise InputError(
-                f"{self._place / 'config.json'}: no {name}; expected it in a transformer's description"
+                f"{self._place / 'config.json'}: no {name}; expected one in a transformer's config"
             ) from None
 
 

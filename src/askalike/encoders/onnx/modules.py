@@ -42,7 +42,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a description of a model ({error}); copy the folder again") from None
+        raise InputError(f"{path}: not a valid description of a model ({error}); copy the folder again") from None
 
 
 def read_steps(folder: Path) -> tuple[Path, Sequence[Step]]:

@@ -43,7 +43,7 @@ class OnnxPairModel:
         self._head = [(_read(tensors, name, folder), after) for name, after in HEADS[kind]]
         if len(self._head[-1][0][1]) != 1:
             labels = format_count(len(self._head[-1][0][1]), "label")
-            raise InputError(f"{folder}: it has {labels}; expected a cross-encoder with one")
+            raise InputError(f"{folder}: it has {labels}; expected a cross-encoder with one label")
         self._session = open_session(build_graph(self._transformer, bits))
         self._tokenizer = open_tokenizer(folder / "tokenizer.json", extra="encoder")
         self._tokenizer.no_padding()

@@ -25,13 +25,13 @@ def map_tensors(folder: Path) -> dict[str, Tensor]:
     files = sorted(folder.glob(WEIGHT_FILES))
     if not files:
         expected = f"expected {WEIGHT_FILES}, or onnx/model.onnx"
-        raise InputError(f"{folder}: no weights that can be read without torch; {expected}")
+        raise InputError(f"{folder}: found no weights that are readable without torch; {expected}")
     tensors: dict[str, Tensor] = {}
     for path in files:
         try:
             tensors |= _map_file(path)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: not weights that can be read ({error}); copy the file again") from None
+            raise InputError(f"{path}: the weights cannot be read ({error}); copy the file again") from None
     return tensors
 
 

@@ -146,7 +146,7 @@ def _read_recipe_file(path: Path) -> Tables:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a recipe ({error}); expected TOML with a table [network]") from None
+        raise InputError(f"{path}: not a valid recipe ({error}); expected TOML with a table [network]") from None
     if wrong := [name for name, rows in tables.items() if not isinstance(rows, dict)]:
         raise InputError(f"{path}: {', '.join(wrong)}: expected tables, as in [network]")
     return tables
@@ -169,7 +169,7 @@ def _check_negatives(negatives: NegativesSettings, data: DataSettings, loss: str
     """Raise SettingsError where pairs have nothing to be told from, or the loss learns no single pairs."""
     if data.irrelevant and (loss != "cross_entropy" or negatives.kinds):
         expected = "expected loss=cross_entropy, and negatives.judged=0, random=0, mined=0, in_batch=false"
-        raise SettingsError(f"data.irrelevant: each pair is learned by itself; {expected}")
+        raise SettingsError(f"data.irrelevant: pairs are learned one by one; {expected}")
     if not data.irrelevant and not negatives.kinds:
         raise SettingsError("negatives: expected negatives: random=20, mined=5, judged=10 or in_batch=true")
 
@@ -210,7 +210,7 @@ def _tables_with(name: str, models: Mapping[str, type[Settings]]) -> list[str]:
 
 def _describe_unknown_setting(name: str, tables: Sequence[str], models: Mapping[str, type[Settings]]) -> str:
     if len(tables) > 1:
-        return f"{name}: which one? {', '.join(f'{table}.{name}' for table in tables)}"
+        return f"{name}: ambiguous; name its table: {', '.join(f'{table}.{name}' for table in tables)}"
     known = ", ".join(
         f"{t}.{field.validation_alias or key}" for t, m in models.items() for key, field in m.model_fields.items()
     )

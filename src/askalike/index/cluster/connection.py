@@ -151,7 +151,7 @@ class ClusterConnection:
         try:
             ssl.create_default_context(cafile=address.ca_file)
         except OSError as error:
-            problem = error.strerror or "it holds no certificate"
+            problem = error.strerror or "it holds no certificates"
             raise SettingsError(f"{address.ca_file}: {problem}; expected ?ca=FILE, certificates in PEM") from None
         self.address = address
         self._errors = opensearchpy.exceptions
@@ -274,7 +274,7 @@ class ClusterConnection:
         except (self._errors.AuthenticationException, self._errors.AuthorizationException) as error:
             if "block" in str(error.info):
                 raise _Unavailable(429, _reason(error.info)) from None
-            problem = "the user or password is wrong, or may not do this; expected http://USER:PASSWORD@HOST"
+            problem = "the user or password is wrong, or lacks permission; expected http://USER:PASSWORD@HOST"
             raise EngineError(f"{self.address}: {problem} ({error.status_code})") from None
         except self._errors.SSLError as error:
             raise EngineError(f"{self.address}: {_tls_problem(str(error.info))}") from None
@@ -285,7 +285,7 @@ class ClusterConnection:
         except self._errors.TransportError as error:
             raise _Unavailable.from_answer(int(error.status_code), error.info or error.error) from None
         except (self._errors.SerializationError, self._errors.OpenSearchException) as error:
-            raise EngineError(f"{self.address}: not an answer of OpenSearch ({error})") from None
+            raise EngineError(f"{self.address}: the answer is not from OpenSearch ({error})") from None
 
     def _repeat(self, attempt: Callable[[int], ResultT], seconds: float | None = None) -> ResultT:
         """Return what an attempt returns; one that the cluster cannot serve now is made again, after growing waits.
@@ -312,7 +312,7 @@ class ClusterConnection:
         information = self._repeat(lambda tries: self._send("GET", "/", None, tries), seconds=0)
         version = information.get("version") if isinstance(information, dict) else None
         if not isinstance(version, dict) or version.get("distribution") != "opensearch":
-            raise EngineError(f"{self.address}: answers, but is no OpenSearch cluster; check the address")
+            raise EngineError(f"{self.address}: answers, but is not an OpenSearch cluster; check the address")
         return str(version["number"])
 
 
@@ -356,7 +356,7 @@ def _tls_problem(reason: str) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in reason:
         detail = reason.partition("certificate verify failed: ")[2].partition(" (_ssl")[0] or "unknown issuer"
         return f"its certificate is not trusted ({detail}); expected one for this host, and ?ca=FILE with its issuer"
-    return f"no secure connection ({' '.join(reason.split())}); if it has no TLS, the address begins with http://"
+    return f"no secure connection ({' '.join(reason.split())}); without TLS, use an address with http://"
 
 
 def _reason(error: Any) -> str:

@@ -101,7 +101,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         if self._started_over:
             return False
         if state.format != FORMAT:
-            raise SearchIndexError(f"{self.name}: index format {state.format}, this askalike has {FORMAT}; {advice}")
+            raise SearchIndexError(f"{self.name}: index format {state.format}, but this askalike uses {FORMAT}; {advice}")
         if state.fingerprint != self._fingerprint:
             raise SearchIndexError(f"{self.name}: built with another analyzer or other settings; {advice}")
         changed, self.state = state != self.state, state

@@ -116,7 +116,7 @@ class VectorWriter(IndexWriter[VectorSegment]):
             return
         schemas = tuple(PartSchema.from_part(part) for part in vectors.parts)
         if self._schemas and schemas != self._schemas:
-            raise SearchIndexError(f"{self._index.path}: vectors of {schemas} do not go with those of {self._schemas}")
+            raise SearchIndexError(f"{self._index.path}: vectors of {schemas} do not match those of {self._schemas}")
         self._schemas = schemas
         kinds = [SparsePart if schema.sparse else DensePart for schema in schemas]
         stored = (kind.from_part(p, self._layout.storage) for kind, p in zip(kinds, vectors.parts, strict=True))

@@ -87,7 +87,7 @@ class VectorSearcher:
     def _prepare(self, queries: VectorQueries) -> "_PreparedVectors":
         if self._schemas and queries.schemas != self._schemas:
             kinds = queries.schemas
-            raise SearchIndexError(f"a query's vectors {kinds} do not go with the index's {self._schemas}; rebuild it")
+            raise SearchIndexError(f"a query's vectors {kinds} do not match the index's {self._schemas}; rebuild it")
         return queries.prepared
 
     def _search_one(

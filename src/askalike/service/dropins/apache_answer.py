@@ -162,7 +162,7 @@ def encode_text(text: str) -> list[float]:
 def decode_text(embedding: list[float]) -> str:
     """Return the text of an embedding. Raises HTTPException (422) for numbers that are not bytes."""
     if not all(0 <= n <= 255 and n == int(n) for n in embedding):
-        raise HTTPException(422, "body.query_embeddings: not of this service; set the plug-in's API host to it, too")
+        raise HTTPException(422, "body.query_embeddings: not computed by this service; set the plug-in's API host to it, too")
     return bytes(map(int, embedding)).decode(errors="replace")
 
 

@@ -30,10 +30,10 @@ SECURITY_HEADERS = {
     "cache-control": "private, no-cache",
 }
 ERROR_HEADINGS = {
-    403: "That is not open to you",
-    404: "There is nothing here",
-    429: "Slow down a little",
-    503: "Too busy just now",
+    403: "You may not open this page",
+    404: "Page not found",
+    429: "Too many requests",
+    503: "The service is busy",
 }
 
 

@@ -82,7 +82,7 @@ class Indexer:
             return
         if self._settings.ranker:
             name = deployed.ranker if deployed else "the default ranker"
-            pinned = f"this service was started with --ranker {self._ranker.name} and keeps it"
+            pinned = f"this service keeps {self._ranker.name}, as --ranker says"
             _print_message(f"{self._archive.path}: {name} was activated; {pinned}")
             self._served = deployed
         elif self._builder.ensure_built(_served_number(deployed)):

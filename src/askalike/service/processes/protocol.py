@@ -61,9 +61,9 @@ class TimedHttpProtocol(HttpToolsProtocol):
         """Check the head. Raises ValueError, which the parser reports, for one that is too long or has not one host."""
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts > 1 or (hosts == 0 and self.parser.get_http_version() != "1.0"):
-            raise ValueError("one host is expected")
+            raise ValueError("expected one Host header")
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_BYTES:
-            raise ValueError("the head is too long")
+            raise ValueError("the header is too long")
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:

@@ -113,7 +113,7 @@ def _check_archives(settings: ServiceSettings) -> None:
         with Archive.open(path) as archive:
             if not settings.keyless and not has_active_key(archive):
                 needed = f"{settings.host} needs one: askalike keys create {path}"
-                raise SettingsError(f"{path}: has no key; {needed}")
+                raise SettingsError(f"{path}: has no keys; {needed}")
 
 
 def _listen(settings: ServiceSettings) -> socket.socket:

@@ -47,7 +47,7 @@ class ArchiveEncoders:
         try:
             vectors = encode_texts(texts, encoder, role)
         except SettingsError as error:
-            raise UnknownEncoderError(f"model: {name} gives no embeddings: {error}") from None
+            raise UnknownEncoderError(f"model: {name} cannot compute embeddings: {error}") from None
         if dimensions is None or dimensions == vectors.shape[1]:
             return vectors
         if dimensions > vectors.shape[1]:
