@@ -360,7 +360,7 @@ def _target_machine(level: int) -> Any:
 
 
 _engines: list[Any] = []
-"""What holds the machine code, for as long as the process lives."""
+"""Holds the machine code for as long as the process lives."""
 
 
 def _load_machine_code(code: bytes, name: str) -> int:

@@ -14,7 +14,7 @@ class SettingsError(AskalikeError):
 
 
 class UncalibratedError(SettingsError):
-    """Probabilities are asked for where there is no calibration that holds."""
+    """Probabilities are requested without a valid calibration."""
 
 
 class ArchiveError(AskalikeError):

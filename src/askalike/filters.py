@@ -1,4 +1,4 @@
-"""What every hit of a search satisfies: tags, dates and states."""
+"""Conditions on the hits of a search: tags, dates and states."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from askalike.values import parse_tag
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What every hit satisfies: it has all the tags, was created in [after, before), and is nothing that is left out.
+    """Conditions on hits: all of the tags, a date in [after, before), and none of the excluded states.
 
     without: closed, locked, outdated or unanswered questions, any of these. Unanswered is a question without an
     accepted answer that its source does not mark as solved. A question that was closed as the duplicate of one in the

@@ -15,9 +15,9 @@ ResultT = TypeVar("ResultT")
 LOCAL = "auto"
 """A Ray cluster of this machine's cores, for as long as the work takes."""
 MAX_RETRIES = 5
-"""How often a piece is done again whose worker was lost."""
+"""Number of times that a piece is repeated if its worker was lost."""
 PIECES_PER_CORE = 2
-"""How many pieces wait or are worked on, as each is held in memory."""
+"""Maximum number of pieces that wait or are in work, since each is held in memory."""
 
 
 _ray: ContextVar[Any] = ContextVar("ray", default=None)

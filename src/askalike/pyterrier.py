@@ -13,7 +13,7 @@ from askalike.store import Archive
 from askalike.types import Question
 
 DEFAULT_RESULTS = 1_000
-"""How many documents PyTerrier's own retrievers return of a query."""
+"""Number of documents that PyTerrier's own retrievers return for a query."""
 
 
 class ArchiveRetriever(pt.Transformer):  # type: ignore[misc, unused-ignore]

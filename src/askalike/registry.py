@@ -23,14 +23,14 @@ ENTRY_NAME_PATTERN = re.compile("[a-z][a-z0-9_]*")
 
 
 class Kind(NamedTuple):
-    """Where the classes of one kind are found, and what each of them has."""
+    """The package of the classes of one kind, and the attributes that each of them has."""
 
     package: str
     """The package whose files are the built-in entries."""
     group: str
     """The group of entry points in which other packages register theirs."""
     suffix: str
-    """What the name of a built-in class ends with; its file defines no other such class."""
+    """Suffix of the names of built-in classes; a file defines only one of them."""
     methods: tuple[str, ...]
     """The methods that a class of this kind must have."""
 

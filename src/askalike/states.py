@@ -1,13 +1,13 @@
-"""What became of a question: whether it is open, answered, closed, locked or outdated."""
+"""The states of questions: whether it is open, answered, closed, locked or outdated."""
 
 import re
 from typing import Final, Literal, get_args
 
 Mark = Literal["answered", "closed", "locked", "outdated"]
-"""What the source of a question says of it. answered: it is solved, whether or not an answer is accepted."""
+"""A mark of a question by its source. answered: it is solved, whether or not an answer is accepted."""
 State = Literal["open", "answered", "closed", "locked", "outdated", "duplicate"]
 LeftOut = Literal["closed", "locked", "outdated", "unanswered"]
-"""What a filter can leave out."""
+"""The states that a filter can leave out."""
 
 MARKS: Final[tuple[Mark, ...]] = get_args(Mark)
 LEFT_OUT: Final[tuple[LeftOut, ...]] = get_args(LeftOut)

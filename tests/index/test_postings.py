@@ -190,7 +190,7 @@ def test_documents_without_a_word_and_an_index_of_nothing(tmp_path):
     [
         (
             {"format": PostingsIndex.FORMAT + 1},
-            r"index format 3, but this askalike reads 2; rebuild it: askalike index .* --rebuild",
+            r"format 3, but this askalike reads 2; rebuild it: askalike index .* --rebuild",
         ),
         ({"fingerprint": "y"}, r"another analyzer .*fingerprint differs.*rebuild it: askalike index .* --rebuild"),
         ({"exact_lengths": True}, r"exact_lengths differs.*rebuild it"),
@@ -213,7 +213,7 @@ def test_a_damaged_manifest_is_one_line_and_touches_nothing(tmp_path, content):
     kept = files(tmp_path)
     (tmp_path / MANIFEST).write_bytes(content)
     for attempt in (lambda: PostingsIndex.open(tmp_path, LAYOUT), lambda: commit(index, 2)):
-        with pytest.raises(SearchIndexError, match=r"not a valid manifest of an index; delete .*, it will be rebuilt") as caught:
+        with pytest.raises(SearchIndexError, match=r"not a valid manifest; delete .*, it will be rebuilt") as caught:
             attempt()
         assert "\n" not in str(caught.value)
     assert files(tmp_path) == kept

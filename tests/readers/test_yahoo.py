@@ -84,7 +84,5 @@ def test_a_sample_is_exact_and_repeatable(imported: Importing, tmp_path: Path) -
 
 def test_a_file_cut_short_is_one_error_after_what_came_before(tmp_path: Path) -> None:
     path = write(tmp_path / "l6.xml", OPENING + document("1") + document("2")[:300])
-    with pytest.raises(
-        InputError, match=r"line 8: its <document> is not closed.*; kept the 1 question before it"
-    ):
+    with pytest.raises(InputError, match=r"line 8: its <document> is not closed.*; kept the 1 question before it"):
         import_archive("yahoo", [path], tmp_path / "out")

@@ -174,7 +174,7 @@ def test_18_5_what_no_budget_stops_is_announced_where_it_takes_long(tmp_path, mo
         announced = []
         outcome = run.tune_archive(archive, log=announced.append)
         assert announced[0] == "independent of the budget: the active ranker is measured, which takes about 8.0 s"
-        assert announced[1].startswith("independent of the budget: the chosen ranker is measured on other queries, which takes ")
+        assert announced[1].startswith("independent of the budget: the chosen ranker is measured on other queries, ")
         assert re.match(
             r"no time left: it takes about \d.* [hms]; run: askalike calibrate ", outcome.uncalibrated_reason
         )

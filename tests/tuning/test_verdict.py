@@ -56,7 +56,7 @@ def test_an_incumbent_that_nothing_beats_goes_on():
 def test_few_labels_change_nothing():
     few = replace(VERDICT, gain=replace(BETTER, n=17))
     assert few.served_trial is LEXICAL
-    assert few.sentence.endswith("fewer than 30 queries are too few to decide; lm_jelinek_mercer stays active (within noise)")
+    assert few.sentence.endswith("30 queries are too few to decide; lm_jelinek_mercer stays active (within noise)")
 
 
 def test_proxies_are_named():

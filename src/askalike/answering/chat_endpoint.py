@@ -25,7 +25,7 @@ class EndpointError(AskalikeError):
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """Where a model answers (`…/v1`, as OpenAI's clients take it), and how. timeout_s: for a whole response.
+    """The address of a model (`…/v1`, as OpenAI's clients take it) and its settings. timeout_s: for a whole response.
 
     Raises SettingsError.
     """
@@ -72,7 +72,7 @@ class ChatEndpoint:
 def named_endpoint(url: str | None, model: str | None, timeout_s: float = DEFAULT_TIMEOUT_S) -> ChatEndpoint:
     """Return the endpoint that an operator names, with the key of the environment. Raises SettingsError without one."""
     if url is None or model is None:
-        raise SettingsError("grounded: name an endpoint and its model: --endpoint http://127.0.0.1:11434/v1 --model NAME")
+        raise SettingsError("grounded: name the endpoint: --endpoint http://127.0.0.1:11434/v1 --model NAME")
     return ChatEndpoint(url, model, os.environ.get(KEY_VARIABLE, ""), timeout_s)
 
 

@@ -29,7 +29,7 @@ _SPACE_AFTER = re.compile(r"([(\[{“])\s+")
 
 
 class WritingSettings(Settings):
-    """How an answer is looked for among all that could be written."""
+    """Settings of the beam search for an answer."""
 
     beam: int = Field(4, ge=1, description="beam size; 1 is greedy search")
     longest: int = Field(60, ge=1, description="maximum number of words of an answer")

@@ -10,7 +10,7 @@ from askalike.text.clean import readable_text
 from askalike.types import Question
 
 MAX_SOURCE_CHARACTERS = 4_000
-"""Of each stored answer so many characters are sent."""
+"""Number of characters of each stored answer that are sent."""
 INSTRUCTIONS = (
     "Answer the question from the sources alone, in its language, in at most five short sentences of plain text. Keep "
     "to the sources' own words. After every sentence cite the id of the source that says so in square brackets, as "

@@ -13,13 +13,13 @@ from askalike.store import Archive, View
 from askalike.types import Answer, Hit, Question, SearchHit
 
 QUESTIONS_PER_ANSWER = 5
-"""So many questions are looked through for each answer that is wanted: not all have one."""
+"""Number of retrieved questions for each requested answer: not all questions have answers."""
 DEFAULT_SURE = 0.5
-"""From this probability on the nearest question's answer is the reply."""
+"""Minimum probability at which the nearest question's answer is the reply."""
 
 
 class SearchEngine(Protocol):
-    """What an answer needs of an engine."""
+    """The part of an engine that answers need."""
 
     archive: Archive
 
@@ -61,7 +61,7 @@ def answer_question(
 
 
 def _write_reply(archive: Archive, question: Question, k: int, model: str | None) -> Reply:
-    """What a model writes, with the stored answers that share its words."""
+    """A generated text with the stored answers that share its words."""
     folder = find_writer(archive.path, model)
     require_same_archive(archive.view(), folder)
     from askalike.answering.generate import open_generator  # torch, which takes seconds to load

@@ -1,4 +1,4 @@
-"""What is said to a question: stored answers, or text that a model wrote, which always says that it is such."""
+"""The reply to a question: stored answers, or text that a model wrote, always labelled as such."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Which sentences of a written answer the texts that they cite support.
+"""Finds the sentences of a generated answer that are supported by the texts that they cite.
 
 A proxy for what a person would say: a sentence counts as supported by a cited text that has most of its content words
 and all of its numbers, and where no sentence about the same in it says the opposite by a word of negation. It does not

@@ -1,4 +1,4 @@
-"""Which models of an archive write answers. Nothing of torch is needed to find out."""
+"""The models of an archive that write answers, found without torch."""
 
 from pathlib import Path
 
@@ -21,7 +21,8 @@ def find_writer(archive: Path, name: str | None = None) -> Path:
     if len(there) == 1:
         return there[0]
     if there:
-        raise SettingsError(f"{archive}: several models write answers; choose one: --model {' or '.join(f.name for f in there)}")
+        names = " or ".join(folder.name for folder in there)
+        raise SettingsError(f"{archive}: several models write answers; choose one: --model {names}")
     what = "no model of this archive can write answers" if name is None else f"no model {name!r} that can write answers"
     raise SettingsError(f"{archive}: {what}; train one: askalike train {archive} --recipe dssm_writer")
 

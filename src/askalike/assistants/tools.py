@@ -1,4 +1,4 @@
-"""What an assistant can do with an archive: search it, fetch a question, and ask for similar questions.
+"""The tools of an assistant: search an archive, fetch a question, and find similar questions.
 
 `search` and `fetch` have the shapes that ChatGPT expects of a source, as in OpenAI's guide "Building MCP servers for
 ChatGPT and API integrations" (2026).

@@ -1,4 +1,4 @@
-"""How clients reach the tools: over standard input and output, or over HTTP without sessions."""
+"""The ways to reach the tools: standard input and output, or HTTP without sessions."""
 
 import socket
 from collections.abc import Callable

@@ -57,7 +57,7 @@ class CalibrationReport:
     group_averages: GroupAverages | None = None
 
     def at(self, threshold: float) -> ThresholdRow:
-        """What first hits give at a threshold."""
+        """Precision, recall and coverage of first hits at a threshold."""
         probabilities = self.predictions.adjust_to_prevalence(self.calibration.prevalence)
         relevant = self.sample.first_hits.relevant
         return measure_threshold(probabilities, relevant, len(self.sample.queries), threshold)

@@ -21,7 +21,7 @@ from askalike.store import Archive, View
 FORMAT = 1
 FOLDER = "calibration"
 Use = Literal["title", "question"]
-"""What is asked: a title, as people type it, or a whole question, as `dedupe` and the queue ask."""
+"""The kind of query: a title, as people type it, or a whole question, as in `dedupe` and the queue."""
 TITLE_SUFFIX = ".title"
 """In the name of a calibration's file that was made on titles, though their questions have bodies."""
 MAX_DRIFT = 0.1
@@ -52,7 +52,7 @@ class ArchiveState(Settings):
 
 
 class CalibrationQuality(Settings):
-    """What was measured at a calibration, on queries with a known duplicate.
+    """The measurements of a calibration, on queries with a known duplicate.
 
     found_by_rank: of the `queries`, those with a right question among the first 1, 2, … hits.
     bins: of first hits, by curves not fitted on their clusters: (mean probability, share that is right, number).

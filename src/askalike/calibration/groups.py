@@ -16,7 +16,7 @@ GroupHits = tuple[Floats, Bools, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class GroupAverages:
-    """What is measured of each group, and the means over groups.
+    """Measurements of each group, and the means over groups.
 
     base_rate: the share of hits that are right. skill: Brier skill against each group's own base rate. Their 95 %
     intervals come from clusters drawn with replacement within their group. error: the calibration error.

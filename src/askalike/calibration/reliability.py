@@ -1,4 +1,4 @@
-"""How far probabilities can be relied on: calibration error, Brier skill and log loss."""
+"""Measures of how reliable probabilities are: calibration error, Brier skill and log loss."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

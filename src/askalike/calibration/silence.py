@@ -31,7 +31,7 @@ SILENT_SHARES = (0.93, 0.99)
 OWN_SILENT_SHARES = (0.15, 0.6)
 """The share of the archive's own questions that may get nothing: for more silence off topic, and in any case."""
 OWN_QUESTIONS = 200
-"""So many of the archive's own questions are searched for, each without itself."""
+"""Number of the archive's own questions that are searched for, each without itself."""
 MIN_CHARACTERS = 2
 """Shorter texts are not questions."""
 

@@ -1,4 +1,4 @@
-"""Which hits are shown above a threshold, chosen for a precision, or for abstention on queries off topic."""
+"""Thresholds above which hits are shown, chosen for a precision, or for abstention on off-topic queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Threshold(Settings):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRow:
-    """What first hits give at a threshold: the precision of those shown; recall and coverage over all queries."""
+    """Measures of first hits at a threshold: the precision of those shown; recall and coverage over all queries."""
 
     probability: float
     precision: BinomialProportion

@@ -49,7 +49,7 @@ GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.spl
 GC_THRESHOLD = 200_000
 """Python looks for garbage after so many new objects: imports make many, and all of them stay."""
 COMPLETION_VARIABLES = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
-"""Where a shell that completes a command line puts it."""
+"""Variables in which a shell passes a command line for completion."""
 
 
 class _OrderedCommands(CommandGroup):

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
-"""What typer raises for a command line that it cannot take; the class has no public name there."""
+"""The exception of typer for an invalid command line; the class has no public name there."""
 DIRECTORY_VARIABLE = "ASKALIKE_DIR"
 RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
     "calibrate": {"--queries": "--sample"},
@@ -26,7 +26,7 @@ RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
 }
 """The earlier names of options, by command; None is an option that is no longer needed. Kept until version 2."""
 VALUE_NAMES = {"str": "TEXT", "path": "FILE", "Path": "FILE", "int": "N", "float": "NUMBER"}
-"""What the help shows for a value, by its type in Python."""
+"""Names of values in the help, by their types in Python."""
 
 
 class CommandGroup(TyperGroup):

@@ -1,4 +1,4 @@
-"""How figures, JSON and remarks are printed by every command."""
+"""Printing of figures, JSON and remarks, shared by all commands."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""How similar questions and answers are shown: as text for a person, as JSON for a program."""
+"""Formats of similar questions and answers: text for people, JSON for programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from askalike.text.snippet import extract_snippet
 from askalike.types import Explanation, SearchHit
 
 BAR_LENGTH = 5
-"""Signs of the bar that shows how alike two questions are, the same for every query and ranker."""
+"""Length of the bar of the similarity of two questions, the same for every query and ranker."""
 MATCH_STYLE = "bold yellow"
 MIN_SHOWN_SCORE = 0.005
 """Words that add less to a score are not shown."""

@@ -1,4 +1,4 @@
-"""How tuning is shown: the ladder of rankers with its verdict, and the tuned settings of lexical rankers."""
+"""Output of tuning: the ladder of rankers with its verdict, and the tuned settings of lexical rankers."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -133,7 +133,7 @@ def _save(
 
 
 def _format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, threshold: Threshold | None) -> str:
-    """Return in sentences what the probabilities are worth to people who ask."""
+    """Return in sentences how useful the probabilities are to people who search."""
     row = report.at(threshold.probability) if threshold else _find_reliable_row(report)
     if row is None:
         queries, found = len(report.sample.queries), report.thresholds[0].recall

@@ -65,7 +65,7 @@ VALUE_NAMES = {
     "category": "IDS", "channels": "NAMES", "lang": "XX", "records": "PATH", "responses": "FOLDER", "site": "URL",
     "since": "DATE", "split": "SPLIT", "workspace": "URL",
 }  # fmt: skip
-"""What the help shows for the value of a reader's setting."""
+"""Names of the values of readers' settings in the help."""
 CHECKS = {
     "category": parse_ids,
     "lang": parse_language,
@@ -73,7 +73,7 @@ CHECKS = {
     "site": parse_url,
     "workspace": parse_url,
 }
-"""What checks the values of readers' settings before any file is read."""
+"""Checks of the values of readers' settings, before any file is read."""
 SHOWN_DEFAULTS = {
     "COLUMN": "recognised by its name",
     "channels": "all public ones", "dates": "as the file's dates show", "id": "recognised, else made from the text",
@@ -81,7 +81,7 @@ SHOWN_DEFAULTS = {
     "repeated_ids": "keep; with --strict reject", "responses": "in the user's cache",
     "semeval split": "as the files' names say", "yahoo lang": "all languages",
 }  # fmt: skip
-"""What stands for a setting that is not given, where its default is None."""
+"""Descriptions of the defaults of settings whose default is None."""
 
 
 class _ReaderCommands(CommandGroup):

@@ -15,7 +15,7 @@ __all__ += ["MODEL_FILE", "NEURAL_EXTRA_MODULES", "build", "open_encoder", "read
 
 MODEL_FILE = "model.toml"
 NEURAL_EXTRA_MODULES = ("torch", "lightning_fabric", "safetensors", "gensim")
-"""What the extra `neural` installs."""
+"""The modules that the extra `neural` installs."""
 
 
 def build(name: str, settings: Mapping[str, Any] | None = None) -> Encoder:

@@ -1,4 +1,4 @@
-"""What every encoder does, and how it may explain its vectors."""
+"""The interface of encoders, and of those that explain their vectors."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,7 +40,7 @@ class Encoder(Protocol):
 
 
 class VectorContributions(NamedTuple):
-    """What the words of one text add to one part of its vectors; the part is the sum of these n contributions.
+    """The contributions of a text's words to one part of its vectors; the part is the sum of these n contributions.
 
     columns, values: (n,), the component that is added to, and what is added. words: (n,), the number of the word that
     adds it. context: so many words on either side share in it. weight: the part's weight in a score of cosines.

@@ -65,7 +65,7 @@ class VectorCache:
                 file.truncate(begin * self._dtype.itemsize)
                 rows.tofile(file)
         except OSError as error:
-            raise ArchiveError(f"{self._path}: {error.strerror}; vectors are cached there while they are computed") from None
+            raise ArchiveError(f"{self._path}: {error.strerror}; computed vectors are cached there") from None
         row_by_key.update((key, begin + n) for n, key in enumerate(keys))
 
 

@@ -41,7 +41,7 @@ class LookupEncoder:
     """Looks queries up, and has documents encoded by the teacher. Scores are cosines."""
 
     lexical_weight = 0.25
-    """What shared words count in a hybrid, as beside its teacher."""
+    """Weight of the lexical ranker in a hybrid, the same as with its teacher."""
 
     def __init__(self, queries: StaticEncoder, teacher: TeacherReference, folder: Path) -> None:
         self.queries = queries

@@ -27,7 +27,7 @@ from askalike.types import Answer, Vectors
 
 
 class NeuralEncoderSettings(Settings):
-    """What may be chosen when a trained network is used."""
+    """Settings for the use of a trained network."""
 
     device: Literal["cpu", "cuda", "mps"] = Field("cpu", description="device that encodes texts")
 

@@ -30,14 +30,14 @@ from askalike.types import Answer, Question, VectorPart, Vectors
 MODEL_FOLDER = "pretrained"
 """The subfolder of a fine-tuned model in its folder of `models/`."""
 CACHED_TEXTS = 2_048
-"""How many texts are cached with their words' vectors, some 50 MB: while somebody types, the same are explained."""
+"""Number of texts cached with their words' vectors, some 50 MB: while somebody types, the same are explained."""
 DESCRIBING_SUFFIXES = (".json", ".safetensors", ".onnx")
 PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
-"""How models call what stands before a text of each role."""
+"""Names of the prompts of each role in models' folders."""
 
 
 class PretrainedEncoderSettings(config.Settings):
-    """Which model is used, and how."""
+    """The model and the settings of its use."""
 
     model: str = Field(
         "",
@@ -62,7 +62,7 @@ class PretrainedEncoder:
     """A pre-trained encoder. The score is the cosine."""
 
     lexical_weight = 0.25
-    """What shared words count in a hybrid, where its cosine counts 1."""
+    """Weight of the lexical ranker in a hybrid, in which the cosine has weight 1."""
 
     def __init__(self, settings: PretrainedEncoderSettings) -> None:
         self.settings = settings

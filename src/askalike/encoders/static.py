@@ -40,7 +40,7 @@ DEFAULT_MIN_SCORE = 0.35
 
 
 class StaticEncoderSettings(PieceSettings):
-    """How a text is cleaned before lookup, and how many rows there are of each kind."""
+    """Settings of the cleaning of texts before lookup, and the number of rows of each kind."""
 
 
 class TextWords(NamedTuple):

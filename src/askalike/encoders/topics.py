@@ -15,7 +15,7 @@ CHUNK_SIZE = 1_024
 
 
 class TopicsEncoderSettings(CorpusEncoderSettings):
-    """How many topics there are, and how they are learned. Stop words are left out, because they have no topic."""
+    """The number of topics, and how they are learned. Stop words are left out, because they have no topic."""
 
     stop_words: bool = True
     topics: int = Field(100, ge=2, description="number of topics, and size of a text's vector of topic shares")

@@ -1,4 +1,4 @@
-"""What people read of a hit: the passage of the question that matched, and words instead of the index's tokens."""
+"""The text of a hit that people see: the question's matching passage, with words instead of the index's tokens."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from askalike.types import Explanation, Question
 
 SNIPPET_LENGTH = 160
 LINK_NAME = "link"
-"""What a link is called where its token counts as a word."""
+"""The word shown for the token of a link."""
 
 
 def extract_shown_snippet(question: Question, explanation: Explanation) -> str:

@@ -1,4 +1,4 @@
-"""What every engine does: requests in, results out."""
+"""The interface of engines: requests in, results out."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ class SearchRequest:
     title: str
     body: str = ""
     k: int = 5
-    """How many hits at most."""
+    """Maximum number of hits."""
     filter: Filter | None = None
-    """What every hit must satisfy."""
+    """The condition that every hit must satisfy."""
     prefix: bool = False
     """Whether the last word may be unfinished."""
     min_probability: float | None = None
@@ -47,7 +47,7 @@ class SearchResult(Sequence[SearchHit]):
 
     hits: Sequence[SearchHit]
     took_ms: float
-    """How long the search took, together with those that it was searched for with."""
+    """Duration of the search, together with the others of its batch."""
 
     @property
     def abstained(self) -> bool:

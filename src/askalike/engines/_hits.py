@@ -1,4 +1,4 @@
-"""Which of the retrieved questions are shown: originals in place of their duplicates, and above the threshold."""
+"""Selects the retrieved questions that are shown: originals in place of their duplicates, and above the threshold."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property

@@ -9,7 +9,7 @@ from askalike.text.clean import plain_text
 from askalike.types import Question
 
 SEARCHED_HITS = 20
-"""Duplicates are looked for around so many of the query's hits."""
+"""Number of the query's hits around which duplicates are looked up."""
 MIN_SCORE = 1.75
 """Of 2, for ends that nothing near is more like: pairs below it have a subject in common and no more."""
 

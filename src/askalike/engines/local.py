@@ -23,7 +23,7 @@ from askalike.types import TYPED_QUERY_ID, Explanation, Question
 
 _Query = tuple[Question, SearchRequest]
 DEPTH_FACTOR, MAX_DEPTH_FACTOR = 4, 64
-"""So many times deeper is searched where duplicates leave too few hits, and up to so many times what was asked for."""
+"""Factors by which a search is deepened if duplicates leave too few hits: at each step, and at most."""
 
 
 class LocalEngine:

@@ -20,7 +20,7 @@ from askalike.store import Archive
 
 TEMPLATE = "askalike"
 MAX_CLAUSES = 8_192
-"""How many distinct words a query may have."""
+"""Maximum number of distinct words of a query."""
 
 
 class OpenSearchEngine(LocalEngine):

@@ -30,7 +30,7 @@ ALIASES = {"MAP": "AP", "MRR": "RR", "Accuracy": "Success", "Acc": "Success", "P
 TREC_EVAL_NAMES = {
     "map_cut": "AP", "ndcg_cut": "nDCG", "p": "P", "recall": "R", "success": "Success", "iprec_at_recall": "IPrec"
 }  # fmt: skip
-"""What trec_eval writes before a cut-off, as in `ndcg_cut_10`, or `ndcg_cut.10` on its command line → the measure."""
+"""Measures by the names that trec_eval writes before a cut-off, as in `ndcg_cut_10` or, as an option, `ndcg_cut.10`."""
 
 SEMEVAL_DEPTH = 10
 RANKS = np.arange(1, SEMEVAL_DEPTH + 1)

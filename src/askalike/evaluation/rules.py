@@ -14,7 +14,7 @@ RuleMeasure = Callable[[HitMatrix, RelevantCounts], Values]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How hits are ordered, and which hits and queries count.
+    """Rules for the order of hits, and for the hits and queries that count.
 
     A query without hits in the run counts 0 under every rule. own_measures: measures that the rule defines itself.
     """

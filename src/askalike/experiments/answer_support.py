@@ -1,4 +1,4 @@
-"""How much of what an endpoint writes the cited texts support: a proxy for whether grounded answers are true."""
+"""The share of an endpoint's sentences that the cited texts support: a proxy for the truth of grounded answers."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -35,7 +35,7 @@ TYPED_SHARES: Mapping[str, float] = {"0.25": 0.25, "0.5": 0.5, "0.75": 0.75, "1"
 
 @dataclass(frozen=True, slots=True)
 class CellContext:
-    """What all cells of an experiment share."""
+    """The state that all cells of an experiment share."""
 
     experiment: Experiment
     archive: Archive
@@ -69,7 +69,7 @@ class CellContext:
 
     @property
     def held_out(self) -> Sequence[str | Split]:
-        """What nothing is learned from: the measured queries, and whatever splits belong to theirs."""
+        """The splits that no system learns from: the measured queries, and all splits that belong to theirs."""
         return (self.labels, *splits_to_hold_out(self.archive, self.experiment.split))
 
 

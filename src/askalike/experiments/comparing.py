@@ -225,7 +225,7 @@ def compare_runs(
     Raises InputError for a bad run, and where nothing is in common; SettingsError for fewer than two systems.
     """
     if len(sources) < 2:
-        raise SettingsError("compare: only one system; expected two runs or more, or an experiment with several systems")
+        raise SettingsError("compare: only one system; expected several runs, or an experiment with several systems")
     if not measures:
         raise SettingsError("compare: no measure is named; expected for instance AP, RR, P@5, Success@1")
     runs = {source.label: [(path, read_run(path)) for path in source.paths] for source in sources}

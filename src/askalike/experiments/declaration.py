@@ -36,7 +36,7 @@ Grid = dict[str, tuple[Any, ...]]
 """Setting → the values to try."""
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 RUN_FILE = "run"
-"""What stands for the ranker of a system that is a run file."""
+"""The ranker's name for a system that is a run file."""
 VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
 """`${NAME}` or `${NAME:-DEFAULT}`, an environment variable and its default."""
 
@@ -210,7 +210,7 @@ class Experiment(Settings):
     @model_validator(mode="after")
     def _check_baseline(self) -> "Experiment":
         if self.baseline is not None and self.baseline not in (labels := [system.label for system in self.system]):
-            raise ValueError(f"baseline = {self.baseline!r} is not a system's label; expected one of: {', '.join(labels)}")
+            raise ValueError(f"baseline = {self.baseline!r} is not a label; expected one of: {', '.join(labels)}")
         return self
 
     @field_validator("typing_curve")

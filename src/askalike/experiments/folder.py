@@ -64,7 +64,7 @@ class ExperimentFolder:
         if is_used and force:
             self._clear()
         elif is_used and not resume:
-            raise SettingsError(f"{self.path}: already holds an experiment; continue it with resume, or replace it with force")
+            raise SettingsError(f"{self.path}: holds an experiment; continue it with resume, or replace it with force")
         elif is_used:
             self._check_same_config(config, complete)
         try:

@@ -1,4 +1,4 @@
-"""What an archive's labels measure: rankers of questions or of answers, with the defaults of splits and measures."""
+"""Evaluation of rankers of questions or answers on an archive's labels, with default splits and measures."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,15 +28,15 @@ from askalike.store.deployments import get_served_ranker
 from askalike.types import Columns, DocumentKind, Progress, Run, Split
 
 DEFAULT_MEASURES = ("Success@1", "Success@5", "Success@10", "AP", "RR")
-"""What an evaluation reports."""
+"""The measures that an evaluation reports."""
 LEADING_MEASURE = "Success@5"
 """The measure of a plain sentence, and of promotion: people know what it means."""
 TUNING_MEASURE = "nDCG@10"
-"""What tuning chooses by: the place of the relevant document says more, of few queries, than whether it is in five."""
+"""The measure that tuning maximises: with few queries, ranks are more informative than a cut-off at five."""
 LEXICAL_TUNING_MEASURE = "Success@10"
-"""What tuning of lexical rankers alone chooses by."""
+"""The measure that the tuning of lexical rankers alone maximises."""
 DEFAULT_DEPTH = 100
-"""How deep a measure without a cut-off looks."""
+"""Depth of a measure without a cut-off."""
 
 
 def evaluation_split(archive: Archive, ranker: Ranker | None = None) -> str:

@@ -1,4 +1,4 @@
-"""How far the prediction of a query's performance agrees with what is measured: rank correlation over queries."""
+"""The agreement of predicted and measured performance: rank correlation over queries."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class PredictorCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class PredictionReport:
-    """How well each predictor tells which of n queries a ranker answers well.
+    """The correlation of each predictor with a ranker's performance over n queries.
 
     ms_per_query: processor time of a query, its retrieval and all predictors.
     """

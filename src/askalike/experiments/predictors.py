@@ -27,7 +27,7 @@ BATCH_SIZE = 256
 
 @dataclass(frozen=True, slots=True)
 class QueryEvidence:
-    """What is known of a query without judgements.
+    """The facts about a query that need no judgements.
 
     terms: the statistics of its distinct terms. scores: of its first COLLECTION_DEPTH documents, best first; at least
     one. relevance: term → P(w|R), of the words of the first documents. words: the statistics of these, in that order.

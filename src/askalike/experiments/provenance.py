@@ -1,4 +1,4 @@
-"""Where an experiment's numbers come from: versions, machine, data, commit and command."""
+"""The provenance of an experiment's numbers: versions, machine, data, commit and command."""
 
 import os
 import platform

@@ -28,7 +28,7 @@ QueryValues = Mapping[str, float]
 TrialValues = Mapping[str, QueryValues]
 """Measure → query id → value."""
 QUERIES_AT_ONCE = 100
-"""A trial ranks so many queries before it asks whether the time is over."""
+"""Number of queries that a trial ranks between two checks of the time limit."""
 IsOver = Callable[[], bool]
 """Whether the time for trials is over."""
 

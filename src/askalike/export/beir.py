@@ -14,7 +14,7 @@ from askalike.store.tables import JUDGEMENT_COLUMNS, LINK_COLUMNS, extra_judgeme
 from askalike.types import Answer, DocumentKind, Question
 
 FILE_PREFIXES: dict[DocumentKind, str] = {"questions": "", "answers": "answer-"}
-"""What the names of files about judged answers begin with; BEIR's own names are those about questions."""
+"""Prefix of files about judged answers; BEIR's own names are for those about questions."""
 
 
 def write_beir(archive: Archive, folder: Path, track: ProgressTracker) -> dict[str, int]:

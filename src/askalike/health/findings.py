@@ -1,4 +1,4 @@
-"""What a check of an archive reads and what it returns."""
+"""The input and the result of a check of an archive."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field

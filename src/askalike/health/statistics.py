@@ -1,4 +1,4 @@
-"""What an archive holds: counts, dates, lengths, labels, and its size on disk."""
+"""The contents of an archive: counts, dates, lengths, labels, and its size on disk."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ TOP_COUNT = 10
 
 @dataclass(frozen=True, slots=True)
 class LengthDistribution:
-    """How a length is distributed; all values are 0 where there is no text."""
+    """The distribution of a length; all values are 0 if there are no texts."""
 
     median: float
     mean: float

@@ -1,4 +1,4 @@
-"""How an index directory changes: immutable segments, files of deletions, and a manifest that names what counts.
+"""Changes of an index directory: immutable segments, files of deletions, and a manifest that names what counts.
 
 A commit writes new files and then replaces the manifest in one rename, so that whoever opens the index sees the state
 before or after it and never a mixture, whatever is killed when. The next commit removes files that no manifest names;
@@ -191,10 +191,10 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
             manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             version = manifest["format"]
         except (ValueError, TypeError, KeyError):
-            raise SearchIndexError(f"{path}: not a valid manifest of an index; delete {self.path}, it will be rebuilt") from None
+            raise SearchIndexError(f"{path}: not a valid manifest; delete {self.path}, it will be rebuilt") from None
         rebuild = f"rebuild it: askalike index {self.path.parent.parent} --rebuild"
         if version != self.FORMAT:
-            raise SearchIndexError(f"{self.path}: index format {version}, but this askalike reads {self.FORMAT}; {rebuild}")
+            raise SearchIndexError(f"{self.path}: format {version}, but this askalike reads {self.FORMAT}; {rebuild}")
         for key, expected in asdict(self.layout).items():
             if manifest.get(key) != expected:
                 problem = f"built with another analyzer or other settings ({key} differs)"

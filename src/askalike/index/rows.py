@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class DocAttributes:
-    """What a filter looks at in a document, for indexes that apply filters themselves."""
+    """The fields of a document that filters read, for indexes that apply filters themselves."""
 
     tags: Sequence[str] = ()
     created_at: str | None = None

@@ -1,1 +1,1 @@
-"""What counts as the same question: duplicate clusters, splits, partitions and training pairs."""
+"""Labels of questions that ask the same: duplicate clusters, splits, partitions and training pairs."""

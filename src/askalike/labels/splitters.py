@@ -19,7 +19,7 @@ IsoDate = Annotated[str, AfterValidator(parse_limit)]
 
 
 class SplitQuery(NamedTuple):
-    """What a splitter reads of a query. `created_at` is an ISO 8601 date, or None where the date is unknown."""
+    """A query as splitters see it. `created_at` is an ISO 8601 date, or None if the date is unknown."""
 
     id: str
     cluster: str

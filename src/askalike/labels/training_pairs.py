@@ -21,7 +21,7 @@ TextPair = tuple[Question, Question | Answer]
 
 
 class SignalSource(NamedTuple):
-    """What a signal reads: a view, the duplicate clusters of the whole archive, and the seed of what it draws."""
+    """The input of a signal: a view, the duplicate clusters of the whole archive, and the seed of what it draws."""
 
     view: TrainingView
     clusters: Clusters

@@ -11,9 +11,9 @@ from askalike.text.clean import readable_text
 from askalike.types import Answer, Question
 
 MAX_ANSWERS = 3
-"""Of each question so many answers are compared, the accepted one and those with most votes first."""
+"""Maximum number of answers compared for each question: the accepted one, then those with most votes."""
 MAX_GROUP = 20
-"""Of each group the answers of so many questions are compared."""
+"""Maximum number of questions of a group whose answers are compared."""
 
 
 @dataclass(frozen=True, slots=True)

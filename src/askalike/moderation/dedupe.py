@@ -131,7 +131,7 @@ def propose_cluster(archive: Archive, pairs: PairProbabilities, members: frozens
 
 
 class OriginalKey(NamedTuple):
-    """What decides which question of a cluster is the original: it sorts first. docid: the order in the archive."""
+    """Sort key of a cluster's questions: the original sorts first. docid: the order in the archive."""
 
     is_duplicate: bool
     is_closed: bool

@@ -1,4 +1,4 @@
-"""How many questions of an archive have a duplicate in it: an estimate, never below what its labels show."""
+"""The share of an archive's questions that have a duplicate in it: an estimate, never below what its labels show."""
 
 from collections.abc import Sequence
 

@@ -19,7 +19,7 @@ from askalike.store import Archive
 UNFOUND_RANK = 2 * CALIBRATION_DEPTH
 """The rank that counts where a question does not find the other."""
 SIMILARITY_SHARE = 2 / 3
-"""What the absolute score counts in the similarity of a pair; the rest is that each finds the other first."""
+"""Weight of the absolute score in the similarity of a pair; the rest is for pairs that find each other first."""
 
 
 class Linker(Protocol):
@@ -31,7 +31,7 @@ class Linker(Protocol):
 
     @property
     def key(self) -> Any:
-        """What the links depend on besides archive and ranker, for JSON."""
+        """The parameters of the links besides archive and ranker, for JSON."""
 
     def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[Link]]:
         """Return the links of some questions, and of each that has a hit the link to the first, whatever its value."""

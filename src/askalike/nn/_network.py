@@ -45,7 +45,7 @@ class Network(nn.Module):
     features: ClassVar[str] = "words"
     """The kind of features that it reads (text/features)."""
     metrics: tuple[Metric, ...] = ("cosine",)
-    """How the vectors of each part are compared."""
+    """The comparison of the vectors of each part."""
     encoder_name: ClassVar[str] = "neural"
     """The encoder that opens it once it is trained."""
     vector_dim: int = 0

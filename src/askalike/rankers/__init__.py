@@ -46,7 +46,7 @@ PRETRAINED_ENCODERS = ("pretrained", "static")
 MODELS_FOLDER = "models"
 MODEL_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9_.-]*")
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.2
-"""How long to wait for another process that writes an index, and how often to look."""
+"""Maximum wait for another process that writes an index, and the interval between attempts."""
 
 
 def default_name() -> str:

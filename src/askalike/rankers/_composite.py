@@ -36,7 +36,7 @@ Weights = Annotated[tuple[float, ...], BeforeValidator(_split_commas), AfterVali
 
 
 class CompositeSettings(Settings):
-    """Which rankers are combined, what all of them search, and how many documents each retrieves."""
+    """The combined rankers, the fields that all search, and the number of documents that each retrieves."""
 
     parts: PartNames = Field(
         ("lm_jelinek_mercer", "static"), description="the rankers; PART.KEY is a setting of one of them"
@@ -165,7 +165,7 @@ def _part_seeds(name: str, settings: CompositeSettings) -> dict[str, dict[str, A
         return {}
     seeds = {part: {"training.seed": settings.seed} for part in settings.parts if part in list_recipes()}
     if not seeds:
-        raise SettingsError(f"{name}: seed={settings.seed}, but no part learns: parts={','.join(settings.parts)} learns")
+        raise SettingsError(f"{name}: seed={settings.seed}, but no part learns: {', '.join(settings.parts)}")
     return seeds
 
 

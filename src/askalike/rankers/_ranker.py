@@ -98,7 +98,7 @@ class Ranker(ABC):
 
     @property
     def lexical_weight(self) -> float | None:
-        """What shared words count beside this ranker in a hybrid, where it counts 1; None if it ranks by words."""
+        """Weight of the lexical ranker beside this one, whose weight is 1, in a hybrid; None for a lexical ranker."""
         return None
 
     @property
@@ -180,7 +180,7 @@ class Searcher(ABC):
 
     @abstractmethod
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
-        """What the other methods need of a batch of queries. prefix: the last word of each may be unfinished."""
+        """A batch of queries, prepared for the other methods. prefix: the last word of each may be unfinished."""
 
     @abstractmethod
     def retrieve(self, prepared: Any, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
@@ -274,12 +274,12 @@ class SearchSession:
 
     @property
     def view(self) -> View:
-        """What is searched."""
+        """The view that is searched."""
         return self._searcher.view
 
     @cached_property
     def run(self) -> Run:
-        """What was retrieved by ids, without what has been deleted since."""
+        """The retrieved documents by ids, without those deleted since."""
         if "texts" in self.__dict__:
             ids: Mapping[int, str] = {docid: question.id for docid, question in self.texts.items()}
         else:

@@ -25,17 +25,17 @@ WORD = re.compile(r"\w+")
 MIN_LETTERS = 4
 """Shorter words are left as they are: too many others are near."""
 TWO_EDITS_FROM = 8
-"""Words of so many letters may differ by two edits, shorter ones by one."""
+"""Minimum number of letters of words that may differ by two edits; shorter ones may differ by one."""
 INFLECTION = 6
 """The longest ending that a stem lacks, of those with a misspelt one."""
 STEM_BEGINNING, UNFINISHED_BEGINNING = 3, 1
-"""How many first letters are taken to be right where the ending is misspelt, and where a word is unfinished."""
+"""Number of first letters assumed to be correct if the ending is misspelt, and if a word is unfinished."""
 INFLECTED_EDITS = 1
-"""How many more edits a word may differ by than its stem does."""
+"""Number of edits of a word allowed in addition to those of its stem."""
 STEM_ENDING = 2
-"""How many of a stem's last letters a word may have otherwise: `batteri` is the stem of *battery*."""
+"""Number of a stem's last letters that may differ in a word: `batteri` is the stem of *battery*."""
 MAX_TERMS, MAX_QUESTIONS = 3, 8
-"""How many terms are considered for a word, and in how many questions each is looked for."""
+"""Maximum number of terms considered for a word, and of questions in which each is looked up."""
 MAX_UNKNOWN = 2
 """More unknown words, if they are most of the query, are another language, unless each of them is near a known one."""
 MAX_REMEMBERED_WORDS = 10_000
@@ -60,7 +60,7 @@ class _Typed(NamedTuple):
 
     @property
     def max_edits(self) -> int:
-        """By how many edits the term may differ from the one that is meant."""
+        """Maximum number of edits between a term and its correction."""
         return 1 + (len(self.text) >= TWO_EDITS_FROM)
 
 

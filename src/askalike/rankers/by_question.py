@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ByQuestionSettings(Settings):
-    """Which ranker ranks the questions."""
+    """The ranker of the questions."""
 
     ranker: str = Field(
         "lm_jelinek_mercer", description="the ranker of the questions; all other settings are passed to it"

@@ -13,7 +13,7 @@ from askalike.types import AllowedDocs, TopDocs
 
 
 class CascadeSettings(CompositeSettings):
-    """Which ranker proposes, which one re-ranks, and how many documents."""
+    """The ranker that proposes, the ranker that re-ranks, and the number of documents."""
 
     parts: PartNames = Field(
         ("lm_jelinek_mercer", "static"),
@@ -30,7 +30,7 @@ class CascadeRanker(CompositeRanker):
     def __init__(self, parts: Sequence[Ranker], settings: CompositeSettings, name: str = "cascade") -> None:
         super().__init__(parts, settings, name)
         if len(parts) != 2:
-            raise SettingsError(f"{name}: expected two parts, one that proposes and one that re-ranks, got {len(parts)}")
+            raise SettingsError(f"{name}: expected a part that proposes and one that re-ranks, got {len(parts)}")
 
     def open(self, view: View) -> "CascadeSearcher":
         return CascadeSearcher(self, view)

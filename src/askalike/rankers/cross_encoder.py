@@ -23,7 +23,7 @@ from askalike.types import Answer, Question
 
 
 class CrossEncoderSettings(Settings):
-    """Which model reads pairs, and how."""
+    """The model that reads pairs, and the settings of its use."""
 
     model: str = Field(
         "",
@@ -100,6 +100,4 @@ def _find_folder(model: str) -> Path:
         found = sorted(place.rglob("config.json"), key=lambda path: len(path.parts))
         if found:
             return found[0].parent
-    raise SettingsError(
-        f"cross_encoder.encoder={model!r}: no such model; expected a folder or an installed package"
-    )
+    raise SettingsError(f"cross_encoder.encoder={model!r}: no such model; expected a folder or an installed package")

@@ -36,13 +36,13 @@ EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and what filters look at."""
 BATCH = 2_048
 MAX_FOLLOWED = 32
-"""Up to so many changed documents a teacher encodes before a search; more are looked up until the next `index`."""
+"""Maximum number of changed documents that a teacher encodes before a search; more wait for the next `index`."""
 LEXICAL_WEIGHT = 0.6
-"""What shared words count beside an encoder that does not say, as measured beside packaged vectors."""
+"""Default weight of the lexical ranker beside an encoder, as measured beside the packaged vectors."""
 
 
 class DenseSettings(Settings):
-    """What is encoded, and how vectors are kept."""
+    """The fields that are encoded, and the storage of vectors."""
 
     fields: Literal["title", "body", "title,body"] = Field(
         "title,body", description="the fields that are encoded, as one text"
@@ -136,7 +136,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
 
     @property
     def _look_up(self) -> "Callable[[Sequence[Question | Answer]], Vectors] | None":
-        """What approximates the vectors of documents until they are encoded; None where encoding them is as fast."""
+        """Approximates the vectors of documents until they are encoded; None if encoding them is as fast."""
         return getattr(self.encoder, "look_up", None)
 
     def _search_with_pending(self, view: View, index: VectorIndex) -> VectorSearcher:
@@ -268,7 +268,7 @@ class DenseSearcher(Searcher):
         return prepared[1].vectors if prepared[1] else None
 
     def explain(self, prepared: Prepared, row: int, docids: Docids, texts: Texts) -> Explanations:
-        """What each word of the query adds, beside the word it is closest to; or the score alone."""
+        """The contribution of each query word, with the document's word closest to it; or the score alone."""
         queries, vectors = prepared
         if vectors is None:
             return {}

@@ -13,11 +13,11 @@ from askalike.store import View
 from askalike.types import AllowedDocs, TopDocs
 
 DEPTH_FACTOR = 4
-"""So many times deeper is searched where too many hits ask the same."""
+"""Factor by which a search is deepened if too many hits ask the same."""
 
 
 class DistinctSettings(CompositeSettings):
-    """Which ranker, and how many of its hits are looked at first."""
+    """The ranker, and the number of its hits that are read first."""
 
     parts: PartNames = Field(("lm_jelinek_mercer",), description="the ranker")
 
@@ -46,7 +46,7 @@ class DistinctRanker(CompositeRanker):
 
 
 class ClusterTable:
-    """Which documents of a view are known to ask the same."""
+    """The documents of a view that are known to ask the same."""
 
     def __init__(self, view: View) -> None:
         names = view.clusters().visible_names

@@ -30,7 +30,7 @@ RANK_OFFSET = 60
 
 
 class HybridSettings(CompositeSettings):
-    """How much each part counts, and how their scores are made comparable."""
+    """The weights of the parts, and the normalisation of their scores."""
 
     weights: Weights | None = Field(
         None,
@@ -69,7 +69,7 @@ class HybridRanker(CompositeRanker):
         self.similarity_weights = tuple(
             0.0 if part not in about_query else own[place] if own else next(weights) for place, part in enumerate(parts)
         )
-        """What each part counts in the absolute score: nothing where it says nothing about the query."""
+        """The weight of each part in the absolute score: 0 if it has no information about the query."""
 
     @property
     def lexical_weight(self) -> float | None:
@@ -91,7 +91,7 @@ class ScoreNormaliser:
 
     method: str
     retrieved: Docids
-    """What the part retrieved, best first."""
+    """The documents that the part retrieved, best first."""
     lowest: float
     """The lowest of the part's scores in the query's pool."""
     spread: float
@@ -111,7 +111,7 @@ class ScoreNormaliser:
 
 @dataclass(frozen=True)
 class Pool:
-    """What the parts retrieve for one query, and how each scores all of it."""
+    """The documents that the parts retrieve for one query, and the scores of each part."""
 
     docids: Docids
     """The documents, rising."""

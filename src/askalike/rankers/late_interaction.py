@@ -20,12 +20,12 @@ from askalike.store import View
 from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs, Vectors
 
 CACHED_TEXTS = 2_048
-"""How many titles are cached with their tokens' vectors, some 50 MB: while somebody types, the same are compared."""
+"""Number of titles cached with their tokens' vectors, some 50 MB: while somebody types, the same are compared."""
 TokenVectors = NDArray[np.float32]
 
 
 class LateInteractionSettings(CompositeSettings):
-    """Which ranker's first documents are compared, by whose vectors, and what that counts."""
+    """The ranker whose first documents are re-ranked, the encoder, and the weight of the comparison."""
 
     parts: PartNames = Field(
         ("hybrid", "pretrained"), description="the ranker and the pre-trained encoder; one name if they are the same"

@@ -41,7 +41,7 @@ BATCH_SIZE = 256
 
 
 class LearnedWeightsSettings(Settings):
-    """From how much it learns, and how boldly."""
+    """Limits and strength of the learning of weights."""
 
     similarity: str = Field("bm25", description="the similarity; its settings and those of lexical are accepted, too")
     weights: str = Field("", description="a JSON file that maps words to weights; with it, none are learned")
@@ -131,15 +131,11 @@ class LearnedWeightsRanker(LexicalRanker):
     def open(self, view: View) -> "LearnedWeightsSearcher":
         postings = self._built_index(view).searcher
         if self.learned is None:
-            raise NotFittedError(
-                f"{self.name}: not trained yet; fit it, or name a file of weights: --set weights=FILE"
-            )
+            raise NotFittedError(f"{self.name}: not trained yet; fit it, or name a file of weights: --set weights=FILE")
         return LearnedWeightsSearcher(self, view, postings)
 
     def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterPostingsIndex":
-        raise SettingsError(
-            f"{self.name}: a cluster's index cannot weight the words of a query; leave out engine"
-        )
+        raise SettingsError(f"{self.name}: a cluster's index cannot weight the words of a query; leave out engine")
 
 
 class LearnedWeightsSearcher(LexicalSearcher):

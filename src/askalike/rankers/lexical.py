@@ -42,11 +42,11 @@ TermScores = Sequence[tuple[str, float]]
 """Terms that a document shares with a query, with what each adds to the score."""
 PROGRESS_EVERY = 2_000
 MAX_DETECTED_CHARS = 1_000
-"""The language of a query is detected from so many characters."""
+"""Number of characters from which the language of a query is detected."""
 
 
 class LexicalSettings(AnalyzerSettings):
-    """What decides about the index: how text becomes terms, and which texts count how much.
+    """Settings of the index: how text becomes terms, and the weights of fields.
 
     With weights, a word's frequency and the text's length are weighted before the formula (as BM25F does).
     """
@@ -197,7 +197,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
 
     @staticmethod
     def text_grid(view: View, fields: str) -> Mapping[str, Sequence[Any]]:
-        """What tuning tries besides the similarity's settings, as far as it matters to the archive's texts.
+        """Values that tuning tries besides the similarity's settings, as far as they matter to the archive's texts.
 
         Each combination has an index of its own.
         """

@@ -32,7 +32,7 @@ MAX_DOCUMENT_SHARE = 0.1
 
 
 class Rm3Settings(Settings):
-    """How much is taken from how many documents. The defaults are Anserini's."""
+    """Settings of the feedback. The defaults are Anserini's."""
 
     similarity: str = Field("bm25", description="the similarity; its settings and those of lexical are accepted, too")
     feedback_documents: int = Field(10, ge=1, description="number of first documents that new words are taken from")
@@ -61,7 +61,7 @@ class Rm3Ranker(LexicalRanker):
 
     @property
     def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
-        """How many documents and words, and what the query's own words count."""
+        """The numbers of documents and words, and the weight of the query's own words."""
         return ({"feedback_documents": (10, 3, 5), "feedback_terms": (10, 5, 20), "original_weight": (0.5, 0.7, 0.9)},)
 
     def open(self, view: View) -> "Rm3Searcher":

@@ -1,4 +1,4 @@
-"""How popular documents are, whatever is asked: what many have voted for is what more will ask.
+"""The popularity of documents, independent of the query: questions with many votes are asked more often.
 
 Evidence that does not depend on the query (Craswell, Robertson, Zaragoza and Taylor 2005), as a part of a hybrid.
 """
@@ -17,7 +17,7 @@ from askalike.store import View
 from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs
 
 MANY_VOTES = 100.0
-"""A document with so many votes has the absolute score 1."""
+"""Number of votes with which a document has the absolute score 1."""
 
 
 class VotesRanker(Ranker):
@@ -55,7 +55,7 @@ class VotesSearcher(Searcher):
         )
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> int:
-        """How many queries there are."""
+        """Number of queries."""
         return len(queries)
 
     def retrieve(self, prepared: int, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:

@@ -1,4 +1,4 @@
-"""Which column of a table holds which part of a record."""
+"""Finds the column of a table for each part of a record."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ TableOpener = Callable[[SourceFiles, Path], Table]
 
 
 class Columns:
-    """Which column holds which part: the one a person named, else the first with a usual name, spelling aside.
+    """The column of each part: the one that a person named, else the first with a usual name, spelling aside.
 
     A name with dots leads into nested objects of JSON, and through lists of them: `title.text`, `answers.body`.
     """

@@ -44,7 +44,7 @@ WIDE_SCRIPTS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class QuestionTable(Settings):
-    """Which columns hold which parts of a question, and how their values are read."""
+    """The columns of a question's parts, and how their values are read."""
 
     question: str | None = Field(None, description="the column of the question's title")
     answer: str | None = Field(None, description="the column of its answer, or of a list of answers")

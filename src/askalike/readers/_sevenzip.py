@@ -21,7 +21,7 @@ DAMAGE_ERRORS = (
     ArchiveError, PasswordRequired, UnsupportedCompressionMethodError, lzma.LZMAError, zlib.error, struct.error,
     EOFError, OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, NotImplementedError,
 )  # fmt: skip
-"""What py7zr raises for files that are damaged or no .7z at all: its parser checks little itself."""
+"""Exceptions of py7zr for files that are damaged or not a .7z at all: its parser checks little itself."""
 
 Piece = tuple[str, bytes]
 

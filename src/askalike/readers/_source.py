@@ -1,4 +1,4 @@
-"""How readers open files and turn rows into records: decompression, decoding, byte counts, notes, rejected rows."""
+"""Files as readers see them, from bytes to records: decompression, decoding, byte counts, notes, rejected rows."""
 
 import bz2
 import codecs
@@ -39,11 +39,11 @@ class SourceFiles:
         self.strict = strict
         """Whether doubtful rows must be rejected."""
         self.encoding = encoding
-        """What text files are encoded in; None for UTF-8, or UTF-16 where a file begins with its mark."""
+        """Encoding of text files; None for UTF-8, or UTF-16 where a file begins with its mark."""
         self.notes: Counter[str] = Counter()
-        """What a person should know about the import, with its count: "planted posts dropped" → 2."""
+        """Notes on the import for people, with counts: "planted posts dropped" → 2."""
         self.facts: dict[str, Any] = {}
-        """What the reader learned about the whole: name, license, language, groups."""
+        """Metadata that the reader found: name, license, language, groups."""
         self.ids_are_given = True
         """True where ids come from the file, so that a repeated id is an error; ids derived from content may repeat."""
         self.is_follow_up = False

@@ -11,7 +11,7 @@ from askalike.store.drafts import LocatedThread, ThreadDraft
 from askalike.text.sentences import split_sentences
 
 MAX_ANSWERS = 10
-"""So many messages of others are taken as the answer where none is marked as the solution."""
+"""Maximum number of messages of others that form the answer if none is marked as the solution."""
 MAX_TITLE_LENGTH = 300
 SOLVED_EMOJIS = frozenset({"white_check_mark", "heavy_check_mark", "ballot_box_with_check", "check", "check_mark"})
 """A reaction with one of these marks a message as the solution."""

@@ -22,7 +22,7 @@ VISIBLE, CLOSED, ACCEPTED = 1, 2, 2
 """Values of `show`, of a question's `status`, and of an answer's `accepted`."""
 ORIGINAL = re.compile(r"/questions/(\d+)")
 NOT_VERSIONED = ("view_count", "unique_view_count", "collection_count", "follow_count", "operator", "description")
-"""What may change in a list of questions while the question itself is as it was."""
+"""Fields of a list of questions that may change while the question itself does not."""
 
 Item = Mapping[str, Any]
 

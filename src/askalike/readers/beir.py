@@ -21,7 +21,7 @@ class _DataSet(NamedTuple):
     """The files of one data set."""
 
     prefix: str
-    """What goes before the ids of its documents and queries."""
+    """Prefix of the ids of its documents and queries."""
     corpus: Path
     queries: Sequence[Path]
     qrels: Sequence[Path]

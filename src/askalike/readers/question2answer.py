@@ -18,7 +18,7 @@ from askalike.types import Answer, Link, LocatedRecord, Markup, Place, Question,
 NEEDED = ("postid", "type", "title", "content")
 NULL = "NULL"
 ESCAPES = {"t": "\t", "n": "\n", "0": "", "\\": "\\"}
-"""What `mysql --batch` writes after a backslash → what it stands for."""
+"""Escape sequences of `mysql --batch`: the letter after a backslash → its meaning."""
 
 
 class Question2answerReader(Settings):

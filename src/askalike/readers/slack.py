@@ -78,7 +78,7 @@ class _Channel(NamedTuple):
 
 
 class _Users:
-    """Who is who in `users.json`; an export may lack it."""
+    """The people in `users.json`; an export may lack it."""
 
     def __init__(self, users: Sequence[Row]) -> None:
         self._users = {to_text(user.get("id")): user for user in users}

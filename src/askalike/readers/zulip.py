@@ -27,7 +27,7 @@ CHANNEL_RECIPIENT = 2
 """The type of a recipient that is a channel, in an export."""
 MENTION = re.compile(r"@_?\*\*([^*|\n]+)(?:\|\d+)?\*\*|#\*\*([^*\n]+)\*\*")
 RESOLVED_MARK = "✔ "
-"""What Zulip puts before the name of a topic that is resolved."""
+"""Prefix of the names of resolved topics in Zulip."""
 
 Row = Mapping[str, Any]
 
@@ -83,7 +83,7 @@ class _Topic:
 
 
 class _Directory:
-    """Who is a bot, and which channels everybody may see, as far as files say so."""
+    """The bots, and the public channels, as far as the files name them."""
 
     def __init__(self) -> None:
         self._bots: set[str] = set()

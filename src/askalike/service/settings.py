@@ -66,7 +66,7 @@ class ServiceSettings(Settings):
 
     @property
     def filter(self) -> Filter:
-        """What every hit of every search satisfies. Raises SettingsError."""
+        """The conditions on every hit of every search. Raises SettingsError."""
         return Filter(after=self.after, without=self.without)
 
     @property

@@ -105,7 +105,7 @@ class Archive:
             raise ArchiveError(f"{self.path}: no split {', '.join(map(repr, absent))} to hold out; see: askalike info")
 
     def committed_view(self) -> CommittedView:
-        """Return all questions as they were last indexed, for those who search while another process indexes."""
+        """Return all questions as they were last indexed, for searches while another process indexes."""
         return CommittedView(self._connection, self.path, engine=self.engine)
 
     @contextmanager

@@ -212,7 +212,7 @@ class ProposalScan:
 
 @dataclass(frozen=True, slots=True)
 class ScanProgress:
-    """How far the latest scan has come: how many questions it has not looked at yet."""
+    """Progress of the latest scan: the number of questions that it has not looked at yet."""
 
     left: int
 

@@ -28,7 +28,7 @@ class StoredRow(NamedTuple):
 
 @dataclass(slots=True)
 class Difference:
-    """What writing a batch into one table does. A record is in one of the lists; those repeated are not written.
+    """The effect of writing a batch into one table. A record is in one of the lists; those repeated are not written.
 
     kept_corrections, lost_corrections: how many rows keep, or lose, fields that people corrected. ended_corrections:
     the records of which such fields are the source's again, their rows, and the names of the fields.

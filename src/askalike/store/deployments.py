@@ -1,4 +1,4 @@
-"""Which ranker an archive serves where none is named: the one deployed last and not withdrawn since."""
+"""The active ranker of an archive: the one that was activated last and not withdrawn since."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

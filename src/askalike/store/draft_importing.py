@@ -1,4 +1,4 @@
-"""Imports the conversations of a chat as drafts, which nobody is shown before a person accepts them."""
+"""Imports the conversations of a chat as drafts, which stay hidden until a person accepts them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Drafts: FAQ entries that are proposed, and shown to nobody before a person accepts them."""
+"""Drafts: proposed FAQ entries, which stay hidden until a person accepts them."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -67,7 +67,7 @@ class ThreadDraft:
 
 
 LocatedThread = tuple[ThreadDraft | RejectedRow, Place]
-"""What readers of chats yield."""
+"""The records that readers of chats yield."""
 
 
 def put_thread(archive: Archive, origin: str, thread: ThreadDraft) -> ThreadEffect:

@@ -1,4 +1,4 @@
-"""What people said of pairs of questions: users' verdicts on search results, and moderators' decisions on proposals.
+"""Verdicts on pairs of questions: users' verdicts on search results, and moderators' decisions on proposals.
 
 Some of it is held out: it is never learned from, so that rankers can be compared on it.
 """

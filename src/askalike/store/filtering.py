@@ -1,4 +1,4 @@
-"""Which documents satisfy a filter."""
+"""Selects the documents that satisfy a filter."""
 
 from typing import Any
 

@@ -101,7 +101,7 @@ def has_active_key(archive: Archive) -> bool:
 
 
 def begin_session(archive: Archive, key: ApiKey, hours: float) -> str:
-    """Begin a session that ends after so many hours, or with its key; return its secret."""
+    """Begin a session that ends after a number of hours, or with its key; return its secret."""
     secret, begin = secrets.token_urlsafe(32), now()
     row = (_hash_session_secret(secret), key.id, begin, now(days_ago=-hours / 24))
     with write_transaction(archive) as connection:

@@ -80,7 +80,7 @@ def has_probabilities(archive: Archive) -> bool:
 
 
 def delete_older_than(archive: Archive, days: float) -> tuple[int, int]:
-    """Delete queries and feedback older than so many days; return how many of each were deleted."""
+    """Delete queries and feedback older than a number of days; return how many of each were deleted."""
     before = (now("milliseconds", days_ago=days),)
     with write_transaction(archive) as connection:
         queries = connection.execute("DELETE FROM asked WHERE asked_at < ?", before).rowcount

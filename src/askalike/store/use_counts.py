@@ -1,4 +1,4 @@
-"""How an archive is used, as counts by day: no texts, no cookies, and nobody's name. They outlive the query log."""
+"""How an archive is used, as counts by day: without texts, cookies or names. They outlive the query log."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

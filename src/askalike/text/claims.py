@@ -20,7 +20,7 @@ MIN_OVERLAP: Final = 0.6
 MIN_WORDS: Final = 2
 """A sentence with fewer content words is compared with none."""
 MAX_SENTENCES: Final = 60
-"""Of each text so many sentences are compared."""
+"""Maximum number of sentences of a text that are compared."""
 
 DifferenceKind = Literal["number", "date", "negation"]
 

@@ -17,7 +17,7 @@ MAX_SAMPLED = 5_000
 MAX_QUERIES = 1_000
 MIN_QUERIES = 40
 ANSWER_WORDS = 25
-"""A query made of an answer has so many of its first words."""
+"""Number of an answer's first words that form a query."""
 MIN_WORDS = 4
 """A shorter text makes no query."""
 KEPT_TITLE_SHARE = 0.6

@@ -21,7 +21,7 @@ MIN_LABELLED = 10
 MIN_MEANINGFUL = 30
 """With fewer labelled queries, any choice is within noise."""
 MAX_DEV_QUERIES = 1_000
-"""At most so many queries choose where others measure."""
+"""Maximum number of queries that choose if others measure."""
 PARTITION = "tune"
 PARTITION_HASH_KEY = "tune_cut_of"
 """The key of the archive's meta data with the content hash at the time of the cut."""

@@ -30,7 +30,7 @@ TokenisedTexts = Callable[[], Iterator[list[str]]]
 
 
 class CorpusEncoderSettings(WordSettings):
-    """Which words are read, and the seed of the random numbers."""
+    """Settings of the words that are read, and the random seed."""
 
     seed: int = Field(1, ge=0, description="random seed; the same texts and seed give the same model")
 

@@ -24,15 +24,15 @@ from askalike.types import LogCallback, Question, Split, TrainingPair
 
 CHUNK_SIZE = 1_024
 DOCUMENTS_PER_QUERY = 10
-"""How many documents there are for each held-out text, whose nearest one among them is to be found."""
+"""Number of documents for each held-out text, whose nearest document must be found."""
 MAX_DENSE_COLUMNS = 2_048
-"""Up to so many columns, principal directions are eigenvectors of the columns' products."""
+"""Maximum number of columns for which principal directions are eigenvectors of the columns' products."""
 RIDGE_PENALTY = 3.0
-"""What the squared length of a piece's vector costs; it keeps the vectors of rare pieces short."""
+"""Ridge penalty of the pieces' vectors, which keeps those of rare pieces short."""
 CONJUGATE_GRADIENT_STEPS = 12
 """More steps would only overfit the texts at hand."""
 COLUMNS = 64
-"""So many numbers of a vector are solved at a time, so that memory does not grow with its length."""
+"""Number of a vector's components that are solved at a time, so that memory does not grow with its size."""
 
 Array = NDArray[np.float32]
 
@@ -142,7 +142,7 @@ def _reduce_dimension(vectors: Array | scipy.sparse.csr_array, max_dim: int, log
     values, directions = _find_principal_directions(vectors, min(max_dim, min(vectors.shape) - 1))
     total = np.square(vectors.data if scipy.sparse.issparse(vectors) else vectors).sum()
     share, size = values.sum() / max(float(total), 1e-12), len(values)
-    log(f"the teacher's {vectors.shape[1]} numbers are reduced to {size}, which keep {share:.1%} of their squared length")
+    log(f"the teacher's {vectors.shape[1]} numbers are reduced to {size}, which keep {share:.1%} of their squares")
     return np.asarray(vectors @ directions, np.float32)
 
 

@@ -33,7 +33,7 @@ Array = NDArray[np.float16]
 
 
 class LookupLearningSettings(TeacherSettings):
-    """Which texts the teacher encodes to be learned from, and what is looked up."""
+    """Settings of the texts that the teacher encodes, and of the pieces that are looked up."""
 
     alone: bool = Field(
         True,
@@ -54,7 +54,7 @@ class LookupLearningSettings(TeacherSettings):
 
     @property
     def lookup(self) -> StaticEncoderSettings:
-        """How texts are looked up: in lower case, as a word is the same at the beginning of a sentence."""
+        """Texts are looked up in lower case, since a word is the same at the beginning of a sentence."""
         chosen = self.model_dump(include={"subwords", "words", "bigrams", "longest"})
         return StaticEncoderSettings(**chosen, lower_case=True)
 

@@ -56,7 +56,7 @@ LOGGER = logging.getLogger(__name__)
 PARTIAL_PREFIX = ".training"
 ANSWERS_PER_CHUNK = 1_000
 MAX_TEXTS_IN_MEMORY = 50_000
-"""Up to so many texts, their words are read once and stay in memory."""
+"""Maximum number of texts whose words stay in memory after they were read once."""
 WORD_VECTORS_FOLDER = Path("index/word-vectors")
 """Where an archive has the word vectors that were learned of its texts; they are made again where they are gone."""
 TARGETS_FILE = "teacher.safetensors"

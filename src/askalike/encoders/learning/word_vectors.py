@@ -18,7 +18,7 @@ from askalike.types import RESERVED
 Array = NDArray[np.float32]
 Texts = Callable[[], Iterator[list[str]]]
 MAX_CACHED_TABLES = 8
-"""How many tables of word vectors are kept: those of the latest text settings."""
+"""Number of cached tables of word vectors: those of the latest text settings."""
 
 
 class InitialVectors(NamedTuple):

@@ -56,7 +56,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         "attention.LayerNorm", positions_after_padding=True,
     ),
 }  # fmt: skip
-"""What can be built from weights. Any other architecture needs a folder with an ONNX file."""
+"""Architectures that can be built from weights. Any other one needs a folder with an ONNX file."""
 
 
 class Affine(NamedTuple):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 BLOCK_SIZE = 64
 ZERO = 128
-"""What stands for 0 in an unsigned byte."""
+"""The unsigned byte that represents 0."""
 
 
 class BlockWeights(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which files of a sentence-transformers folder are needed to run it: a hub has its weights several times."""
+"""Selects the files that a sentence-transformers folder needs to run: a hub has its weights several times."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence

@@ -62,7 +62,7 @@ class GraphBuilder:
     def add_all(
         self, operator: str, inputs: Sequence[str], outputs: int, domain: str = "", **attributes: Any
     ) -> list[str]:
-        """Add a node with so many outputs."""
+        """Add a node with a number of outputs."""
         names = [f"n{len(self._nodes)}.{place}" for place in range(outputs)]
         self._nodes.append(helper.make_node(operator, inputs, names, domain=domain, **attributes))
         return names

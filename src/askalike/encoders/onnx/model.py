@@ -21,7 +21,7 @@ from askalike.errors import InputError
 from askalike.text.subwords import open_tokenizer
 
 FATAL = 4
-"""What ONNX Runtime writes to stderr by itself; all else is raised."""
+"""Severity from which ONNX Runtime writes to stderr; all other problems are raised."""
 MAX_BATCH_TOKENS = 2_048
 """A batch of longer texts has fewer of them: what a layer computes then stays in the processor's cache."""
 STATE_OUTPUTS = ("last_hidden_state", "token_embeddings")
@@ -182,7 +182,7 @@ def open_session(graph: bytes | str) -> Any:
 
 
 class TextLimits(NamedTuple):
-    """How much of a text a model reads, the tokens around it included, and whether in lower case."""
+    """Maximum number of tokens of a text, special tokens included, and whether it is lower-cased."""
 
     max_tokens: int
     lowercase: bool

@@ -1,4 +1,4 @@
-"""What a sentence-transformers folder does with the tokens' states: pooling, dense layers, normalisation."""
+"""The modules of a sentence-transformers folder that follow the transformer: pooling, dense layers, normalisation."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -35,7 +35,7 @@ def list_trainable() -> tuple[str, ...]:
 
 
 class EmbeddingSettings(Settings):
-    """How word vectors are initialised; all are trained further with the network.
+    """Initial word vectors; all are trained further with the network.
 
     start: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors,
     for a network that reads subwords), teacher (the regression of the teacher's vectors on pieces), the folder of a
@@ -55,7 +55,7 @@ class EmbeddingSettings(Settings):
 
 
 class DataSettings(Settings):
-    """Which pairs a network is trained on."""
+    """The pairs that a network is trained on."""
 
     signals: tuple[str, ...] = Field(SIGNALS, description="the sources of training pairs")
     irrelevant: bool = Field(
@@ -166,7 +166,7 @@ def _load_settings_classes(network_class: Any, loss_name: str) -> dict[str, type
 
 
 def _check_negatives(negatives: NegativesSettings, data: DataSettings, loss: str) -> None:
-    """Raise SettingsError where pairs have nothing to be told from, or the loss learns no single pairs."""
+    """Raise SettingsError if pairs have no negatives, or if the loss cannot learn single pairs."""
     if data.irrelevant and (loss != "cross_entropy" or negatives.kinds):
         expected = "expected loss=cross_entropy, and negatives.judged=0, random=0, mined=0, in_batch=false"
         raise SettingsError(f"data.irrelevant: pairs are learned one by one; {expected}")

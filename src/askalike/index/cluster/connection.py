@@ -25,7 +25,7 @@ READS = ("/_msearch", "/_mtermvectors", "/_mget")
 READ_WAIT_S, WRITE_WAIT_S = 0.1, 2.0
 """After how long without an answer another node is asked as well, at least."""
 CONNECTIONS_PER_NODE = 32
-"""How many connections to a node stay open for the threads of a process."""
+"""Number of connections to a node that stay open for the threads of a process."""
 RETRIED_STATUSES = (429, 502, 503, 504)
 LOST_NODE_ERRORS = (
     "node_disconnected_exception",
@@ -34,7 +34,7 @@ LOST_NODE_ERRORS = (
     "receive_timeout_transport_exception",
     "operation primary term",
 )
-"""What a node answers, with the status 500, that has lost the node which it passed a request on to, or its own part."""
+"""Errors with status 500 of a node that has lost its own shard, or the node that it forwarded a request to."""
 SEARCHES_PER_REQUEST = 50
 SEARCH_HEADER = {
     "search_type": "dfs_query_then_fetch",

@@ -1,4 +1,4 @@
-"""How an index in a cluster follows an archive: numbered changes in bulk, and generations behind an alias.
+"""Synchronisation of an index in a cluster with an archive: numbered changes in bulk, and generations behind an alias.
 
 An index is an alias. Behind it is one generation, which holds the documents and, in a document of its own, the number
 of the archive's change that it follows. Every write carries its change's number as an external version: what is sent
@@ -21,9 +21,9 @@ FORMAT = 2
 STATE_ID = "state"
 GENERATION = re.compile(r"-(\d{6})")
 MAX_WINDOW = 100_000
-"""How many documents one search may return."""
+"""Maximum number of documents that one search returns."""
 MAX_IDS = 10_000
-"""How many docids one filter lists."""
+"""Maximum number of docids in one filter."""
 BULK_BYTES = 4 << 20
 SHARED_FIELDS = {
     "docid": {"type": "long"},
@@ -49,7 +49,7 @@ WriterT = TypeVar("WriterT", bound="ClusterWriter[Any]")
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """How far a generation follows the archive.
+    """The state of a generation: the changes of the archive that it has.
 
     change: all changes up to this number are in it. target, docid: of an update that has begun: up to which change it
     goes, and up to which docid it has come. phrasings: of how many texts a question has most.
@@ -62,7 +62,7 @@ class ClusterState:
     docid: int = 0
     phrasings: int = 1
     facts: Mapping[str, Any] | None = None
-    """What a kind of index remembers besides."""
+    """Further data that a kind of index stores."""
 
 
 class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
@@ -101,7 +101,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         if self._started_over:
             return False
         if state.format != FORMAT:
-            raise SearchIndexError(f"{self.name}: index format {state.format}, but this askalike uses {FORMAT}; {advice}")
+            raise SearchIndexError(f"{self.name}: format {state.format}, but this askalike uses {FORMAT}; {advice}")
         if state.fingerprint != self._fingerprint:
             raise SearchIndexError(f"{self.name}: built with another analyzer or other settings; {advice}")
         changed, self.state = state != self.state, state
@@ -110,7 +110,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         return changed
 
     def start_over(self) -> None:
-        """Let the next writer build a new generation. Searches go on in the present one until the new one is whole."""
+        """Let the next writer build a new generation. Searches use the present one until the new one is complete."""
         self._started_over = True
 
     @contextmanager

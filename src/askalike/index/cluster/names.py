@@ -1,4 +1,4 @@
-"""What indexes are called in a cluster: `askalike-ARCHIVE-DIGEST-INDEX`."""
+"""Names of indexes in a cluster: `askalike-ARCHIVE-DIGEST-INDEX`."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""How a cluster scores rephrasings: their postings say how often and how long, a table says what that scores.
+"""Scores of rephrasings in a cluster: postings hold frequency and length, and a table maps these to scores.
 
 The statistics of terms are those of questions' own texts, which no similarity of another field knows. So the similarity
 of rephrasings puts frequency and length into one number, and a query brings the scores that go with each.

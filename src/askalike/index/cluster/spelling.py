@@ -10,9 +10,9 @@ from askalike.index.lexical.terms import pack_terms
 from askalike.iteration import chunks
 
 MAX_TERMS = 1_000
-"""How many terms near a word are considered; more are near short words alone, which nobody corrects."""
+"""Maximum number of terms near a word; only short words have more, and these are not corrected."""
 COUNTED_AT_ONCE = 4_000
-"""How many terms one search counts documents of."""
+"""Number of terms whose documents one search counts."""
 VOCABULARY = "vocabulary"
 OWN_TEXT: Mapping[str, Any] = {"term": {"phrasing": 0}}
 

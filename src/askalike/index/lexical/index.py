@@ -22,7 +22,7 @@ BYTES_PER_TOKEN, BYTES_PER_MERGED_POSTING = 40, 64
 
 @dataclass(frozen=True, slots=True)
 class PostingsLayout:
-    """What an index was built for. fingerprint: a digest of all that decides about terms. scale: see Segment."""
+    """The settings that an index was built with. fingerprint: a digest of what decides terms. scale: see Segment."""
 
     fingerprint: str
     exact_lengths: bool = False

@@ -1,4 +1,4 @@
-"""What given documents share with a query: scores, shares of the query's words, and what each term adds."""
+"""Matches of given documents with a query: scores, shares of the query's words, and what each term adds."""
 
 from typing import NamedTuple, Self
 
@@ -26,7 +26,7 @@ class ListCursors(NamedTuple):
 
 
 class DocumentMatches(NamedTuple):
-    """What P pairs of a query and a docid share, by the best phrasing of the docid; 0 where nothing matches."""
+    """Matches of P pairs of a query and a docid, by the best phrasing of the docid; 0 without a match."""
 
     scores: NDArray[np.float64]
     """(P)."""

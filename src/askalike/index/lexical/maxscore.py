@@ -77,7 +77,7 @@ class PostingList(NamedTuple):
 
 
 class SegmentQuery(NamedTuple):
-    """What else a search in one segment depends on."""
+    """Further parameters of a search in one segment."""
 
     allowed_mask: Array
     """bool (D): documents that may be found; empty where all may be."""

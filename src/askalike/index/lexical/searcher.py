@@ -81,7 +81,7 @@ class PreparedQueries:
 
 
 class _LastMatch:
-    """What the last candidates share with their queries: their scores and their coverage are asked for in turn."""
+    """Cached matches of the last candidates: their scores and their coverage are requested one after the other."""
 
     def __init__(self) -> None:
         self._known: tuple[Sequence[Array], DocumentMatches] | None = None
@@ -108,7 +108,7 @@ class _PreparedBatch:
 
     @cached_property
     def self_scores(self) -> NDArray[np.float64]:
-        """What a text of each query's own words would score for it: float64 (queries)."""
+        """The score of each query for a text with the same words: float64 (queries)."""
         counts, rows = self.columns.weights, self._query_of_term
         lengths = self.sum_terms(counts)[rows]
         return self.sum_terms(counts * self.scores.score_in_text(self.columns.terms, counts, lengths))
@@ -167,7 +167,7 @@ class CollectionFrequencies:
 
     @property
     def idf(self) -> NDArray[np.float64]:
-        """What each term tells, (terms,); see term_information."""
+        """The information of each term, (terms,); see term_information."""
         return np.asarray(term_information(self.df, self.collection.documents), np.float64)
 
 

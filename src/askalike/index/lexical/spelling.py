@@ -20,7 +20,7 @@ class NearTerm(NamedTuple):
 
 
 class NearSearch(NamedTuple):
-    """What `TermSpeller.near` is asked for a word."""
+    """The parameters of `TermSpeller.near` for a word."""
 
     word: str
     max_edits: int

@@ -36,7 +36,7 @@ def term_information(df: Floats, documents: int) -> Floats:
 
 
 class TermScorer(Hashable, Protocol):
-    """What the search needs of a similarity (askalike.similarities has six)."""
+    """The part of a similarity that the search needs (askalike.similarities has six)."""
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
         """Return the scores of one term in one document; see Similarity.score."""
@@ -44,7 +44,7 @@ class TermScorer(Hashable, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class OwnTextStatistics:
-    """What the live questions' own texts have in common.
+    """Statistics of the live questions' own texts.
 
     max_length: the length of the longest of them, in units of 1/scale.
     """

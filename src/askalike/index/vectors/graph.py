@@ -18,7 +18,7 @@ from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 CONNECTIVITY = 16
 EXPANSION = 128
 LINK_BYTES = 256
-"""What a row takes in a graph besides its numbers."""
+"""Bytes of a row in a graph besides its numbers."""
 BATCH_ROWS = 65_536
 USEARCH_METRICS = {"cosine": "ip", "dot": "ip", "euclidean": "l2sq"}  # rows of a cosine part have length 1
 

@@ -28,7 +28,7 @@ WAITING_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class VectorLayout:
-    """What an index was built for.
+    """The settings that an index was built with.
 
     fingerprint: a digest of all that decides about vectors. storage: of dense parts. exact_up_to: a segment with more
     rows is searched through a graph (HNSW).

@@ -23,7 +23,7 @@ Bounds = tuple[Array, Array]
 
 @dataclass(frozen=True, slots=True)
 class PartSchema:
-    """What the rows of a part have in common in all segments: metric, weight, length, and whether they are sparse."""
+    """Properties shared by the rows of a part in all segments: metric, weight, length, and whether they are sparse."""
 
     metric: Metric
     weight: float

@@ -35,7 +35,7 @@ class VectorQueries:
 
     @cached_property
     def schemas(self) -> tuple[PartSchema, ...]:
-        """What the parts of the vectors are."""
+        """The schemas of the vectors' parts."""
         return tuple(map(PartSchema.from_part, self.vectors.parts))
 
     @cached_property

@@ -19,9 +19,9 @@ from askalike.store.editing import delete_answer
 from askalike.types import Answer, Question
 
 MAX_TEXT_BYTES = 2_000
-"""How many bytes of a text are encoded: a question that somebody asks is shorter."""
+"""Maximum number of bytes of a text that are encoded: real questions are shorter."""
 SECTION_MARKERS = ("\n\nAnswer: ", "\n\nComment: ", "\n\nComment on answer: ")
-"""What begins the sections that Answer appends to the text of a question or an answer."""
+"""Headings of the sections that Answer appends to the text of a question or an answer."""
 
 router = APIRouter(prefix="/apache-answer", include_in_schema=False)  # another software's API, described by that
 CollectionName = Annotated[str, Path(max_length=200, description="the collection's name; there is one an archive")]
@@ -66,7 +66,7 @@ class CollectionResponse(BaseModel):
 
 
 class DocumentMetadata(BaseModel):
-    """What Answer says of a document. `metadata` is JSON with the ids of the question and of what belongs to it."""
+    """A document as Answer describes it. `metadata` is JSON with the ids of the question and of what belongs to it."""
 
     object_type: Literal["question", "answer"]
     title: Annotated[str, Field(max_length=MAX_TITLE_LENGTH)] = ""
@@ -162,7 +162,7 @@ def encode_text(text: str) -> list[float]:
 def decode_text(embedding: list[float]) -> str:
     """Return the text of an embedding. Raises HTTPException (422) for numbers that are not bytes."""
     if not all(0 <= n <= 255 and n == int(n) for n in embedding):
-        raise HTTPException(422, "body.query_embeddings: not computed by this service; set the plug-in's API host to it, too")
+        raise HTTPException(422, "body.query_embeddings: not of this service; set the plug-in's API host to it, too")
     return bytes(map(int, embedding)).decode(errors="replace")
 
 

@@ -34,7 +34,7 @@ class ListedQuestion(BaseModel):
 
 
 class ListEnvelope(BaseModel):
-    """What Answer puts around every response; `data` has the similar questions, best first."""
+    """The envelope of every response of Answer; `data` has the similar questions, best first."""
 
     code: int = 200
     reason: str = "base.success"

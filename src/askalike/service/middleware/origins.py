@@ -1,4 +1,4 @@
-"""Which hosts and which other sites' pages a request may come by: a local Host without keys, and CORS."""
+"""The hosts and origins that requests may come from: a local Host without keys, and CORS."""
 
 import re
 
@@ -12,7 +12,7 @@ from askalike.service.requests.problems import problem_response
 from askalike.store.keys import has_key_for_origin
 
 PREFLIGHT_MAX_AGE_S = 600
-"""How long a browser may remember whether a site is allowed."""
+"""Time for which a browser may cache whether a site is allowed."""
 HOST_PATTERN = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\[\]]+)(:\d+)?")
 
 

@@ -1,4 +1,4 @@
-"""Who opens a page: somebody with a session, a visitor of public pages, or on loopback anybody."""
+"""The user of a page: somebody with a session, a visitor of public pages, or on loopback anybody."""
 
 import hashlib
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""How one text became another, word by word, for people to read."""
+"""The differences of two texts, word by word, for people to read."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ TOKEN = re.compile(r"\s*\w+|\s*[^\w\s]|\s+")
 MAX_TOKENS = 600
 """Longer passages that differ are shown as a whole, before and after."""
 CONTEXT_LENGTH = 60
-"""How many characters are shown around a change."""
+"""Number of characters shown around a change."""
 DELETED, INSERTED, SAME = Markup("<del>{}</del>"), Markup("<ins>{}</ins>"), Markup("{}")
 
 

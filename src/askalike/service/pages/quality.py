@@ -33,7 +33,7 @@ VERDICT_LABELS = {
 
 
 USE_LABELS = {"not_asked": "read instead of asking", "posted": "asked anyway", "other": "neither"}
-"""What became of a view in which similar questions were shown."""
+"""The outcome of a page view with similar questions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,13 @@ from askalike.types import Explanation, Question, SearchHit
 
 router = APIRouter()
 Relations = dict[str, str]
-"""How each linked question is related to the one that is shown, by their ids."""
+"""The relation of each linked question to the one that is shown, by ids."""
 RELATED = "related"
 MAX_SIMILAR, MAX_REVISIONS = 5, 20
 MIN_PROBABILITY = 0.1
 """The least probability of asking the same with which a question is listed beside another."""
 MAX_QUERY_BODY_LENGTH = 1_000
-"""How much of a question's body similar ones are searched with."""
+"""Number of characters of a body that the search for similar questions uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class RelatedQuestion:
     relation: str
     why: ExplanationSummary
     probability: float | None = None
-    """That both ask the same; None for a linked question, and where the ranker is not calibrated."""
+    """The probability that both ask the same; None for a linked question, and without a calibration."""
     likeness: float | None = None
-    """Where it is not calibrated: how alike both are, on a scale that is the same for every question."""
+    """Without a calibration: the similarity, on a scale that is the same for every question."""
 
 
 @router.get("/a/{archive}/questions/{id:path}")

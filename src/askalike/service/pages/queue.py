@@ -30,12 +30,12 @@ from askalike.types import Answer, Question
 
 router = APIRouter()
 MAX_SHOWN_BODY_LENGTH = 900
-"""How many characters of a body are shown."""
+"""Maximum number of characters of a body that are shown."""
 AnswersById = Mapping[str, Sequence[Answer]]
 
 
 class DecisionForm(BaseModel):
-    """What somebody decides about a proposal; `undo` takes a decision back."""
+    """A decision about a proposal; `undo` revokes the one before."""
 
     id: int
     decision: DecisionOrUndo
@@ -65,7 +65,7 @@ class QueueState:
     latest: PairProposal | None
     """The proposal that the moderator decided last, which can be undone."""
     scan: ScanProgress | None
-    """How far the search for duplicates has come; None before it begins."""
+    """Progress of the search for duplicates; None before it begins."""
 
 
 @router.get("/a/{archive}/queue")

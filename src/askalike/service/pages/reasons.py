@@ -26,7 +26,7 @@ class WeightedWord:
 
     text: str
     strength: int
-    """How much it counts, from 1 to N_STRENGTHS."""
+    """Its strength, from 1 to N_STRENGTHS."""
 
 
 @dataclass(frozen=True, slots=True)

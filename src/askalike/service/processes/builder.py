@@ -16,7 +16,7 @@ RETRY_S = 60
 """The wait after an index could not be built."""
 BUSY_RETRY_S = 0.1
 NICENESS = 10
-"""How far the builder stands back for those who search meanwhile: encoding an archive takes all processors."""
+"""Niceness of the builder, so that searches stay fast: encoding an archive takes all processors."""
 
 
 class IndexBuilder:

@@ -24,7 +24,7 @@ from askalike.store.deployments import mark_ready, ready_ranker
 POLL_S = 0.1
 """The pause between two looks for changes."""
 BATCH_WINDOW_S = 0.5
-"""How long it gathers changes after a commit, as each commit makes every worker reopen the index."""
+"""Time in which changes are gathered after a commit, since each commit makes every worker reopen the index."""
 RETRY_S = 5
 """The wait after changes could not be indexed, such as on a full disk; the last commit still serves."""
 IDLE_S = 2

@@ -24,7 +24,7 @@ POLL_S = 0.2
 SHUTDOWN_TIMEOUT_S = 15
 BACKLOG = 1024
 PRELOADED_MODULE = "askalike.rankers.lexical"
-"""What nearly every ranker needs, and takes long to import."""
+"""Modules that nearly every ranker needs and that take long to import."""
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder in which prometheus_client adds up the counts of several processes."""
 

@@ -1,4 +1,4 @@
-"""What both the API and the pages do with an archive: search it, load a question, note feedback, decide on a pair."""
+"""Actions that the API and the pages share: search it, load a question, note feedback, decide on a pair."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Who may do what with the archive that an address names: routes ask for it by one of the types at the end."""
+"""Authorization for the archive that an address names: routes ask for it by one of the types at the end."""
 
 import math
 from collections.abc import Awaitable, Callable

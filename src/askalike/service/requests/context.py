@@ -1,4 +1,4 @@
-"""What a request can reach by its type: the state of its process, and what is known of the request itself."""
+"""The state of the process, and of the request itself, which routes request by type."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ ErrorPageRenderer = Callable[[Request, Problem, Mapping[str, str] | None], Respo
 
 @dataclass(slots=True)
 class AppState:
-    """What all requests of a process share."""
+    """The state that all requests of a process share."""
 
     settings: ServiceSettings
     rate_limiter: RateLimiter
@@ -33,7 +33,7 @@ class AppState:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sends a request to an archive. `key` is None for a visitor, and on loopback, where no key is needed."""
+    """The sender of a request to an archive. `key` is None for a visitor, and on loopback, where no key is needed."""
 
     site: ServedArchive
     key: ApiKey | None
@@ -47,7 +47,7 @@ class Caller:
 
 @dataclass(slots=True)
 class RequestState:
-    """What is known of one request; `caller` is None as long as nobody was identified."""
+    """The state of one request; `caller` is None until the caller is identified."""
 
     id: str
     log_fields: dict[str, Any] = field(default_factory=dict)

@@ -115,4 +115,4 @@ ERROR_HANDLERS: Mapping[int | type[Exception], Callable[[Request, Exception], Co
     TimeoutError: _handle_overload,
     500: _handle_unexpected_error,
 }
-"""What answers each error of an application as a problem."""
+"""Handlers that turn each error of an application into a problem response."""

@@ -127,7 +127,7 @@ class StoredQuestion(QuestionRecord):
 
 
 class CommitResponse(BaseModel):
-    """What was committed to disk. `change`: the archive's change number; `created`: how many records are new."""
+    """A commit to disk. `change`: the archive's change number; `created`: how many records are new."""
 
     change: int
     created: int

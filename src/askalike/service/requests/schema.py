@@ -77,7 +77,7 @@ class SimilarRequest(RequestModel):
 
     @property
     def filter(self) -> Filter:
-        """What its hits satisfy. Raises SettingsError where no date can."""
+        """The conditions on its hits. Raises SettingsError if the dates exclude each other."""
         return Filter(tuple(self.tags), self.after, self.before, tuple(self.without))
 
     @model_validator(mode="after")
@@ -97,7 +97,7 @@ class QuestionText(RequestModel):
 
 
 class FeedbackRequest(QuestionText):
-    """What somebody said of the questions that were shown: of one that was chosen, or of all of them."""
+    """A verdict on the questions that were shown: on one that was chosen, or on all of them."""
 
     model_config = ConfigDict(json_schema_extra=FEEDBACK_SCHEMA)
 

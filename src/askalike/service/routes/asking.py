@@ -20,7 +20,7 @@ from askalike.store.query_log import LoggedQuery, log_query
 from askalike.types import Question
 
 MAX_LOGGED_HITS = 5
-"""How many similar questions the log holds of each question."""
+"""Maximum number of similar questions that the log holds for each question."""
 
 MODE_DESCRIPTION = (
     "nearest: stored answers; generate: a model's text; auto: either, by probability; "

@@ -45,7 +45,7 @@ class TextVector(BaseModel):
 
 
 class EncodingUsage(BaseModel):
-    """How much was encoded, in words, as an archive's encoders count differently."""
+    """Number of encoded words, since an archive's encoders count tokens differently."""
 
     prompt_tokens: int
     total_tokens: int

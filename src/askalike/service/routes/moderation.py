@@ -23,7 +23,7 @@ GapId = Annotated[str, Path(max_length=100, description="the gap's id")]
 
 
 class DuplicatesQuery(RequestModel):
-    """Which proposals are wanted, and how many; `after` is the `next` of the page before."""
+    """The requested proposals and their number; `after` is the `next` of the previous page."""
 
     state: ProposalState = "open"
     limit: ResultCount = 50
@@ -31,7 +31,7 @@ class DuplicatesQuery(RequestModel):
 
 
 class GapCriteria(RequestModel):
-    """What counts as a gap."""
+    """The definition of a gap."""
 
     min_probability: float = Field(
         0.0, ge=0, le=1, description="also count queries whose best hit is less probable than this"
@@ -39,7 +39,7 @@ class GapCriteria(RequestModel):
 
 
 class GapsQuery(GapCriteria):
-    """Which gaps are wanted, and how many."""
+    """The requested gaps and their number."""
 
     limit: ResultCount = 50
     ignored: bool = False
@@ -64,7 +64,7 @@ class DuplicateResponse(BaseModel):
 
 
 class ScanResponse(BaseModel):
-    """How far the search for duplicates has come: `left` questions have not been looked at."""
+    """Progress of the search for duplicates: `left` questions have not been looked at."""
 
     state: Literal["looking", "done"]
     left: int
@@ -83,7 +83,7 @@ class DuplicatesResponse(BaseModel):
 
 
 class DecisionRequest(RequestModel):
-    """What somebody decides: `undo` takes the decision before back, and the link that it added."""
+    """A decision: `undo` revokes the previous decision and removes the link that it added."""
 
     decision: DecisionOrUndo
 
@@ -111,7 +111,7 @@ class GapResponse(BaseModel):
 
 
 class GapsResponse(BaseModel):
-    """What is asked without an answer, most often first; `total` of them."""
+    """Unanswered queries, the most frequent first; `total` of them."""
 
     gaps: list[GapResponse]
     total: int

@@ -35,14 +35,14 @@ class Health(BaseModel):
 
 
 class IndexLag(BaseModel):
-    """How many changes of an archive cannot be searched yet, and how long the oldest of them has waited."""
+    """The number of changes of an archive that cannot be searched yet, and the wait of the oldest."""
 
     behind: int
     lag_s: float
 
 
 class Readiness(Health):
-    """That every archive answers, and how far its index is."""
+    """Reports that every archive answers, and the state of its index."""
 
     index: dict[str, IndexLag]
 

@@ -58,7 +58,7 @@ def resolve_ranker(settings: ServiceSettings, path: Path, served: ServedRanker |
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """How far an index is behind its archive, and its size on disk."""
+    """The number of changes by which an index is behind its archive, and its size on disk."""
 
     behind: int
     """The number of changes that cannot be searched yet."""
