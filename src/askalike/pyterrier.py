@@ -38,7 +38,7 @@ class ArchiveRetriever(pt.Transformer):  # type: ignore[misc, unused-ignore]
         self.num_results = num_results
 
     def transform(self, frame: DataFrame) -> DataFrame:
-        """Return the results of a frame of queries, or a frame of results ranked anew."""
+        """Return the results of a frame of queries, or a frame of results ranked again."""
         with pt.validate.any(frame) as shape:
             shape.result_frame(extra_columns=["query"], mode="rank again")
             shape.query_frame(extra_columns=["query"], mode="retrieve")

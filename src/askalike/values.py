@@ -1,4 +1,4 @@
-"""What people write for a value: one function a kind, for the command line, HTTP, TOML and Python alike.
+"""Parsers of values that people write, one function a kind, for the command line, HTTP, TOML and Python.
 
 Each returns the value, or raises ValueError that says what was expected. Dates are in `clock`.
 """

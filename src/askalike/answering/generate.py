@@ -23,7 +23,7 @@ from askalike.types import Answer, Question
 CHUNK = 64
 CACHED_MODELS = 4
 COPY_OPEN, COPY_CLOSE = "⟨", "⟩"
-"""What stands around a word that was copied from the question; alone, around nothing, where there was none to copy."""
+"""Marks around a word that was copied from the question; around nothing if there was no word to copy."""
 _SPACE_BEFORE = re.compile(r"\s+([.,;:!?%)\]}’”]|n['’]t\b|['’](?:s|m|d|re|ve|ll)\b)")
 _SPACE_AFTER = re.compile(r"([(\[{“])\s+")
 

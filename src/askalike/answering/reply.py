@@ -25,7 +25,7 @@ class AnswerSource:
 
     @property
     def author(self) -> str | None:
-        """Who wrote the answer."""
+        """The author of the answer."""
         return self.answer.author
 
     @property
@@ -35,7 +35,7 @@ class AnswerSource:
 
     @property
     def url(self) -> str | None:
-        """Where the answer is, else its question."""
+        """The address of the answer, else of its question."""
         return self.answer.url or self.question.url
 
 
@@ -52,7 +52,7 @@ class Reply:
     generated: bool
     sources: tuple[AnswerSource, ...]
     model: str | None = None
-    """Who wrote generated text."""
+    """The model that wrote generated text."""
     matches: tuple[SearchHit, ...] = ()
     """The similar questions that were looked through for stored answers."""
     grounded: bool = False

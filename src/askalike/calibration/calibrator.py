@@ -65,7 +65,7 @@ class Calibrator:
     ) -> Floats:
         """Return the probability of each hit, (hits,). It does not depend on how many hits are given.
 
-        scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents where there are so many.
+        scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents if that many exist.
         hits: the questions of the first of these scores.
         similarities: (at least hits,), from Ranker.similarities; None where the ranker has none.
         Uses the saved calibration even if it has just become stale, so that one search has one answer to whether it

@@ -37,7 +37,7 @@ class HitFeatureExtractor:
     ) -> Floats:
         """Return the features of the first hits of a query, (hits, SIMILARITY_COLUMN + 1).
 
-        scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents where there are so many.
+        scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents if that many exist.
         hits: the questions of the first of these scores.
         similarities: (at least hits,), from Ranker.similarities.
         """

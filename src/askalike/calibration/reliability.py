@@ -78,7 +78,7 @@ def log_loss(probabilities: Floats, labels: Bools) -> float:
 
 
 def _make_bins(probabilities: Floats, labels: Bools) -> tuple[Bin, ...]:
-    """Return MIN_BINS to MAX_BINS bins of equal mass, with HITS_PER_BIN hits in each where there are so many."""
+    """Return MIN_BINS to MAX_BINS bins of equal mass, with HITS_PER_BIN hits in each if there are enough."""
     order = np.argsort(probabilities, kind="stable")
     count = min(max(len(order) // HITS_PER_BIN, MIN_BINS), MAX_BINS, len(order))
     parts = np.array_split(order, count)

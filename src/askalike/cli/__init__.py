@@ -47,7 +47,7 @@ GROUPS = {
 """The commands as the help groups them, in the order in which a newcomer meets them."""
 GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
 GC_THRESHOLD = 200_000
-"""Python looks for garbage after so many new objects: imports make many, and all of them stay."""
+"""Number of new objects after which Python looks for garbage: imports make many, and all of them stay."""
 COMPLETION_VARIABLES = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
 """Variables in which a shell passes a command line for completion."""
 

@@ -43,7 +43,7 @@ class VectorContributions(NamedTuple):
     """The contributions of a text's words to one part of its vectors; the part is the sum of these n contributions.
 
     columns, values: (n,), the component that is added to, and what is added. words: (n,), the number of the word that
-    adds it. context: so many words on either side share in it. weight: the part's weight in a score of cosines.
+    adds it. context: number of words on either side that share in it. weight: the part's weight in a score of cosines.
     """
 
     columns: NDArray[np.int64]
@@ -58,7 +58,7 @@ class TracedText(NamedTuple):
 
     text: str
     spans: Sequence[tuple[int, int]]
-    """Where each word begins and ends in the text."""
+    """The beginning and the end of each word in the text."""
     parts: tuple[VectorContributions, ...]
 
     def context_span(self, word: int, context: int) -> tuple[int, int]:

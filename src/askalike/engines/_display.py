@@ -15,7 +15,7 @@ LINK_NAME = "link"
 def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
     """Return the passage to show below the title: of the rephrasing that matched, or of the body as people read it.
 
-    The offsets of an explanation are those of the analysed text, so that its words are looked for anew.
+    The offsets of an explanation are those of the analysed text, so that its words are searched for again.
     """
     text = explanation.text.get("rephrasing", "").replace(LINK_TOKEN, "…")
     if not text and "body" in explanation.text:

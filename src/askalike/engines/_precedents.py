@@ -11,7 +11,7 @@ from askalike.types import Question
 SEARCHED_HITS = 20
 """Number of the query's hits around which duplicates are looked up."""
 MIN_SCORE = 1.75
-"""Of 2, for ends that nothing near is more like: pairs below it have a subject in common and no more."""
+"""Minimum similarity, of at most 2, of both ends: pairs below it only have a subject in common."""
 
 
 _ANALYZER = Analyzer(AnalyzerSettings(stop_words=True))

@@ -300,7 +300,7 @@ def nested_folds(
 
 
 def sample_queries(labels: Split, size: int, seed: int = SEED) -> Split:
-    """Return at most so many of a split's judged queries, drawn without replacement, in the split's order."""
+    """Return at most `n` of a split's judged queries, drawn without replacement, in the split's order."""
     judged = [q for q in labels.queries if q in labels.qrels]
     if len(judged) <= size:
         return labels

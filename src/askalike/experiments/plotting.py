@@ -36,7 +36,7 @@ _FILE_COLOURS: Mapping[str, str] = {
         )
     },
 }  # fmt: skip
-"""What the placeholders become in a file: readable on white and on black, and distinguished by the colour-blind (the
+"""Colours for the placeholders in a file: readable on white and on black, and distinguished by the colour-blind (the
 first six colours are Okabe and Ito's)."""
 
 _PDF_COLOUR = re.compile(rb"0\.98039\d*\s[\d.]+\s[\d.]+(?=\s(?:rg|RG))")

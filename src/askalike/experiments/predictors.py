@@ -60,7 +60,7 @@ def clarity(evidence: QueryEvidence) -> float:
 
 
 def wig(evidence: QueryEvidence) -> float:
-    """How far the first scores are above the collection's, by the root of the query's length (Zhou and Croft 2007)."""
+    """The excess of the first scores over the collection's, by the root of the query's length (Zhou and Croft 2007)."""
     gain = evidence.scores[:WIG_DOCUMENTS].mean() - evidence.scores.mean()
     return float(gain / np.sqrt(max(len(evidence.terms.df), 1)))
 

@@ -113,7 +113,7 @@ def _begin(folder: ExperimentFolder, archive: Archive, command: str | None) -> d
         folder.write_json("started.json", current)
     elif saved["data"] != current["data"]:
         change = f"the archive has changed since this was begun (its data was {saved['data']}, is {current['data']})"
-        raise SettingsError(f"{folder.path}: {change}; begin anew with --force, or choose another folder with -o")
+        raise SettingsError(f"{folder.path}: {change}; start again with --force, or choose another folder with -o")
     begun = "begun" if saved is None else "resumed"
     folder.log(f"{begun}: {current['versions']}, commit {current['commit']}")
     return saved or current

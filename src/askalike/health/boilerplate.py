@@ -35,7 +35,7 @@ MARK_PATTERN = re.compile(r"\s*(\[[^\]]{1,40}\]|\([^)]{1,40}\)|[^\W\d][\w ./-]{0
 WORD_PATTERN = re.compile(r"\w+")
 
 TextReader = Callable[[], Iterable[tuple[str, str]]]
-"""Returns ids and texts; every call reads them anew."""
+"""Returns ids and texts; every call reads them again."""
 
 
 def title_marks(context: CheckContext) -> Finding:
@@ -45,7 +45,7 @@ def title_marks(context: CheckContext) -> Finding:
 
 
 def title_openings(context: CheckContext) -> Finding:
-    """Find titles whose first five words so many others have that a form rather than a habit wrote them."""
+    """Find titles whose first five words are so frequent that a form must have written them."""
     meaning = "Titles of one pattern differ only after it; remove the pattern, and make it a category."
     return _find_title_templates(context, "title_openings", extract_opening, MIN_OPENING_SHARE, meaning)
 

@@ -119,7 +119,7 @@ class NearDuplicateIndex:
                 yield other_split, id
 
     def _rarest_terms(self, terms: frozenset[str]) -> list[str]:
-        """Return so many of the rarest terms that a text without any of them cannot be a near duplicate."""
+        """Return enough of the rarest terms that a text without any of them cannot be a near duplicate."""
         n = len(terms) - ceil(NEAR_DUPLICATE_JACCARD * len(terms)) + 1
         return sorted(terms, key=lambda term: (self.frequencies[term], term))[:n] if terms else []
 

@@ -2,7 +2,7 @@
 
 A commit writes new files and then replaces the manifest in one rename, so that whoever opens the index sees the state
 before or after it and never a mixture, whatever is killed when. The next commit removes files that no manifest names;
-a reader that has mapped them can go on reading.
+a reader that has mapped them can continue to read.
 """
 
 import fcntl

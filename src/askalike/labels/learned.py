@@ -1,4 +1,4 @@
-"""Whose labels a model has learned from: it must not be measured on these."""
+"""The labels that a model has learned from: it must not be measured on these."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

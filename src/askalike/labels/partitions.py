@@ -40,7 +40,7 @@ class Partition:
 
     @property
     def description(self) -> str:
-        """How the partition was made, in words."""
+        """A description of the division."""
         settings = ", ".join(f"{key} {_format_value(x)}" for key, x in self.settings.items() if x is not None)
         return f"{self.of} by {self.by}, {settings}"
 

@@ -14,7 +14,7 @@ MAX_REPHRASINGS = 20
 
 
 def find_drafts(archive: Archive, min_questions: int = MIN_QUESTIONS) -> int:
-    """Store a draft for each group of at least so many questions that asks the same; return how many are new.
+    """Store a draft for each group of at least `min_questions` that ask the same; return how many are new.
 
     A group (see `find_groups`) needs an accepted answer. One with an FAQ entry, or with a question that a draft was
     made from before, is left out.

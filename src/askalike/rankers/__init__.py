@@ -171,7 +171,7 @@ def open_committed(ranker: Ranker, view: View) -> Searcher:
 
 
 def limit_memory(ranker: Ranker, view: View, memory_bytes: int) -> None:
-    """Let each build of a ranker's indexes of a view hold about so many bytes in memory; a cluster's know no bound."""
+    """Limit the memory of each build of a ranker's indexes of a view, in bytes; a cluster's have no limit."""
     for index in ranker.indexes(view):
         if isinstance(index, CommittedIndex):
             index.memory_bytes = memory_bytes

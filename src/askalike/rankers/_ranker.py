@@ -221,7 +221,7 @@ class Searcher(ABC):
         return False
 
     def similarities(self, prepared: Any, topdocs: Sequence[TopDocs]) -> list[Scores] | None:
-        """How similar each query and its documents are whatever else was retrieved, (documents,); None: not known."""
+        """Similarities of each query and its documents, independent of other hits, (documents,); None: unknown."""
         return [top.scores for top in topdocs] if self.has_similarity else None
 
     def search(
@@ -297,7 +297,7 @@ class SearchSession:
 
     @cached_property
     def similarities(self) -> Sequence[Scores] | None:
-        """How similar each query and its documents are; see `Searcher.similarities`."""
+        """Similarities of each query and its documents; see `Searcher.similarities`."""
         return self._searcher.similarities(self._prepared, self.topdocs)
 
     @cached_property

@@ -36,7 +36,7 @@ EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and what filters look at."""
 BATCH = 2_048
 MAX_FOLLOWED = 32
-"""Maximum number of changed documents that a teacher encodes before a search; more wait for the next `index`."""
+"""Maximum number of changed documents that a teacher encodes before a search; `index` encodes the others."""
 LEXICAL_WEIGHT = 0.6
 """Default weight of the lexical ranker beside an encoder, as measured beside the packaged vectors."""
 

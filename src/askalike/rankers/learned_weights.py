@@ -228,7 +228,7 @@ def _cross_entropy(
 
 
 def _draw_pairs(pairs: Iterable[TrainingPair], settings: LearnedWeightsSettings) -> list[TrainingPair]:
-    """Return at most so many pairs of questions of each query, and in all, drawn with the seed."""
+    """Return pairs of questions, limited for each query and in all, drawn with the seed."""
     questions = [pair for pair in pairs if isinstance(pair.positive, Question)]
     drawn = [questions[n] for n in np.random.default_rng(settings.seed).permutation(len(questions))]
     seen: Counter[str] = Counter()

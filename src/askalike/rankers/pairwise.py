@@ -23,7 +23,7 @@ class PairScorer(Protocol):
         """The settings that may be chosen when it is used, the defaults included."""
 
     def score(self, query: Question, documents: Sequence[Question | Answer]) -> NDArray[np.float32]:
-        """How well each document goes with the query, (documents,)."""
+        """The score of each document for the query, (documents,)."""
 
 
 class PairwiseRanker(Ranker):

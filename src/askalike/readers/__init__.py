@@ -51,7 +51,7 @@ def import_archive(
     UTF-8. progress: called with the bytes read and expected.
     source: the name of what the files come from; by default that of the site or of the file. Records of one source are
     updated by their ids; ids that another source has, too, get the source's name before them. prune: remove what the
-    source no longer has. dry_run: write nothing, and return what would change. yes: go on where more than a tenth of
+    source no longer has. dry_run: write nothing, and return what would change. yes: continue if more than a tenth of
     what earlier imports of the source brought would get another text, or be removed.
     What a chat's reader reads becomes drafts, and no questions.
     Rows that cannot be imported are listed in the archive's `rejected.jsonl`.

@@ -20,7 +20,7 @@ OPENERS = re.compile(
     r"are there|(?:can|could|does|has) (?:i|we|you|anyone|anybody|someone|somebody)|anyone |any idea)",
     re.IGNORECASE,
 )
-"""How a sentence begins that asks without a question mark."""
+"""The beginning of a question without a question mark."""
 CODE_OR_LINK = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
 
 

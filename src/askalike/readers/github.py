@@ -23,13 +23,13 @@ DUPLICATE_COMMENT = re.compile(
     re.IGNORECASE,
 )
 SOLVED_REASONS = ("COMPLETED", "RESOLVED", "")
-"""Of an issue, of a discussion, and of an issue that was closed before reasons were recorded."""
+"""Reasons of closing: of an issue, of a discussion, and of an issue closed before reasons were recorded."""
 SOLVED_LABEL = re.compile(
     r"(?:fixed|solved|resolved|released)[\s:_/-]*(?:in|on)?[\s:_/@-]*(v?\d[\w.+-]*)", re.IGNORECASE
 )
 MAINTAINERS = ("OWNER", "MEMBER", "COLLABORATOR")
 HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-"""What issue templates tell whoever fills them in; nobody sees it on the page."""
+"""Instructions of issue templates, which pages do not show."""
 
 
 class GithubReader(FollowUpReader):

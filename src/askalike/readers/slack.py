@@ -54,7 +54,7 @@ class SlackReader(ThreadReader):
                 yield from self._read_channel(channel, people, source)
 
     def _read_channel(self, channel: "_Channel", people: "_Users", source: SourceFiles) -> Iterator[LocatedThread]:
-        """Yield the drafts of a channel once all its days are read, as a thread may go on for days."""
+        """Yield the drafts of a channel once all its days are read, as a thread may last for days."""
         threads: dict[str, tuple[Conversation, Place]] = {}
         for file in channel.days:
             for place, row in read_json_values(source, file):

@@ -46,7 +46,7 @@ class BackupManifest:
 
 
 def backup(directory: Path, file: Path) -> BackupManifest:
-    """Save the archive in a directory to a new file; other processes may go on writing the archive.
+    """Save the archive in a directory to a new file; other processes may continue to write the archive.
 
     Temporarily twice the size of the backup is needed on disk. Raises ArchiveError.
     """

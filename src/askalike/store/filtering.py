@@ -17,7 +17,7 @@ LEFT_OUT_SQL: dict[LeftOut, str] = {
     "outdated": """instr(q.marks, '"outdated"')""",
     "unanswered": """NOT (instr(q.marks, '"answered"') OR (q.accepted_answer_id IS NOT NULL))""",
 }
-"""What a filter leaves out → the condition of these questions, as `states.derive_states` has it.
+"""Conditions of the questions that a filter leaves out, consistent with `states.derive_states`.
 
 A duplicate whose original is in the archive is never left out: its original stands for it, whose states count.
 """

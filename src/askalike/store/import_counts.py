@@ -1,4 +1,4 @@
-"""What an import does, counted: records added, updated, unchanged and removed, and texts that change."""
+"""Counts of the changes of an import: records added, updated, unchanged and removed, and texts that change."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field

@@ -22,7 +22,7 @@ from askalike.types import EvaluationQuery, LocatedRecord, Place, Question, Reje
 
 
 class RecordSource(Protocol):
-    """What a reader says about the files that it reads, as `askalike.readers.SourceFiles` has it."""
+    """Information about the files of a reader, as in `askalike.readers.SourceFiles`."""
 
     notes: Counter[str]
     facts: dict[str, Any]
@@ -32,7 +32,7 @@ class RecordSource(Protocol):
 
 
 class ImportSink(Protocol):
-    """Where the batches of an import go."""
+    """The destination of an import's batches."""
 
     def begin(self, source: Source) -> int:
         """Return the number of the import from a source; it is the same whenever it is asked for."""

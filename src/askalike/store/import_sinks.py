@@ -1,4 +1,4 @@
-"""Where the batches of an import go: into the archive, or nowhere, to find out what it would do."""
+"""Destinations of an import's batches: the archive, or a dry run that only counts the changes."""
 
 import json
 from collections.abc import Mapping, Sequence

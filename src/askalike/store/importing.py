@@ -33,7 +33,7 @@ MAX_CHANGED_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """What to import, and how.
+    """The files of an import, and its options.
 
     open_records: opens the files, as often as it is called; returns what the reader says of them, and their records.
     source_name: None for the name that the reader gives. prune: whether to remove what the source no longer has.

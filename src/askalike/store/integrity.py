@@ -34,7 +34,7 @@ FAULTS: Mapping[str, tuple[str, str, str]] = {
 
 
 class Matches(NamedTuple):
-    """How many rows satisfy a condition, of how many in all, and a few of them by id."""
+    """Number of rows that satisfy a condition, number of all rows, and a few of their ids."""
 
     matching: int
     total: int

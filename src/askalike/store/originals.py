@@ -1,4 +1,4 @@
-"""Which question a duplicate stands back for: the original at the end of its links."""
+"""The original of a duplicate: the question at the end of its links."""
 
 import json
 from collections.abc import Iterable

@@ -31,7 +31,7 @@ class RecordTable(NamedTuple):
     is_document: bool = False
     """Whether rows have a docid and the number of the change that last altered them."""
     text_columns: tuple[str, ...] = ()
-    """What makes a row another one if it differs: its text, and the question that it belongs to."""
+    """The columns whose change makes a different row: its text, and the question that it belongs to."""
 
 
 def question_row(q: Question) -> Row:

@@ -1,4 +1,4 @@
-"""What people changed in questions and answers, and what imports replaced of it: who, when, and the texts before."""
+"""The history of corrections of questions and answers, and of imports that replaced them: who, when, earlier texts."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""Where records come from. Each import belongs to a source, and each record to the import that brought it last.
+"""The sources of records. Each import belongs to a source, and each record to the import that brought it last.
 
 What is written in the archive itself, over HTTP or by a moderator, has no import and so no source.
 """
@@ -32,7 +32,7 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceSummary:
-    """What a source has brought. name: None for what was written in the archive itself."""
+    """The records of a source. name: None for records that were written in the archive itself."""
 
     name: str | None
     questions: int

@@ -19,7 +19,7 @@ Attribute = Literal["tag", "category", "language", "license"]
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSummary:
-    """What an archive holds. Only duplicate links with both ends count; `rejected` and `notes` are the last import's.
+    """The contents of an archive. Only duplicate links with both ends count; `rejected`, `notes`: the last import's.
 
     `finished` is False where the last import was interrupted or is still running. An import returns the name of its
     source as `source`, and what it did as `changes`: kind of record → added, updated, unchanged, removed → how many.

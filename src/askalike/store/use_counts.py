@@ -1,4 +1,4 @@
-"""How an archive is used, as counts by day: without texts, cookies or names. They outlive the query log."""
+"""Usage of an archive, as counts by day: without texts, cookies or names. They outlive the query log."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

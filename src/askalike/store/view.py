@@ -1,4 +1,4 @@
-"""What a ranker may see of an archive: texts, and the links between them."""
+"""A view of an archive for rankers: texts, and the links between them."""
 
 import hashlib
 import json
@@ -331,7 +331,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class TrainingView(View):
-    """What a ranker may learn from: a view of which somebody has said what it holds out.
+    """A view that a ranker may learn from, with explicitly held-out splits.
 
     `Archive.training_view` alone makes it. excluded_ids: questions that will be queries; training uses nothing of them,
     not even a title with its body. dev: the queries that choose among epochs; their clusters are held out, too.
@@ -342,7 +342,7 @@ class TrainingView(View):
 
     @property
     def digest(self) -> str:
-        """What decides about a model that is trained on this view: the archive's state, and what is hidden."""
+        """A digest of what determines a model trained on this view: the archive's state and the held-out data."""
         parts: list[Any] = [self.change, self.labels_version, self.kind, self.before, self.group, self.held_out_splits]
         parts += [sorted(self.held_out_ids), sorted(self.excluded_ids), sorted(self.dev.queries) if self.dev else None]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LABELS_FILE = "classes.json"
 ARRAYS = ("ptc", "pc", "nextmove", "row", "output")
-"""What the model consists of besides its labels, as py3langid's `load_model` calls it."""
+"""The parts of the model besides its labels, by their names in py3langid's `load_model`."""
 
 
 def load_identifier() -> "LanguageIdentifier":

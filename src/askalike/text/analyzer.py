@@ -30,7 +30,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class AnalyzerSettings(Settings):
-    """How text becomes terms.
+    """Settings of the analysis of texts into terms.
 
     tokenizer: standard (Unicode words), ptb (the papers' Penn Treebank words) or whitespace (text that is tokenised
     already: nothing below changes it).

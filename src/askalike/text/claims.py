@@ -1,4 +1,4 @@
-"""What two sentences that are about the same say differently: numbers, dates, and whether something is denied.
+"""Contradictions of two sentences on the same subject: numbers, dates and negation.
 
 Rules, and no understanding: of two sentences that share most content words, the numbers of one unit are compared, the
 months and weekdays, and whether one has a word of negation and the other none.

@@ -13,7 +13,7 @@ from askalike.types import Markup
 CodeRule = Literal["drop", "keep"]
 """Whether text in `<pre>` and `<code>` counts."""
 LINK_TOKEN = "xxurl"
-"""What every URL becomes. No tokenizer splits it and no Snowball stemmer changes it."""
+"""The token that replaces every URL. No tokenizer splits it and no Snowball stemmer changes it."""
 
 MAX_CACHED_TEXTS = 256
 """How many texts of HTML are cached without their tags."""

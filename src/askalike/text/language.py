@@ -1,4 +1,4 @@
-"""Which language a text is in, and the stemmer of each language."""
+"""Detection of a text's language, and the stemmer of each language."""
 
 import re
 from collections.abc import Mapping, Sequence

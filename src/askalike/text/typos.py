@@ -12,7 +12,7 @@ KEYBOARDS = (("qwertyuiop", "asdfghjkl", "zxcvbnm"), ("йцукенгшщзхъ"
 
 
 def misspell(text: str, count: int, rng: random.Random) -> str:
-    """Return a text with so many of its words misspelt, all of them where there are fewer."""
+    """Return a text with a number of its words misspelt, all of them if there are fewer."""
     words = list(WORD.finditer(text))
     for word in sorted(rng.sample(words, min(count, len(words))), key=lambda match: -match.start()):
         text = text[: word.start()] + misspell_word(word[0], rng) + text[word.end() :]

@@ -1,1 +1,1 @@
-"""How networks are trained: examples, negatives, batches, losses and the loop."""
+"""Training of networks: examples, negatives, batches, losses and the loop."""

@@ -7,7 +7,7 @@ import numpy as np
 from askalike.training.examples import Examples, Indices
 
 BATCHES_PER_POOL = 50
-"""How many batches are sorted by length together, which saves padding and still mixes pairs anew every epoch."""
+"""Number of batches sorted by length together, which saves padding and still mixes pairs in every epoch."""
 
 
 def make_batches(examples: Examples, size: int, seed: int, epoch: int, *, separate: bool = False) -> list[Indices]:

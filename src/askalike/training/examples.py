@@ -39,7 +39,7 @@ class TrainingTexts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """What a network is trained on: the features, (texts,), and ids of texts, and pairs of their numbers.
+    """The training data of a network: features, (texts,), ids of texts, and pairs of their numbers.
 
     query, positive, clusters: (pairs,). negatives: (pairs, m), −1 for none. targets: (texts, dim), a teacher's vectors;
     the pairs are then of a text with itself. relevant: (pairs,), False for a pair judged irrelevant; None: all are.

@@ -1,4 +1,4 @@
-"""What every loss is: settings, and a formula over scores."""
+"""The base of losses: settings, and a formula over scores."""
 
 from abc import abstractmethod
 from typing import NamedTuple

@@ -12,7 +12,7 @@ from askalike.training.settings import NegativesSettings
 from askalike.types import Run
 
 MAX_REDRAWS = 10
-"""How often a negative of the pair's own cluster is drawn again before the pair has none."""
+"""Number of times that a negative of the pair's own cluster is drawn again before the pair has none."""
 
 
 def draw_negatives(texts: TrainingTexts, count: int, seed: int) -> Indices:
@@ -44,7 +44,7 @@ def select_negatives(texts: TrainingTexts, ids_by_query: Mapping[str, Sequence[s
 
 
 class MiningReport(NamedTuple):
-    """How many of a ranker's candidates became negatives, and how many each guard left out."""
+    """Numbers of a ranker's candidates that became negatives, and that each guard left out."""
 
     pairs: int
     mined: int

@@ -75,7 +75,7 @@ class TeacherSettings(Settings):
 class TrainingSettings(Settings):
     """The training loop. An epoch is one pass over all pairs."""
 
-    epochs: int = Field(20, ge=1, description="at most so many")
+    epochs: int = Field(20, ge=1, description="maximum number of epochs")
     batch_size: int = Field(64, ge=1, description="number of pairs in a batch, on each device")
     accumulate: int = Field(
         1, ge=1, description="number of batches whose mean gradient makes a step; with --cluster they run in parallel"

@@ -32,7 +32,7 @@ from askalike.training.objective import Objective, make_training_batch
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
 MAX_PAIRS_NAMED = 3
-"""How many pairs of a failed batch are named in the message."""
+"""Number of pairs of a failed batch that the message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class TrainingJob:
     examples: Examples
     dev: DevSet
     directory: Path
-    """Where the checkpoint is written."""
+    """The folder of the checkpoint."""
     run_id: str
     """A digest of settings and data; only a checkpoint with the same one is resumed."""
     on_progress: TrainingProgressCallback | None = None
@@ -259,7 +259,7 @@ def _accumulate_gradients(
 
 
 def _require_finite(job: TrainingJob, pairs: Indices, epoch: int, n: int, loss: float) -> None:
-    """Raise TrainingError for a loss that is no finite number."""
+    """Raise TrainingError for a loss that is not a finite number."""
     if not math.isfinite(loss):
         raise TrainingError(_describe_infinite_loss(job, pairs, epoch, n, loss))
 

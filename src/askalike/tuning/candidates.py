@@ -28,7 +28,7 @@ INCUMBENT, UNTUNED, TUNED, WITH_VOTES = -1, 0, 1, 2
 DISTINCT_LEVELS = 4
 """The number of kinds of candidates of one family, and how much higher the level of each is with distinct hits."""
 LATE_LEVEL, CROSS_LEVEL = 1_000, 2_000
-"""How much higher the level of a candidate is with late interaction, or with a cross-encoder: above all others."""
+"""Levels added to a candidate with late interaction or with a cross-encoder: they put it above all others."""
 CROSS_DEPTH = 20
 """The number of hits that a cross-encoder re-ranks."""
 LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings")

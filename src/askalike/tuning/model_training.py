@@ -160,7 +160,7 @@ class ModelTrainer:
     def train(self, family: CandidateFamily, budget: Budget) -> Trial:
         """Train the family's model, unless it is trained already, and return its trial.
 
-        Raises OutOfTimeError where the budget is spent (the next run goes on from the last checkpoint), TrainingError.
+        Raises OutOfTimeError where the budget is spent (the next run resumes from the last checkpoint), TrainingError.
         """
         if not self.is_trained(family):
             started = time.monotonic()

@@ -1,4 +1,4 @@
-"""What a run of tuning has found out so far, on disk, from which the next run resumes, and how much time is left."""
+"""The state of a tuning run: results on disk, from which the next run resumes, and the time left."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What an archive has to choose a ranker by: queries that choose, and queries that measure the choice, once."""
+"""The task of choosing a ranker: queries that choose, and queries that measure the choice, once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -66,7 +66,7 @@ class TuningTask:
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What a reader of the figures must know: that they are those of a proxy, or of few queries."""
+        """Caveats of the figures: that they are those of a proxy, or of few queries."""
         if self.is_proxy:
             what = f"no labels: chosen and measured on a proxy, {self.name}; real questions may differ."
             return [f"{what} Duplicate links, rephrasings or an evaluation set would tell more"]
@@ -113,7 +113,7 @@ def _sample_dev(archive: Archive, name: str, seed: int) -> Split:
 
 
 def _cut_partition(archive: Archive, split_name: str, shares: Sequence[float], seed: int) -> None:
-    """Cut a split, anew if the archive has changed since: a cut of earlier labels leaves queries out."""
+    """Divide a split, again if the archive has changed since: a division of earlier labels leaves queries out."""
     content = content_hash(archive)
     if archive.meta.get(PARTITION_HASH_KEY) != content:
         delete_partition(archive, PARTITION)

@@ -106,7 +106,7 @@ def beats_significantly(candidate_values: Floats, baseline_values: Floats) -> bo
     """Return whether the best of some trials is significantly greater than another ranker.
 
     candidate_values: (queries, trials). baseline_values: (queries,). The best of many looks better than it is: random
-    signs show how good the best of so many would be by chance (Westfall and Young 1993), each trial's sum in units of
+    signs show how good the best of them would be by chance (Westfall and Young 1993), each trial's sum in units of
     its own spread.
     """
     differences = candidate_values - baseline_values[:, None]
@@ -141,7 +141,7 @@ def _value_matrix(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> F
 
 @dataclass(frozen=True, slots=True)
 class TuningVerdict:
-    """What was chosen by one measure, and its worth, measured once on queries that did not choose it.
+    """The ranker chosen by one measure, and its quality, measured once on queries that did not choose it.
 
     incumbent: what served before; active unless the choice is significantly better. value: the chosen trial's
     mean of LEADING_MEASURE. gain: by the measure that chooses, to the incumbent, which decides. reported_gain: the same

@@ -15,9 +15,9 @@ Random = np.random.Generator
 MAX_TITLE_WORDS = 16
 """The maximum length of a recombined title."""
 SWITCH_PROBABILITY = 0.35
-"""How often a recombined title goes on as another title at a word that several titles share."""
+"""Number of times that a recombined title continues as another title, at a word that several titles share."""
 MAX_TITLES = 100_000
-"""How many titles are recombined at most, and how many words and pairs of words are texts of their own."""
+"""Maximum numbers of recombined titles, and of single words and pairs of words as texts."""
 
 
 def make_teacher_texts(questions: Sequence[Question], settings: TeacherSettings, random: Random) -> Iterator[Question]:

@@ -56,9 +56,9 @@ LOGGER = logging.getLogger(__name__)
 PARTIAL_PREFIX = ".training"
 ANSWERS_PER_CHUNK = 1_000
 MAX_TEXTS_IN_MEMORY = 50_000
-"""Maximum number of texts whose words stay in memory after they were read once."""
+"""Maximum number of texts whose words remain in memory after they were read once."""
 WORD_VECTORS_FOLDER = Path("index/word-vectors")
-"""Where an archive has the word vectors that were learned of its texts; they are made again where they are gone."""
+"""Folder of the word vectors that were learned from an archive's texts; they are computed again if it is missing."""
 TARGETS_FILE = "teacher.safetensors"
 CHECKPOINT_VERSION = 2
 """The version of what a checkpoint holds; one of another version is not resumed."""

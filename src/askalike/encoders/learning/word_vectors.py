@@ -27,7 +27,7 @@ class InitialVectors(NamedTuple):
     vectors: Array | None
     """(at most tokens, dim), NaN or no row for a token without a vector; None where all are random."""
     coverage: str
-    """How many tokens have a vector, and from where, in words."""
+    """A sentence with the number of tokens that have a vector, and the vectors' source."""
 
 
 def initialise_vectors(
@@ -74,7 +74,7 @@ def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int,
     known = set(tokens[RESERVED:])
     if not known:
         raise TrainingError(
-            "no word is in so many texts as features.min_texts asks, so there are no word vectors to learn; train on "
+            "no word occurs in features.min_texts texts, so there are no word vectors to learn; train on "
             "more texts, or set features.min_texts=1"
         )
     model = Word2Vec(

@@ -1,4 +1,4 @@
-"""Which tensors of a model's weights are what, for each `model_type` of a config.json."""
+"""Names of the tensors of a model's weights, for each `model_type` of a config.json."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from askalike.encoders.onnx.weights import Tensor, to_float32
 from askalike.errors import InputError
 
 ACTIVATIONS = {"gelu": "none", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "relu": "relu"}
-"""How config.json calls the function between a layer's two linear maps → the approximation of Gelu, or relu."""
+"""Activations by their names in config.json: the approximation of Gelu, or relu."""
 WORDS = "embeddings.word_embeddings.weight"
 RELATIVE_BUCKETS, MAX_RELATIVE_DISTANCE = 32, 128
 

@@ -202,7 +202,7 @@ class ClusterConnection:
 
         What the cluster has no room for now is sent again, and what a node refuses that has not heard of the index
         yet, too. What it has in the same version or a newer one is left as it is. A node that says so may be cut off
-        from the others, which then go on without it: what they lack is sent once more.
+        from the others, which then continue without it: what they lack is sent once more.
         """
         if refused := self._send_documents(index, lines):
             self.request("POST", f"/{index}/_refresh")  # answered once all copies are reached, or left out

@@ -269,7 +269,7 @@ def expunge(cluster: ClusterConnection, index: str) -> int:
 
 
 def split_docids(docids: Array, phrasings: int) -> list[Array]:
-    """Return docids in slices whose documents, at most so many each, fit into one search."""
+    """Return docids in slices, each of at most the number of documents that one search returns."""
     size = max(1, min(MAX_IDS, MAX_WINDOW // phrasings))
     return [docids[start : start + size] for start in range(0, len(docids), size)]
 

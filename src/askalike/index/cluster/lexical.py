@@ -36,7 +36,7 @@ from askalike.types import AllowedDocs, LaterTopDocs, TopDocs
 MAX_TOKEN = 30_000
 MORE_TEXTS = 10
 REPHRASINGS_PER_HIT, MORE_REPHRASINGS = 4, 100
-"""How many texts are fetched first beside the k wanted, and how many rephrasings, as several may be of one question."""
+"""Numbers of texts and rephrasings fetched first in addition to k, since several may be of one question."""
 NEARLY_EQUAL = 1 - 2e-6
 """Scores that the cluster computes differ from the exact ones by less."""
 SMALLEST_SCORE = 1e-30
@@ -278,7 +278,7 @@ class ClusterPostingsSearcher:
     def _order_hits(
         self, prepared: PreparedClusterQueries, found: Sequence[Mapping[int, float]], counts: Sequence[int]
     ) -> list[TopDocs]:
-        """Return the best of each query's docid → score, so many. What is nearly equal is scored again, exactly."""
+        """Return the k best of each query's docid → score. Near ties are scored again, exactly."""
         hits = [_sort_hits(np.array(list(of_query), np.int64), np.array(list(of_query.values()))) for of_query in found]
         uncertain = [_nearly_equal(top.scores, k) for top, k in zip(hits, counts, strict=True)]
         rows = zip(prepared.queries, hits, uncertain, strict=True)

@@ -35,7 +35,7 @@ class ClusterTermSpeller:
         return {term for term in terms if not self._is_known[term]}
 
     def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
-        """Return the lowest docids of the questions that hold each term, at most so many."""
+        """Return the lowest docids of the questions that hold each term, up to a limit."""
         pending = []
         for term in terms:
             body = {"query": {"term": {VOCABULARY: term}}, "collapse": {"field": "docid"}, "sort": ["docid"]}
@@ -70,7 +70,7 @@ class ClusterTermSpeller:
         return lambda: _read_suggestions(suggestions)
 
     def _suggest(self, word: str, max_edits: int) -> PendingSearch:
-        """Ask for the terms of the dictionaries within so many edits."""
+        """Request the terms of the dictionaries within a number of edits."""
         options = {"suggest_mode": "always", "size": MAX_TERMS, "shard_size": MAX_TERMS, "accuracy": 0.0}
         options |= {"prefix_length": 0, "min_word_length": 1, "max_edits": max_edits, "analyzer": "terms"}
         suggest = {field: {"text": word, "term": {"field": field, **options}} for field in self._fields}

@@ -32,7 +32,7 @@ FIELD = "vector"
 MAX_DIMENSION = 16_000
 GRAPH_EXTRA = 100
 BYTES_PER_NUMBER = 12
-"""Of a vector's number as JSON text."""
+"""Bytes of a vector's component as JSON text."""
 
 
 class ClusterVectorIndex(ClusterIndex["ClusterVectorSearcher", "ClusterVectorWriter"]):

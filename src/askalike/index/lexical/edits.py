@@ -51,8 +51,8 @@ def find_near_terms(
 ) -> Array:  # fmt: skip
     """Return the near terms among those first:last of a dictionary, and what `_align` says of each: int64 (3, n).
 
-    lengths, masks: see sign_terms. word: code points. tail: so many of its last letters may be no part of a term.
-    open_end: the term may go on after the word.
+    lengths, masks: see sign_terms. word: code points. tail: number of its last letters that a term may lack.
+    open_end: the term may continue after the word.
     """
     near = np.empty((3, max(last - first, 0)), np.int64)
     letters, table = np.empty(MAX_TERM_LETTERS, np.int32), np.empty((3, len(word) + 1), np.int64)
@@ -97,7 +97,7 @@ def _compute_distance(one: Letters, other: Letters, table: Matrix[np.int64]) -> 
 def _align(term: Array, n: int, word: Array, table: Array, tail: int, open_end: bool) -> tuple[int, int]:
     """Return the edits between the first n letters of a term and a word, and how many of these stand for the word.
 
-    With a tail the word may end up to so many letters earlier; with an open end the term may.
+    With a tail the word may end that many letters earlier; with an open end the term may.
     """
     m = len(word)
     best, end = n + m, n
@@ -145,7 +145,7 @@ def _letter_mask(letters: Array) -> np.uint64:
 
 @inner()
 def _at_most(bits: np.uint64, count: int) -> bool:
-    """Return whether at most so many bits are set."""
+    """Return whether at most a number of bits are set."""
     for _ in range(count):
         if not bits:
             return True

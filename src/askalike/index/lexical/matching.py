@@ -12,7 +12,7 @@ LAST_ROW = np.iinfo(np.int64).max
 
 
 class ListCursors(NamedTuple):
-    """How far the list of each term of a batch was read for earlier rows, (M) each."""
+    """Position in the list of each term of a batch after earlier rows, (M) each."""
 
     reached: NDArray[np.int64]
     """The place in the list."""

@@ -70,7 +70,7 @@ class PostingList(NamedTuple):
     start: int
     end: int
     table_start: int
-    """Where its scores begin."""
+    """The position of its first score."""
     bitmap_row: int
     """Its bitmap, −1 for none."""
     by_code: bool
@@ -109,7 +109,7 @@ class Buffers(NamedTuple):
 
 
 def borrow_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
-    """Return this thread's working memory for the k best of queries of at most so many terms, and so many codes."""
+    """Return this thread's working memory for the k best of queries, for a number of terms and of codes."""
     kept: Buffers | None = getattr(_kept, "buffers", None)
     max_terms = max(max_terms, USUAL_TERMS)
     enough = kept and len(kept.terms.ids) >= max_terms and len(kept.terms.scores) >= max_terms * max_codes
@@ -535,7 +535,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
     """Offer the segment's documents to the heap.
 
     Terms from `essential` on find documents. Of the other terms, those from `added` on are added to the sums all the
-    same, where there are so many candidates that this is cheaper than looking each up; the rest is looked up. Where it
+    same, if there are enough candidates that this is cheaper than looking each up; the rest is looked up. Where it
     matters, a sample of a window is scored by all terms, to estimate the number of candidates.
     """
     terms, documents = len(t.ids), len(p.docids)

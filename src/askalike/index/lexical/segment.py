@@ -18,7 +18,7 @@ from askalike.index.rows import Array, LiveRows, map_array
 FILE_NAMES = {"docids": "numbers"}
 """The files of arrays that are not called as their fields."""
 STEP = 64
-"""How many postings are decoded at a time where the first few are looked for."""
+"""Number of postings decoded at a time when only the first few are needed."""
 NO_DELETIONS = np.empty(0, np.int32)
 NO_DELETED_STATISTICS = np.empty((0, 3), np.int64)
 
@@ -155,7 +155,7 @@ class LiveSegment(LiveRows):
         return np.array([i >= 0 and self.live_mask[decode(starts[i], starts[i + 1])].any() for i in ids], np.bool_)
 
     def first_docids(self, term: int, count: int) -> list[int]:
-        """Return the first live docids of a term, given by its position in the dictionary, at most so many."""
+        """Return the first live docids of a term, given by its position in the dictionary, up to a limit."""
         docids: dict[int, None] = {}
         start, end = self.segment.starts[term : term + 2]
         for first in range(start, end, STEP):

@@ -47,7 +47,7 @@ class TermSpeller:
         return {term for term in terms if not is_known[term]}
 
     def docids(self, term: str, count: int) -> list[int]:
-        """Return the lowest docids of the live questions that hold a term, at most so many."""
+        """Return the lowest docids of the live questions that hold a term, up to a limit."""
         docids: list[int] = []
         for live in self._segments:
             [at] = find_terms(live.segment.term_bytes, live.segment.term_offsets, [term])
@@ -67,11 +67,11 @@ class TermSpeller:
     def near(
         self, word: str, max_edits: int, *, beginning: int = 0, tail: int = 0, open_end: bool = False
     ) -> list[NearTerm]:
-        """Return the live terms that differ from a word by at most so many edits.
+        """Return the live terms within a number of edits of a word.
 
-        beginning: so many of the word's first letters are those of the term, which makes the search faster.
-        tail: so many of its last letters may be no part of the term, as they are the end of an inflected form.
-        open_end: the term may go on after the word, which is unfinished. The best come first: those with the fewest
+        beginning: number of first letters that word and term share, which makes the search faster.
+        tail: number of last letters that the term may lack, since they are the end of an inflected form.
+        open_end: the term may continue after the word, which is unfinished. The best come first: those with the fewest
         edits, then the longest where there is a tail, those with the word's first letter, those of most questions.
         """
         letters = code_points(word)

@@ -17,7 +17,7 @@ CHUNK_ROWS = 1 << 16
 
 
 class RowOrigins(NamedTuple):
-    """Where each of n merged rows comes from."""
+    """The source of each of n merged rows."""
 
     segments: NDArray[np.uint16]
     """(n): the place of its segment."""

@@ -45,7 +45,7 @@ class Sketch:
 
     @cached_property
     def errors(self) -> Floats:
-        """How far a row's approximate dot product with a vector of length 1 may be off: float32 (n)."""
+        """Maximum error of a row's approximate dot product with a vector of length 1: float32 (n)."""
         slack = np.float32(ROUNDING_ERROR * (self.values.shape[1] + 8))
         return self.residuals + slack * (self.lengths + self.residuals)
 

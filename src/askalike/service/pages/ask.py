@@ -41,7 +41,7 @@ class SimilarItem:
     """The words that are marked in it."""
     snippet: str
     answer: str
-    """How its first answer begins, "" without one."""
+    """The beginning of its first answer, "" without one."""
 
 
 @router.get("/a/{archive}")

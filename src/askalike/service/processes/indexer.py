@@ -76,7 +76,7 @@ class Indexer:
                 raise
 
     def switch_ranker(self) -> None:
-        """Where another ranker was deployed, have its index built, and mark it as ready once that is done."""
+        """If another ranker was activated, have its index built, and mark it as ready afterwards."""
         deployed = get_served_ranker(self._archive)
         if _served_number(deployed) == _served_number(self._served):
             return

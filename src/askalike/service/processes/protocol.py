@@ -15,7 +15,7 @@ from askalike.service.requests.context import REQUEST_ID_HEADER
 from askalike.service.requests.problems import MEDIA_TYPE, make_problem
 
 GRACE_S = 1.0
-"""How much longer than the application, which answers late bodies, the protocol waits before it cuts a connection."""
+"""Seconds that the protocol waits after the application, which answers late bodies, before it closes a connection."""
 MAX_HEAD_BYTES = 32 << 10
 INVALID_REQUEST = "this is not a valid HTTP/1.1 request"
 

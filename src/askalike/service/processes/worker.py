@@ -21,11 +21,11 @@ from askalike.service.state.engine_state import ServedEngine
 from askalike.service.state.rate import RateLimiter
 
 BLAS_THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
-"""Where it is not set, a worker limits numpy to one thread: a request's products are too small for a second one."""
+"""If it is unset, a worker limits numpy to one thread: a request's products are too small for a second one."""
 GRACE_S = 10
 KEEP_ALIVE_S = 5
 SWITCH_INTERVAL_S = 0.0005
-"""How long a search may hold Python's lock while a request waits, a tenth of Python's default."""
+"""Time for which a search may hold Python's lock while a request waits, a tenth of Python's default."""
 
 
 class Server(uvicorn.Server):

@@ -69,7 +69,7 @@ async def identify_key_of_only_archive(request: Request, credentials: Credential
 
 
 def _identify(request: Request, archive: str, credentials: HTTPAuthorizationCredentials | None) -> Caller:
-    """Where no key is needed, texts that are not a key are accepted, as some software always sends one."""
+    """If no key is needed, texts that are not a key are accepted, as some software always sends one."""
     site, text = find_site(request, archive), credentials.credentials if credentials else None
     key = verify_key(site.key_archive, text, request.headers.get("origin")) if text else None
     caller = Caller(site, key)

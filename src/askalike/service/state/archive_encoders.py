@@ -40,7 +40,7 @@ class ArchiveEncoders:
     def encode(self, name: str, texts: Sequence[str], role: Role, dimensions: int | None) -> NDArray[np.float32]:
         """Return the vectors of n texts, float32 (n, dimensions), whose dot products are the encoder's scores.
 
-        dimensions: so many are given of each vector, the first ones, brought to length 1 again; None gives all.
+        dimensions: number of first components that are returned, brought to length 1 again; None: all.
         Raises DimensionsError, UnknownEncoderError, also where vectors are compared by distance.
         """
         encoder = self._open(name)

@@ -114,7 +114,7 @@ class ServedArchive:
         return await self.run_on_archive(lambda archive: index_status(archive, self.ranker))
 
     async def reload_when_stale(self) -> None:
-        """Search with a newly deployed ranker, or calibration, once its index is built; go on until cancelled."""
+        """Search with a newly deployed ranker, or calibration, once its index is built; run until cancelled."""
         while True:
             await asyncio.sleep(POLL_S)
             try:

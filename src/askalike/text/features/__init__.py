@@ -20,11 +20,11 @@ from askalike.types import Answer, Markup, Question
 Text = Question | Answer
 Ints = NDArray[np.int64]
 FeatureArrays = Mapping[str, NDArray[np.generic]]
-"""What a network reads of a batch, by name; every array's first axis is the batch."""
+"""The arrays of a batch that a network reads, by name; the first axis of each is the batch."""
 
 
 class TextSettings(AnalyzerSettings):
-    """Which words a network reads. The defaults are the papers' words: PTB tokens, not stemmed, no code."""
+    """The words that a network reads. The defaults are the papers' words: PTB tokens, not stemmed, no code."""
 
     tokenizer: Tokenizer = "ptb"
     stem: bool = False

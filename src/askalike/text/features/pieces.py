@@ -25,7 +25,7 @@ CHUNK_SIZE = 1_000
 
 
 class LookupSettings(Settings):
-    """How a text is prepared before it is looked up."""
+    """Settings of the preparation of a text for lookup."""
 
     code: CodeRule = Field("keep", description="whether code is read")
     links: Literal["token", "keep"] = Field("token", description="whether a link is read as one word or as its parts")

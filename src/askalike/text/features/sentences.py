@@ -15,7 +15,7 @@ from askalike.text.sentences import split_sentences
 
 
 class SentenceSettings(WordSettings):
-    """Which words are known, and how much of a text is read."""
+    """The known words, and the limits of a text."""
 
     longest: int = Field(60, ge=1, description="maximum number of words read from a sentence")
     most: int = Field(20, ge=1, description="maximum number of sentences read from a text")

@@ -16,7 +16,7 @@ STEMS_FILE = "words_and_stems.txt"
 
 
 class StemmedWordSettings(WordSettings):
-    """Which words are known, and whether a bag of them counts words or stems."""
+    """The known words, and whether a bag counts words or stems."""
 
     bag: Literal["stems", "words"] = Field(
         "stems", description="whether the bag counts stems, as an index does, or words"

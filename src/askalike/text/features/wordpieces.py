@@ -17,7 +17,7 @@ CHUNK_SIZE = 1_000
 
 
 class WordpieceSettings(Settings):
-    """Whose tokenizer, and how much of a text is read."""
+    """The tokenizer's model, and the limits of a text."""
 
     pieces_of: str = Field("", description="the model with the tokenizer; set by network.encoder")
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")

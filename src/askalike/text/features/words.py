@@ -15,7 +15,7 @@ VOCABULARY_FILE = "vocabulary.txt"
 
 
 class WordSettings(TextSettings):
-    """Which words are known, and how much of a text is read."""
+    """The known words, and the limit of a text."""
 
     min_texts: int = Field(2, ge=1, description="minimum number of texts with a word; rarer words are unknown")
     vocabulary: int = Field(200_000, ge=1, description="maximum number of known words; the most frequent are kept")
