@@ -60,7 +60,7 @@ class Question:
 
     @property
     def states(self) -> tuple[State, ...]:
-        """What became of it: `open`, or one or more of answered, closed, locked and outdated."""
+        """Its states: `open`, or one or more of answered, closed, locked and outdated."""
         return derive_states(self.marks, self.closed_at, self.accepted_answer_id)
 
 
@@ -131,7 +131,7 @@ class RejectedRow:
 
 
 class Place(NamedTuple):
-    """Where a record stands in the files that it is read from. Lines count from 1; 0 stands for the whole file.
+    """The place of a record in its files. Lines count from 1; 0 stands for the whole file.
 
     source: in an exported archive, the name of the source that the record came from; None if it was written there.
     """
@@ -146,7 +146,7 @@ class Place(NamedTuple):
 
 Record = Question | Answer | Link | EvaluationQuery | Judgement | RejectedRow
 LocatedRecord = tuple[Record, Place]
-"""What readers yield."""
+"""The records that readers yield."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Hit:
 
 
 class Contribution(NamedTuple):
-    """What one word of the query adds to a score.
+    """The contribution of one query word to a score.
 
     word: as it was typed. fields: the fields of the document that it matches in.
     """
@@ -207,7 +207,7 @@ class Explanation:
     text: Mapping[str, str] = field(default_factory=dict)
     """The plain text of each field that `spans` refers to."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """What each part of a hybrid added to the score; empty for other rankers."""
+    """The contribution of each part of a hybrid to the score; empty for other rankers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,9 @@ from askalike.types import Answer, Contribution, Explanation, Floats, Question, 
 MIN_SUM = 1e-9
 """A smaller sum of contributions is not scaled to the score."""
 MAX_WORDS = 24
-"""How many words of a text are left out, one at a time."""
+"""Maximum number of words of a text that are left out, one at a time."""
 MAX_SPANS = 5
-"""How many words or windows of a document are marked."""
+"""Maximum number of words or windows of a document that are marked."""
 WORD = re.compile(r"\w[\w'’-]*")
 
 ScoreFunction = Callable[[Sequence[Question], Sequence[Question]], Floats]
@@ -48,7 +48,7 @@ def explain_by_vectors(
     encoder: Encoder, name: str, query: Question, documents: Sequence[Mapping[str, TextField]],
     scores: Sequence[float], reader: WordReader | None,
 ) -> list[Explanation]:  # fmt: skip
-    """What each word of the query adds to the scores of a dense ranker.
+    """Contributions of a query's words to the scores of a dense ranker.
 
     documents: the fields of each document. name: the ranker's, shown where no word can be. reader: the encoder's.
     """
@@ -74,7 +74,7 @@ def _explain_whole(name: str, score: float, texts: Mapping[str, str] | None = No
 
 
 def _directions_lost(encoder: Encoder, words: Sequence[str]) -> Floats:
-    """What the query's vector of length 1 loses without each of its first words: (words, dim)."""
+    """The change of the query's vector of length 1 without each of its first words: (words, dim)."""
     removed = range(min(len(words), MAX_WORDS))
     texts = [words, *([*words[:n], *words[n + 1 :]] for n in removed)]
     [part] = encoder.encode([Question("", " ".join(text)) for text in texts], "query").parts
@@ -83,7 +83,7 @@ def _directions_lost(encoder: Encoder, words: Sequence[str]) -> Floats:
 
 
 def _share_score(words: WordComparison, document: int, score: float, losses: Floats | None) -> Sequence[float]:
-    """What each word of the query adds to the score, or what that loses without each of the first; [] if unknown."""
+    """The contribution of each query word to the score, or the score's loss without each of the first; [] if unknown."""
     if losses is not None:
         vector = words.sum(document)
         return list(map(float, losses @ (vector / max(float(np.linalg.norm(vector)), MIN_SUM))))
@@ -127,7 +127,7 @@ def _explain_network(
 
 
 def explain_by_traces(query: TracedText, document: TracedText, fields: Mapping[str, str], score: float) -> Explanation:
-    """What each window of the query adds to the score, beside the window of the document that it goes with most.
+    """The contribution of each window of the query to the score, with the document's window that matches it best.
 
     fields: the document's plain texts, which `document.text` has one after the other. The contributions add up to the
     score: a cosine is a sum over columns, and each column of a part comes from one window.
