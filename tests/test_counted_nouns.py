@@ -10,10 +10,11 @@ from askalike.counts import format_count
 
 SOURCE = Path(__file__).parents[1] / "src/askalike"
 NOUNS = (
-    "answers|candidates|changes|clusters|documents|drafts|duplicates|groups|hits|labels|links|pairs|queries|questions|"
-    "replicas|rows|shards|tags|texts|votes|words"
+    "answers|bytes|candidates|changes|characters|clusters|columns|days|documents|drafts|duplicates|errors|files|folds|groups|"
+    "hits|indexes|keys|labels|lines|links|messages|models|numbers|pairs|passes|posts|queries|questions|records|replicas|rows|"
+    "seconds|sentences|shards|splits|systems|tags|terms|texts|threads|tokens|topics|trials|values|votes|words"
 )
-ADJECTIVES = r"(?:duplicate|held-out|judged|labelled|relevant|training|dev|test|open) "
+ADJECTIVES = r"(?:duplicate|replaced|held-out|judged|labelled|relevant|training|dev|test|open) "
 COUNTED = re.compile(rf" (?:{ADJECTIVES})?(?:{NOUNS})\b")
 OF = re.compile(r"\b(?:of|of the|of its|of these|run's) $")
 """What stands before a number of which others are a part: `1 of 3 questions`, hardly ever of one."""
@@ -24,6 +25,7 @@ OF = re.compile(r"\b(?:of|of the|of its|of these|run's) $")
     [
         (1, "query", "1 query"), (0, "query", "0 queries"), (2, "labelled query", "2 labelled queries"),
         (-1, "vote", "-1 votes"), (1200, "vote", "1,200 votes"), (3, "day", "3 days"),
+        (2, "index", "2 indexes"),
     ],
 )  # fmt: skip
 def test_a_number_agrees_with_its_noun(count, noun, text):

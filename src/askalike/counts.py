@@ -1,5 +1,6 @@
 """Numbers with their nouns, as people read them."""
 
+SIBILANTS = ("s", "x", "ch", "sh")
 CONSONANT_Y = tuple(f"{consonant}y" for consonant in "bcdfghjklmnpqrstvwxz")
 
 
@@ -7,4 +8,6 @@ def format_count(count: int, noun: str) -> str:
     """Return a number with its noun, such as `1 query`, `2 queries` and `1,200 votes`. noun: in the singular."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith(CONSONANT_Y) else f"{count:,} {noun}s"
+    if noun.endswith(CONSONANT_Y):
+        return f"{count:,} {noun[:-1]}ies"
+    return f"{count:,} {noun}{'es' if noun.endswith(SIBILANTS) else 's'}"

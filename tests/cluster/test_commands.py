@@ -82,7 +82,7 @@ def test_status_tells_what_is_behind_and_a_drop_removes_everything(cluster_url, 
     [status] = json.loads(run("cluster", "status", path, *RANKER, *engine, "--json"))
     assert (status["behind"], len(status["generations"])) == (0, 1)
     assert status["generations"][0].endswith("-000002")
-    assert run("cluster", "drop", path, *engine, "--yes") == "1 indexes removed\n"
+    assert run("cluster", "drop", path, *engine, "--yes") == "1 index removed\n"
     assert json.loads(run("cluster", "status", path, *RANKER, *engine, "--json"))[0]["health"] == "absent"
 
 

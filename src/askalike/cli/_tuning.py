@@ -109,7 +109,7 @@ def format_estimate_heading(
     split = f"split {dev} ({format_count(n, 'query')})"
     if test:
         return f"{measure} on {directory}: settings chosen on {split}, measured once on split {test}"
-    how = f"nested cross-validation, {folds} folds that keep duplicate clusters whole, seed {seed}"
+    how = f"nested cross-validation, {format_count(folds, 'fold')} that keep duplicate clusters whole, seed {seed}"
     return f"{measure} on {directory}, {split}: {how}"
 
 

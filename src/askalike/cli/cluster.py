@@ -98,8 +98,8 @@ def merge_indexes_command(directory: Directory, engine: EngineUrl = None) -> Non
 
     with _open_archive(directory, engine) as archive:
         remaining = merge_indexes(archive)
-    later = "; the cluster keeps them for half a minute more, repeat then" if remaining else ""
-    print(f"{remaining} replaced documents remain{later}")
+    later = "; the cluster keeps them for another half minute, repeat then" if remaining else ""
+    print(f"{format_count(remaining, 'replaced document')} left{later}")
 
 
 @cluster_command.command("drop")
@@ -123,7 +123,7 @@ def drop_indexes_command(
         raise SettingsError(f"cluster drop removes every index of {directory} from the cluster; confirm with --yes")
     with _open_archive(directory, engine) as archive:
         names = drop_indexes(archive)
-    print(f"{len(names)} indexes removed")
+    print(f"{format_count(len(names), 'index')} removed")
 
 
 def _open_archive(directory: Directory, engine: str | None) -> Archive:

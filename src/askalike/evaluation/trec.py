@@ -19,6 +19,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.counts import format_count
 from askalike.errors import InputError
 from askalike.files import replace_file
 from askalike.types import Qrels, Run
@@ -138,7 +139,9 @@ def _read_rows(path: Path, formats: Sequence[_LineFormat]) -> Iterator[tuple[int
     number, fields = next(lines, (0, []))
     line_format = next((f for f in formats if len(f.columns) == len(fields)), None)
     if line_format is None:
-        problem = f"{path}, line {number}: {len(fields)} columns" if fields else f"{path}: the file is empty"
+        problem = (
+            f"{path}, line {number}: {format_count(len(fields), 'column')}" if fields else f"{path}: the file is empty"
+        )
         raise InputError(f"{problem}; expected {' or '.join(map(_describe_columns, formats))}")
     if fields[line_format.value_column] != line_format.value_header:
         lines = chain([(number, fields)], lines)
@@ -159,7 +162,7 @@ def _describe_problem(error: ValueError, fields: list[bytes], line_format: _Line
     if isinstance(error, UnicodeDecodeError):
         return "an id is not UTF-8; convert the file, for instance with iconv"
     if len(fields) != len(line_format.columns):
-        return f"{len(fields)} columns; expected {_describe_columns(line_format)}"
+        return f"{format_count(len(fields), 'column')}; expected {_describe_columns(line_format)}"
     name, value = line_format.columns[line_format.value_column], fields[line_format.value_column]
     return f"{name} {value.decode(errors='replace')!r} is not {line_format.value_description}"
 

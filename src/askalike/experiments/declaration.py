@@ -21,6 +21,7 @@ from pydantic import (
 
 from askalike import rankers
 from askalike.config import Settings, describe_errors, format_path
+from askalike.counts import format_count
 from askalike.encoders.recipes import list_trainable
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation import rules
@@ -255,7 +256,7 @@ def read_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Exp
     values = _expand_variables(values, (), errors)
     experiment = _validate(values, errors)
     if experiment is None or errors:
-        lines = [f"{len(errors)} errors:", *errors] if len(errors) > 1 else errors
+        lines = [f"{format_count(len(errors), 'error')}:", *errors] if len(errors) > 1 else errors
         raise SettingsError(f"{path}: " + "\n  ".join(lines))
     return experiment
 

@@ -269,7 +269,7 @@ def estimate_tuning(
             folds = list(nested_folds(dev.qrels, dev.qrels, n_folds, seed))
             if len(folds) < max(n_folds, 2):
                 clusters = format_count(len(folds), "cluster")
-                reason = f"the labels form only {clusters}, too few for {n_folds} folds"
+                reason = f"the labels form only {clusters}, too few for {format_count(n_folds, 'fold')}"
                 raise SettingsError(f"{reason}; choose fewer folds, or name another split as --test")
             choices = [search_grid(evaluator, ranker, space, fixed or {}, rest) for _, rest in folds]
             fold_trials = [Trial(ranker, choice.settings) for choice in choices]

@@ -148,7 +148,9 @@ def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None
         return
     if vectors.shape[1] != table.embedding_dim:
         dim, expected = vectors.shape[1], table.embedding_dim
-        raise SettingsError(f"pre-trained vectors have {dim} numbers, network.dim is {expected}; set network.dim={dim}")
+        raise SettingsError(
+            f"pre-trained vectors have the size {dim}, network.dim is {expected}; set network.dim={dim}"
+        )
     with torch.no_grad():
         pretrained = vectors.sum(1).isfinite()  # isfinite of the table itself takes as much memory again
         pretrained[0] = False

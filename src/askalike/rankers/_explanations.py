@@ -83,7 +83,7 @@ def _directions_lost(encoder: Encoder, words: Sequence[str]) -> Floats:
 
 
 def _share_score(words: WordComparison, document: int, score: float, losses: Floats | None) -> Sequence[float]:
-    """The contribution of each query word to the score, or the score's loss without each of the first; [] if unknown."""
+    """The contribution of each query word to the score, or the score's loss without it; [] if unknown."""
     if losses is not None:
         vector = words.sum(document)
         return list(map(float, losses @ (vector / max(float(np.linalg.norm(vector)), MIN_SUM))))

@@ -11,6 +11,7 @@ from pathlib import Path, PureWindowsPath
 import py7zr
 from py7zr.exceptions import ArchiveError, PasswordRequired, UnsupportedCompressionMethodError
 
+from askalike.counts import format_count
 from askalike.errors import InputError
 from askalike.readers._source import SourceFiles
 
@@ -53,8 +54,8 @@ def _check_members(path: Path, listed: list[py7zr.FileInfo]) -> None:
     unpacked = sum(member.uncompressed for member in listed)
     if unpacked > max(ALWAYS_ALLOWED_BYTES, path.stat().st_size * MAX_COMPRESSION_RATIO):
         raise InputError(
-            f"{path}: would unpack to {unpacked:,} bytes, over {MAX_COMPRESSION_RATIO} times its size; refused. "
-            "If you trust it, unpack it yourself and import the folder"
+            f"{path}: would unpack to {format_count(unpacked, 'byte')}, over {MAX_COMPRESSION_RATIO} times its "
+            "size; refused. If you trust it, unpack it yourself and import the folder"
         )
 
 

@@ -10,6 +10,7 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from askalike import encoders, registry
+from askalike.counts import format_count
 from askalike.encoders import Encoder
 from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.pair_data import TrainingData
@@ -142,7 +143,8 @@ def _reduce_dimension(vectors: Array | scipy.sparse.csr_array, max_dim: int, log
     values, directions = _find_principal_directions(vectors, min(max_dim, min(vectors.shape) - 1))
     total = np.square(vectors.data if scipy.sparse.issparse(vectors) else vectors).sum()
     share, size = values.sum() / max(float(total), 1e-12), len(values)
-    log(f"the teacher's {vectors.shape[1]} numbers are reduced to {size}, which keep {share:.1%} of their squares")
+    numbers = format_count(vectors.shape[1], "number")
+    log(f"the teacher's vectors are reduced from {numbers} to {size}, which keeps {share:.1%} of their squares")
     return np.asarray(vectors @ directions, np.float32)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.counts import format_count
 from askalike.encoders.recipes import EmbeddingSettings
 from askalike.errors import InputError, SettingsError, TrainingError
 from askalike.files import replace_file
@@ -139,7 +140,9 @@ def _read_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
                 continue
             dim = dim or len(row) - 1
             if len(row) != dim + 1 or dim < 1:
-                raise InputError(f"{path}:{number}: expected a word and {dim or 'its'} numbers")
+                raise InputError(
+                    f"{path}:{number}: expected a word and {format_count(dim, 'number') if dim else 'its vector'}"
+                )
             yield number, row[0], row[1:]
 
 
@@ -147,7 +150,7 @@ def _parse_vector(path: Path, line: int, values: list[str]) -> Array:
     try:
         return np.array(values, np.float32)
     except ValueError:
-        raise InputError(f"{path}:{line}: expected a word and {len(values)} numbers") from None
+        raise InputError(f"{path}:{line}: expected a word and {format_count(len(values), 'number')}") from None
 
 
 def _align_with_tokens(tokens: Sequence[str], dim: int, vector_by_token: Mapping[str, Array]) -> Array:

@@ -6,6 +6,7 @@ import time
 from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from askalike.counts import format_count
 from askalike.service.requests.problems import problem_response
 
 
@@ -49,7 +50,7 @@ class BodyLimitMiddleware:
         return None
 
     def _too_long_error(self) -> tuple[int, str]:
-        return 413, f"body: longer than the {self._max_bytes} bytes accepted; send less at a time"
+        return 413, f"body: longer than {format_count(self._max_bytes, 'byte')}; send less at a time"
 
     def _limit_receive(self, receive: Receive) -> Receive:
         n_bytes, complete, deadline = 0, False, time.monotonic() + self._receive_s
