@@ -69,6 +69,6 @@ def test_a_written_one_between(writing):
 def test_between_without_a_model_that_writes_is_a_line(desk):
     with (
         LocalEngine.open(desk, RANKER) as engine,
-        pytest.raises(SettingsError, match="no model of this archive writes"),
+        pytest.raises(SettingsError, match="no model of this archive can write"),
     ):
         engine.answer("where do I keep a card", "auto", min_probability=0.0, sure=1)

@@ -146,14 +146,14 @@ def drip(handler: BaseHTTPRequestHandler) -> None:
 MISBEHAVIOUR: dict[str, tuple[Callable[[BaseHTTPRequestHandler], None], str]] = {
     "slow": (lambda handler: time.sleep(1), "sent no complete answer within 0.3 s"),
     "dripping": (drip, "sent no complete answer within 0.3 s"),
-    "cut off": (lambda handler: reply(handler, b'{"choices": [{"mess', length=999), "no chat completion"),
-    "half of JSON": (lambda handler: reply(handler, b'{"choices": [{"mess'), "no chat completion"),
-    "another shape": (lambda handler: reply(handler, b'{"error": "overloaded"}'), "no chat completion"),
-    "no choices": (lambda handler: reply(handler, b'{"choices": []}'), "no chat completion"),
-    "a list": (lambda handler: reply(handler, b"[]"), "no chat completion"),
+    "cut off": (lambda handler: reply(handler, b'{"choices": [{"mess', length=999), "not a chat completion"),
+    "half of JSON": (lambda handler: reply(handler, b'{"choices": [{"mess'), "not a chat completion"),
+    "another shape": (lambda handler: reply(handler, b'{"error": "overloaded"}'), "not a chat completion"),
+    "no choices": (lambda handler: reply(handler, b'{"choices": []}'), "not a chat completion"),
+    "a list": (lambda handler: reply(handler, b"[]"), "not a chat completion"),
     "no text": (lambda handler: reply(handler, b'{"choices": [{"message": {"content": null}}]}'), "without a text"),
     "an error": (lambda handler: reply(handler, b"", 429), "answered 429"),
-    "endless": (lambda handler: reply(handler, b" " * (2 << 20)), "no chat completion"),
+    "endless": (lambda handler: reply(handler, b" " * (2 << 20)), "not a chat completion"),
 }
 
 
@@ -167,7 +167,7 @@ def test_an_endpoint_that_misbehaves_is_one_clear_error(engine: LocalEngine, cha
 
 
 def test_an_endpoint_that_is_not_there_and_an_address_that_is_none() -> None:
-    with pytest.raises(EndpointError, match="gives no answer"):
+    with pytest.raises(EndpointError, match="does not answer"):
         ChatEndpoint("http://127.0.0.1:9/v1", "small").complete([])
     with pytest.raises(SettingsError, match="expected an address"):
         ChatEndpoint("file:///etc/passwd", "small")

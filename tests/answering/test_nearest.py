@@ -65,7 +65,7 @@ def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
     with Archive.create(tmp_path / "bare") as made:
         made.upsert([Question("q", "How?"), Answer("a", "q", "")])
     for mode in ("nearest", "generate", "auto"):
-        with LocalEngine.open(tmp_path / "bare", RANKER) as desk, pytest.raises(ArchiveError, match="holds no answer"):
+        with LocalEngine.open(tmp_path / "bare", RANKER) as desk, pytest.raises(ArchiveError, match="has no answers"):
             desk.answer("How?", mode)
 
 

@@ -178,7 +178,7 @@ def words(command: str, directory: Path, out: Path) -> list[str]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_directories_that_are_no_archive(run: Run, tmp_path: Path, command: str) -> None:
-    places = {"gone": "not an archive", "empty": "not an archive", "other": "damaged or no SQLite file"}
+    places = {"gone": "not an archive", "empty": "not an archive", "other": "damaged, or not an SQLite file"}
     (tmp_path / "empty").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other/archive.sqlite").write_text("nothing of the kind " * 100)
@@ -241,6 +241,6 @@ def test_an_index_of_another_version(run: Run, desk: Path) -> None:
     assert run("search", desk, "book")[0] == 0
     manifest = next(desk.glob("index/*/manifest.json"))
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 99}))
-    refused(run("search", desk, "book"), "index format 99", "--rebuild")
+    refused(run("search", desk, "book"), "format 99", "--rebuild")
     assert run("index", desk, "--rebuild")[0] == 0
     assert run("search", desk, "book")[0] == 0

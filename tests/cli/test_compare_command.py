@@ -169,8 +169,8 @@ def test_bad_judgements_are_one_clear_line(run: Run, command: tuple[str, ...], t
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("good.trec", "poor.trec"), "nothing to judge by; expected --qrels FILE"),
-        (("good.trec", "--qrels", "qrels.txt"), "one system; expected two runs or more"),
+        (("good.trec", "poor.trec"), "no judgements; expected --qrels FILE"),
+        (("good.trec", "--qrels", "qrels.txt"), "only one system; expected several runs"),
         (("good.trec", "good.trec", "--qrels", "qrels.txt"), "two systems are called 'good'"),
         (("good.trec", ".", "--qrels", "qrels.txt"), "no runs/*.trec in it"),
         (("good.trec", "none.trec", "--qrels", "qrels.txt"), "none.trec: cannot be read"),

@@ -110,7 +110,7 @@ def test_an_index_of_another_version_is_refused_and_can_be_rebuilt(desk):
     manifest.write_text(kept.replace(f'"format": {PostingsIndex.FORMAT}', '"format": 99'))
     done = askalike("search", desk, "book")
     assert done.returncode == 2
-    assert "index format 99" in done.stderr
+    assert "format 99" in done.stderr
     assert "--rebuild" in done.stderr
     assert askalike("index", desk, "--rebuild").returncode == 0
     assert askalike("search", desk, "book").returncode == 0

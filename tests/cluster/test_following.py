@@ -118,7 +118,7 @@ def test_an_index_of_another_version_is_refused_and_built_again_beside_it(archiv
     generation = index.current_generation()
     state = {"fingerprint": index.state.fingerprint, "format": 99, "of_a_later_version": 1}
     index.cluster.request("PUT", f"/{generation}/_doc/state", {"state": state})
-    with pytest.raises(SearchIndexError, match="index format 99.*--rebuild"):
+    with pytest.raises(SearchIndexError, match="format 99.*--rebuild"):
         found(archive)
     [status] = cluster_status(archive, ranker)
     assert "built with other settings or another version; run: askalike index" in status.advice

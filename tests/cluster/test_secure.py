@@ -121,7 +121,7 @@ def test_a_certificate_of_another_host_is_refused(port, certificate):
 
 
 def test_https_where_there_is_no_tls(cluster_url):
-    with pytest.raises(EngineError, match="begins with http://"):
+    with pytest.raises(EngineError, match="an address with http://"):
         connect(cluster_url.replace("http:", "https:"))
 
 

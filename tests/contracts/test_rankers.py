@@ -139,7 +139,7 @@ def test_nothing_in_common_finds_nothing(searcher):
 
 
 def test_opening_what_was_never_built_is_a_clear_error(name, tmp_path):
-    with archived(tmp_path / "new") as new, pytest.raises(NotFittedError, match=r"nothing is indexed.*build\(view\)"):
+    with archived(tmp_path / "new") as new, pytest.raises(NotFittedError, match=r"not indexed yet.*build\(view\)"):
         rankers.create(name).open(new.view())
 
 

@@ -50,7 +50,7 @@ def test_it_ranks_alone_and_in_a_hybrid(folder, archive):
 @pytest.mark.parametrize("name", CORPUS_ENCODERS)
 def test_the_same_seed_gives_the_same_and_fit_learns_once(name, archive):
     unfitted = encoders.build(name, SMALL[name])
-    with pytest.raises(NotFittedError, match="nothing is learned yet"):
+    with pytest.raises(NotFittedError, match="not trained yet"):
         unfitted.encode(TEXTS, "query")
     fitted = unfitted.fit(archive.training_view(()))
     assert fitted.fit(archive.training_view(())) is fitted
@@ -69,7 +69,7 @@ def test_what_is_wrong_is_one_line(name, archive):
         encoders.open_encoder(folder, {"seed": 2})
     array = next(folder.glob("*.npy"))
     array.write_bytes(array.read_bytes()[:100])
-    with pytest.raises(InputError, match="not an array that can be read"):
+    with pytest.raises(InputError, match="the array cannot be read"):
         encoders.open_encoder(folder)
 
 

@@ -188,7 +188,7 @@ def test_a_trained_model_is_trained_further_from_pairs(archive):
     text = [Question("q", "how do I cook rice")]
     first, second = (encoders.open_encoder(f).encode(text, "query").parts[0].values for f in (before, after))
     np.testing.assert_allclose(first, second, atol=1e-3)
-    with pytest.raises(SettingsError, match="it has others"):
+    with pytest.raises(SettingsError, match="expected the same"):
         models.train(archive, Recipe.read("static", values | {"words": 200}), "third")
     with pytest.raises(SettingsError, match="expected a network that adds up pieces"):
         models.train(archive, Recipe.read("cnn", TINY | {"start": str(before)}), "third")

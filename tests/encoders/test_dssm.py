@@ -97,7 +97,7 @@ def test_without_a_generator_nothing_is_added_to_the_loss(archive):
     assert not recipe.network.writes
     folder = models.train(archive, recipe, "plain")
     assert not any("decoder" in name for name in open_encoder(folder).trained_network.network.state_dict())
-    with pytest.raises(SettingsError, match="plain: this model does not write answers"):
+    with pytest.raises(SettingsError, match="plain: this model cannot write answers"):
         open_generator(folder)
 
 
@@ -149,7 +149,7 @@ def test_one_of_several_writers_must_be_named(archive):
     for name in ("one", "two"):
         models.train(archive, Recipe.read("dssm_writer", WRITER), name)
     with LocalEngine.open(archive.path, "lm_jelinek_mercer") as desk:
-        with pytest.raises(SettingsError, match="which model is to write"):
+        with pytest.raises(SettingsError, match="several models write answers"):
             desk.answer("rice", "generate")
         assert desk.answer("how do I cook rice", "generate", model="two").model == "two"
         with pytest.raises(SettingsError, match="no model 'three' that can write answers"):

@@ -126,9 +126,9 @@ def test_searching_needs_no_teacher_and_another_teacher_is_refused(tmp_path):
         archive.upsert([Question("new", "a new one")])
         with pytest.raises(SettingsError, match="no_such_package"):
             rankers.open_current(ranker, archive.view())
-        with pytest.raises(ArchiveError, match="this model is there"):
+        with pytest.raises(ArchiveError, match="this model already exists"):
             distil(archive, MODEL, "fast", SMALL)
-        with pytest.raises(SettingsError, match="which encoder"):
+        with pytest.raises(SettingsError, match="no encoder"):
             distil(archive, "", "other")
 
 

@@ -170,15 +170,15 @@ def copy_folder(folder: Path, place: Path) -> Path:
     ("file", "content", "message"),
     [
         ("config.json", {"model_type": "mamba"}, "config.json: model_type = 'mamba'; expected one of bert, roberta"),
-        ("config.json", None, "not a description of a model"),
-        ("model.safetensors", None, "model.safetensors: not weights that can be read"),
+        ("config.json", None, "not a valid description of a model"),
+        ("model.safetensors", None, "model.safetensors: the weights cannot be read"),
         ("modules.json", [{"type": "models.Transformer", "path": ""}, {"type": "m.LSTM"}], "module LSTM needs torch"),
         (
             "1_Pooling/config.json",
             {"pooling_mode": "middle"},
             "pooling_mode = 'middle'; expected one of cls, max, mean",
         ),
-        ("tokenizer.json", {}, "not a tokenizer"),
+        ("tokenizer.json", {}, "not a valid tokenizer"),
     ],
 )
 def test_what_cannot_be_run_is_one_line(file, content, message, bert, tmp_path):

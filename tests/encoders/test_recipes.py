@@ -64,7 +64,7 @@ def test_unknown_settings_are_named(values, message):
 
 def test_single_pairs_have_their_own_loss_and_no_negatives():
     assert Recipe.read("lstm_paper").data.irrelevant
-    with pytest.raises(SettingsError, match="data.irrelevant: each pair is learned by itself"):
+    with pytest.raises(SettingsError, match="data.irrelevant: pairs are learned one by one"):
         Recipe.read("lstm_paper", {"judged": 10})
     with pytest.raises(SettingsError, match="expected loss=cross_entropy"):
         Recipe.read("cnn", {"irrelevant": True})
@@ -78,7 +78,7 @@ def test_a_file_that_is_no_recipe(tmp_path):
     with pytest.raises(SettingsError, match="a recipe has no table wrong"):
         Recipe.read(str(path))
     path.write_text("network = ")
-    with pytest.raises(InputError, match="not a recipe"):
+    with pytest.raises(InputError, match="not a valid recipe"):
         Recipe.read(str(path))
     path.write_text("network = 'cnn'")
     with pytest.raises(InputError, match="expected tables"):

@@ -156,11 +156,11 @@ def test_the_fingerprint_tells_models_and_settings_apart(static, tmp_path, token
     ("file", "content", "problem"),
     [
         ("model.toml", "", "expected encoder = NAME"),
-        ("model.toml", "encoder = ", "not a model's description"),
+        ("model.toml", "encoder = ", "not a valid description"),
         ("model.toml", 'encoder = "static"\n[static]\nwords = 7', "rows expected"),
         ("model.toml", 'encoder = "static"\n[static]\nsize = 7', "size is not a setting"),
-        ("static.safetensors", "x", "not weights"),
-        ("tokenizer.json", "{}", "not a tokenizer"),
+        ("static.safetensors", "x", "the weights cannot be read"),
+        ("tokenizer.json", "{}", "not a valid tokenizer"),
     ],
 )
 def test_a_broken_model_is_one_line(tmp_path, tokenizer, file, content, problem):

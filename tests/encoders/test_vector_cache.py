@@ -51,5 +51,5 @@ def test_no_text(tmp_path):
 
 def test_where_nothing_can_be_written_it_says_so(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ArchiveError, match="vectors are kept there"):
+    with pytest.raises(ArchiveError, match="vectors are cached there"):
         VectorCache(tmp_path / "file", "abc").get_or_encode(["a"], SlowEncoder())

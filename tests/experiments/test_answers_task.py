@@ -94,7 +94,7 @@ def test_an_archive_that_lost_its_answers_is_refused_when_it_runs(archive, tmp_p
 
 
 def test_a_typing_curve_is_of_questions(archive, tmp_path):
-    with pytest.raises(SettingsError, match="typing_curve is of questions"):
+    with pytest.raises(SettingsError, match="typing_curve needs task = questions"):
         read_experiment(declared(tmp_path, archive, typing_curve=True))
 
 

@@ -118,7 +118,7 @@ def test_a_run_file_is_a_system_of_its_own(archive, tmp_path):
         ("", "system is missing"),
         ("system = 3", "system=3"),
         ("measures = []", "measures: the list is empty"),
-        ('archive = "x"\nsystem = []', "system: no system is given"),
+        ('archive = "x"\nsystem = []', "system: no systems"),
         ('archive = "${NO_SUCH_VARIABLE}"', "archive: the variable NO_SUCH_VARIABLE is not set"),
     ],
 )

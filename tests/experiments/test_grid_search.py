@@ -78,10 +78,10 @@ def test_indexes_of_trials_are_removed_and_older_ones_stay(archive):
 @pytest.mark.parametrize(
     ("space", "fixed", "message"),
     [
-        ([], {}, "the space has no grid"),
+        ([], {}, "no grid is given"),
         ({"k1": []}, {}, "k1: expected a list of at least one value"),
         ({"k1": "12"}, {}, "k1: expected a list"),
-        ({"k1": [1.0]}, {"k1": 2.0}, "k1 is fixed and to be tuned"),
+        ({"k1": [1.0]}, {"k1": 2.0}, "k1 is both fixed and tuned"),
         ({"k9": [1.0]}, {}, "k9 is not a setting"),
         ({"b": [0.5, 7]}, {}, "b=7: "),
     ],

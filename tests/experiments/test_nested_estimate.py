@@ -76,7 +76,7 @@ def test_test_queries_that_are_duplicates_of_dev_ones_are_counted(archive):
 def test_too_few_clusters_for_the_folds_is_a_clear_error(archive):
     labels = labelled(1, 10)
     one = Split(labels.queries, {q: {"d1": 1} for q in labels.qrels})
-    with pytest.raises(SettingsError, match="hang together in 1 cluster, too few for 5 folds"):
+    with pytest.raises(SettingsError, match="form only 1 cluster, too few for 5 folds"):
         estimate_tuning(archive, "bm25", SPACE, one, None, "RR")
 
 

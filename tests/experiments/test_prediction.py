@@ -68,7 +68,7 @@ def test_nothing_is_expected_where_nothing_is_found(archive):
 
 
 def test_what_does_not_rank_by_words_is_refused(archive):
-    with pytest.raises(SettingsError, match="static: performance is predicted for lexical rankings"):
+    with pytest.raises(SettingsError, match="static: performance prediction needs a lexical ranking"):
         predict_performance(rankers.open_current(rankers.create("static"), archive.view()), QUERIES)
 
 

@@ -181,14 +181,14 @@ def test_an_experiment_on_a_changed_archive_is_not_resumed(toml, tmp_path):
 def test_a_folder_with_something_in_it_is_refused(toml, tmp_path):
     run_experiment(read_experiment(toml), tmp_path / "out")
     (tmp_path / "out/mine.txt").write_text("notes")
-    with pytest.raises(SettingsError, match="resume, or begin anew with force"):
+    with pytest.raises(SettingsError, match="resume, or replace it with force"):
         run_experiment(read_experiment(toml), tmp_path / "out")
     run_experiment(read_experiment(toml, {"k": 5}), tmp_path / "out", force=True)
     assert (tmp_path / "out/mine.txt").read_text() == "notes"
     (tmp_path / "other").mkdir()
     (tmp_path / "other/thesis.tex").write_text("")
     for options in ({}, {"force": True}, {"resume": True}):
-        with pytest.raises(SettingsError, match="something else than an experiment"):
+        with pytest.raises(SettingsError, match="is not an experiment"):
             run_experiment(read_experiment(toml), tmp_path / "other", **options)
 
 

@@ -36,7 +36,7 @@ def test_a_cheat_knows_the_planted_labels(planted):
 
 def test_nothing_is_fitted_without_saying_what_is_held_out(planted):
     ranker = rankers.create("cnn", NETWORK, planted)
-    with pytest.raises(SettingsError, match="nobody has said what it must not learn"):
+    with pytest.raises(SettingsError, match="needs the splits to hold out"):
         ranker.fit(planted.view())
 
 
@@ -227,7 +227,7 @@ def test_promote(trained):
 
 def test_calibrate_fits_no_network(planted, monkeypatch):
     monkeypatch.setattr("askalike.calibration.samples.MIN_QUERIES", 30)
-    with pytest.raises(NotFittedError, match="nothing is learned yet"):
+    with pytest.raises(NotFittedError, match="not trained yet"):
         askalike.calibrate(planted, rankers.create("cnn", NETWORK, planted), "duplicates")
 
 

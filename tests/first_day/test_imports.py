@@ -57,4 +57,4 @@ def test_3_a_backup_on_a_disk_that_is_not_mounted_is_refused(command, tmp_path):
     (tmp_path / "faq.csv").write_text("question\nWhy?\n")
     command("import", "table", tmp_path / "faq.csv", "-o", tmp_path / "desk")
     code, _, problem = command("backup", tmp_path / "desk", tmp_path / "unmounted/desk.tar")
-    assert (code, "mount the disk" in problem, (tmp_path / "unmounted").exists()) == (2, True, False)
+    assert (code, "mount its disk" in problem, (tmp_path / "unmounted").exists()) == (2, True, False)

@@ -126,8 +126,8 @@ def test_languages(archive):
     archive.upsert([Question("pl2", "pl2", language="pl"), Question("own", "the archive's language")])
     finding = run_check(archive, "unsupported_languages")
     assert (finding.count, finding.n, finding.examples, finding.loud) == (4, 7, ("pl", "th", "xx"), True)
-    assert finding.details[0] == "pl: 2 questions; has no stemmer: only identical word forms match"
-    assert "without spaces" in finding.details[1]
+    assert finding.details[0] == "pl: 2 questions; no stemmer: only identical word forms match"
+    assert "no spaces" in finding.details[1]
     assert run_check(archive, "unknown_languages").count == 0
 
 

@@ -234,7 +234,7 @@ def test_other_vectors_than_the_indexs_are_refused(tmp_path):
     index = VectorIndex.open(tmp_path, VectorLayout("x"))
     with index.writer() as writer:
         writer.add(np.arange(2), np.zeros(2), Vectors((VectorPart(np.ones((2, 4), np.float32)),)))
-        with pytest.raises(SearchIndexError, match="do not go with"):
+        with pytest.raises(SearchIndexError, match="do not match"):
             writer.add(np.arange(2), np.zeros(2), Vectors((VectorPart(np.ones((2, 3), np.float32)),)))
         writer.commit(1)
     with pytest.raises(SearchIndexError, match="rebuild it"):

@@ -64,7 +64,7 @@ def test_no_category_or_tag_is_in_two_parts(archive, by, what):
 
 def test_a_tag_that_all_share_cannot_be_cut_by(archive):
     archive.upsert([Question("all", "everything", tags=TYPES), Answer("w", "all", "it depends")])
-    with pytest.raises(ArchiveError, match="would be without a query"):
+    with pytest.raises(ArchiveError, match="would have no queries"):
         create_partition(archive, "tag", source_split="answers")
 
 

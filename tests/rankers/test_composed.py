@@ -220,7 +220,7 @@ def test_the_default_follows_what_is_installed(monkeypatch):
 
 
 def test_a_cascade_has_two_parts():
-    with pytest.raises(SettingsError, match="expected two parts"):
+    with pytest.raises(SettingsError, match="expected a part that proposes"):
         built("parts=bm25", name="cascade")
 
 

@@ -87,7 +87,7 @@ def test_a_cascade_orders_what_another_ranker_proposes(folder, tmp_path):
 
 
 def test_what_is_wrong_is_said(folder, tmp_path):
-    with pytest.raises(SettingsError, match="no model is there; expected a folder"):
+    with pytest.raises(SettingsError, match="no such model; expected a folder"):
         rankers.create("cross_encoder", {"model": "nowhere"})
     two = make_cross_encoder(tmp_path, "bert", labels=2)
     ranker = rankers.create("cross_encoder", {"model": str(two)})

@@ -72,5 +72,5 @@ def test_another_formula_and_what_is_wrong(archive):
         rankers.create("rm3", {"similarity": "static"})
     with pytest.raises(SettingsError, match="original_weight"):
         rankers.create("rm3", {"original_weight": 2})
-    with pytest.raises(SettingsError, match="to rank answers, use bm25"):
+    with pytest.raises(SettingsError, match="for answers, use bm25"):
         rankers.create("rm3").open(archive.view(kind="answers"))

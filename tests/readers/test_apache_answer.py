@@ -179,7 +179,7 @@ def test_a_site_that_never_answers_is_one_clear_error(tmp_path: Path, monkeypatc
     options = {"pause": 0, "timeout": 0.05, "responses": tmp_path / "kept"}
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(InputError, match="gives no answer .*timed out") as error:
+        with pytest.raises(InputError, match="does not answer .*timed out") as error:
             import_archive("apache_answer", [address], tmp_path / "out", options=options)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out").exists()

@@ -226,7 +226,7 @@ def test_a_date_to_go_by(tmp_path: Path) -> None:
     file = write(tmp_path, json.dumps([issue(1, "When?")]))
     with pytest.raises(InputError, match="no updatedAt, which --since goes by"):
         import_archive("github", [file], tmp_path / "archive", options={"since": "2026-01-31"})
-    with pytest.raises(SettingsError, match="--since and --prune: what did not change would be removed"):
+    with pytest.raises(SettingsError, match="--since and --prune: unchanged records would be removed"):
         import_archive("github", [file], tmp_path / "archive", options={"since": "2026-01-31"}, prune=True)
     with pytest.raises(SettingsError, match="since.*expected a date"):
         import_archive("github", [file], tmp_path / "archive", options={"since": "yesterday"})

@@ -62,7 +62,7 @@ def test_names_with_documents_of_their_own_are_groups(imported: Importing, forum
 
 
 def test_names_that_are_not_known_and_files_that_are_gone(forum: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no-such-set: ir_datasets knows no such name"):
+    with pytest.raises(InputError, match="no-such-set: ir_datasets has no such data set"):
         import_archive("ir_datasets", ["no-such-set"], tmp_path / "archive")
     (tmp_path / "bikes.jsonl").unlink()
     with pytest.raises(InputError, match="askalike-forum/bikes/dev: cannot be fetched or read"):

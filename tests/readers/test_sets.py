@@ -124,7 +124,7 @@ def test_semeval_needs_a_split(imported: Importing, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     path = tmp_path / "folder/questions.xml"
     path.write_text(f"<xml>{thread('Q1', 'Q1_R4', '4', '?')}</xml>")
-    with pytest.raises(InputError, match="does not say train, dev or test; add --split"):
+    with pytest.raises(InputError, match="has neither train, dev nor test; add --split"):
         import_archive("semeval", [path], tmp_path / "out")
     assert imported("semeval", path, split="dev").rows("SELECT split FROM judgements") == [("dev",)]
 

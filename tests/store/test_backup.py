@@ -94,7 +94,7 @@ def test_nothing_is_overwritten(archive: Path, tmp_path: Path) -> None:
     backup(archive, file)
     with pytest.raises(ArchiveError, match="already exists"):
         backup(archive, file)
-    with pytest.raises(ArchiveError, match="lies in the archive"):
+    with pytest.raises(ArchiveError, match="lies inside the archive"):
         backup(archive, archive / "b.tar")
     with pytest.raises(ArchiveError, match="new or empty"):
         restore(file, archive)
@@ -132,7 +132,7 @@ def test_a_backup_with_paths_outside_the_archive_is_refused(archive: Path, tmp_p
             info = tarfile.TarInfo(member)
             info.size = len(content)
             tar.addfile(info, io.BytesIO(content))
-    with pytest.raises(ArchiveError, match="not a backup|SHA-256|which no backup does"):
+    with pytest.raises(ArchiveError, match="not a backup|SHA-256|which is not part of a backup"):
         restore(tmp_path / "bad.tar", tmp_path / "x" / "again")
     assert not list(tmp_path.rglob("evil"))
 
@@ -181,6 +181,6 @@ def test_kill_9_leaves_a_complete_backup_or_none(archive: Path, tmp_path: Path, 
 
 
 def test_a_folder_that_is_not_there_is_not_made(archive: Path, tmp_path: Path) -> None:
-    with pytest.raises(ArchiveError, match=r"unmounted: not there; make the folder first, or mount the disk"):
+    with pytest.raises(ArchiveError, match=r"unmounted: no such folder; create it first, or mount its disk"):
         backup(archive, tmp_path / "unmounted/desk.tar")
     assert not (tmp_path / "unmounted").exists()

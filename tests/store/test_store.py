@@ -198,11 +198,11 @@ def test_other_files_are_refused_in_one_line(tmp_path):
     assert "not an archive" in error_of(lambda: Archive.open(tmp_path / "nothing"))
     (tmp_path / "file").write_text("x")
     assert "is a file" in error_of(lambda: Archive.create(tmp_path / "file"))
-    assert "holds other files" in error_of(lambda: Archive.create(tmp_path))
-    assert "cannot be made" in error_of(lambda: Archive.create(tmp_path / "file" / "below"))
+    assert "has other files" in error_of(lambda: Archive.create(tmp_path))
+    assert "cannot be created" in error_of(lambda: Archive.create(tmp_path / "file" / "below"))
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "archive.sqlite").write_bytes(b"no database" * 100)
-    assert "damaged or no SQLite file" in error_of(lambda: Archive.open(tmp_path / "damaged"))
+    assert "damaged, or not an SQLite file" in error_of(lambda: Archive.open(tmp_path / "damaged"))
 
 
 def test_a_newer_archive_is_refused(tmp_path):

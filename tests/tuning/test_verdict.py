@@ -61,7 +61,7 @@ def test_few_labels_change_nothing():
 
 def test_proxies_are_named():
     assert replace(VERDICT, task=TuningTask("x", EMPTY, EMPTY, is_proxy=True)).sentence.endswith(
-        "nobody has labelled anything)"
+        "the archive has no labels)"
     )
 
 

@@ -97,10 +97,10 @@ def unsupported_languages(context: CheckContext) -> Finding:
 def _limitation(language: str) -> str:
     """Return what search in a language lacks; empty where it lacks nothing."""
     if language in UNSEGMENTED_LANGUAGES:
-        return "has no spaces between words: only whole phrases match"
+        return "no spaces between words: only whole phrases match"
     if LANGUAGES.get(language) or language in BIGRAM_LANGUAGES:
         return ""
-    return "has no stemmer: only identical word forms match"
+    return "no stemmer: only identical word forms match"
 
 
 def _find_repeats(docids: IntArray, hashes: IntArray) -> tuple[IntArray, list[tuple[int, int]]]:
