@@ -30,7 +30,7 @@ TABLE_BEGIN = "<!-- results: tools/write_results.py replaces this table where al
 TABLE_END = "<!-- end of results -->\n"
 SPEED_BEGIN = "<!-- speed: tools/write_results.py replaces this table by what benchmarks/search.py measured -->\n"
 SPEED_END = "<!-- end of speed -->\n"
-README_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
+README_SYSTEMS = ("BM25", "default", "distil", "default with MiniLM", "MiniLM")
 README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
 README_MEASURES = ("Success@1", "Success@10")
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -128,8 +128,9 @@ def all_files() -> dict[Path, str]:
     files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in drawings.items()}
     files[PAPERS] = fill_tables(PAPERS.read_text(encoding="utf-8"), load)
     readme = README.read_text(encoding="utf-8")
-    if reports.keys() >= set(README_DATASETS):
-        readme = replace_block(readme, TABLE_BEGIN, TABLE_END, readme_table(reports))
+    distilled = {name: load(f"distil-{name}") for name in README_DATASETS}
+    if reports.keys() >= set(README_DATASETS) and all(distilled.values()):
+        readme = replace_block(readme, TABLE_BEGIN, TABLE_END, readme_table(reports, distilled))
     if rows := load("search"):
         readme = replace_block(readme, SPEED_BEGIN, SPEED_END, speed_table(rows))
     return files | {README: readme}
@@ -233,15 +234,19 @@ ideas that did not work, and [Papers](../papers.md) the gain from training.
 This table has the mean average precision (AP) in percent, with 95 % intervals:"""
 
 
-def readme_table(reports: Mapping[str, Report]) -> str:
-    """Return the README's table: the first hit, and the first ten, on three archives."""
+def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report]) -> str:
+    """Return the README's table: the first hit, and the first ten, on three archives.
+
+    distilled: the reports that have the row distil, of the same queries.
+    """
     shown = {name: reports[name] for name in README_DATASETS}
     heads = [f"{DATASETS[name][0]} (n = {report['queries']:,})" for name, report in shown.items()]
     rows = [("first hit right / among the first 10", *heads), ("---",) * (1 + len(shown))]
+    systems = {name: {s["label"]: s for s in distilled[name]["systems"] + shown[name]["systems"]} for name in shown}
     for label in README_SYSTEMS:
         cells = []
-        for report in shown.values():
-            system = next(s for s in report["systems"] if s["label"] == label)
+        for name in shown:
+            system = systems[name][label]
             first = 100 * system["measures"][README_MEASURES[0]]["mean"]
             cells.append(f"{first:.1f} / {interval(system, README_MEASURES[1])}")
         rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
