@@ -151,7 +151,10 @@ MISBEHAVIOUR: dict[str, tuple[Callable[[BaseHTTPRequestHandler], None], str]] = 
     "another shape": (lambda handler: reply(handler, b'{"error": "overloaded"}'), "not a chat completion"),
     "no choices": (lambda handler: reply(handler, b'{"choices": []}'), "not a chat completion"),
     "a list": (lambda handler: reply(handler, b"[]"), "not a chat completion"),
-    "no text": (lambda handler: reply(handler, b'{"choices": [{"message": {"content": null}}]}'), "the answer has no text"),
+    "no text": (
+        lambda handler: reply(handler, b'{"choices": [{"message": {"content": null}}]}'),
+        "the answer has no text",
+    ),
     "an error": (lambda handler: reply(handler, b"", 429), "answered 429"),
     "endless": (lambda handler: reply(handler, b" " * (2 << 20)), "not a chat completion"),
 }
