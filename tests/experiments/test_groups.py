@@ -66,6 +66,7 @@ def test_each_group_counts_the_same_everywhere(archive, toml, tmp_path):
     assert "2 groups, each ranked within itself, count the same" in system.seed_results[0].evaluation.describe
 
 
+@pytest.mark.long
 def test_differing_queries_have_their_own_values(toml, tmp_path):
     run_experiment(read_experiment(toml), tmp_path / "first")
     lines = (tmp_path / "first/runs/bm25.trec").read_text().splitlines(keepends=True)

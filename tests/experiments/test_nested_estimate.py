@@ -32,6 +32,7 @@ def labelled(seed, n_queries=N):
     return Split(queries, {q: {f"d{d}": 1} for q, d in zip(queries, rng.permutation(N)[:n_queries], strict=True)})
 
 
+@pytest.mark.long
 def test_nested_random_labels_are_found_by_chance_alone(archive):
     results = [estimate_tuning(archive, "bm25", SPACE, labelled(seed), None, "Success@5") for seed in range(3)]
     gains = [r.tuned["dev"].means["Success@5"] - r.untuned["dev"].means["Success@5"] for r in results]
@@ -42,6 +43,7 @@ def test_nested_random_labels_are_found_by_chance_alone(archive):
     assert all(r.tuned["test"].n == N for r in results)
 
 
+@pytest.mark.long
 def test_a_fold_s_own_labels_do_not_touch_its_choice(archive):
     labels = labelled(1)
     first = estimate_tuning(archive, "bm25", SPACE, labels, None, "RR")

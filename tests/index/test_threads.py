@@ -29,6 +29,7 @@ def test_shares_change_nothing(monkeypatch, threads, n):
         assert together[i].scores.tolist() == alone.scores.tolist()
 
 
+@pytest.mark.long
 def test_threads_share_a_searcher():
     """Each thread asks for other terms and similarities, so that what the searcher remembers grows meanwhile."""
     documents = {docid: [(0, [*terms, f"word{docid}"])] for docid, terms in enumerate(titles())}

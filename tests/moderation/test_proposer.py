@@ -132,6 +132,7 @@ def test_another_ranker_scans_again_and_decisions_stay(archive):
     assert {rejected.question, rejected.other} not in [set(pair) for pair in proposed_pairs(archive)]
 
 
+@pytest.mark.long
 def test_many_new_questions_join_the_backlog(archive, monkeypatch):
     monkeypatch.setattr(proposer_module, "MAX_NEW_QUESTIONS", 5)
     proposer = create_proposer(archive)

@@ -51,6 +51,7 @@ def test_a_lexical_ranker_serves_where_nothing_beats_it(tmp_path, only_lexical):
         assert rankers.create(None, {}, archive.path).name == get_served_ranker(archive).ranker
 
 
+@pytest.mark.long
 def test_the_same_again_measures_nothing_and_serves_nothing_new(tmp_path, only_lexical):
     path = labelled(tmp_path / "a")
     with Archive.open(path) as archive:
@@ -62,6 +63,7 @@ def test_the_same_again_measures_nothing_and_serves_nothing_new(tmp_path, only_l
         assert len(serving_history(archive)) == 1
 
 
+@pytest.mark.long
 def test_interrupted_it_goes_on(tmp_path, only_lexical):
     path = labelled(tmp_path / "a")
     with Archive.open(path) as archive:
@@ -96,6 +98,7 @@ def test_killed_it_goes_on(tmp_path):
     assert len(names) == len(set(names))
 
 
+@pytest.mark.long
 def test_what_there_is_no_time_for_is_skipped_and_tried_later(tmp_path, monkeypatch):
     pytest.importorskip("wordllama")
     monkeypatch.setattr(ladder_search, "LADDER", (LADDER[0],))
