@@ -1,4 +1,4 @@
-"""How much a query resembles everyday questions that have nothing to do with the archive, by the ranker's encoder.
+"""The similarity of a query to everyday questions that have nothing to do with the archive, by the ranker's encoder.
 
 An encoder finds short or vague texts, and all texts in some languages, similar to many others. How similar it finds a
 query to everyday questions says what it would score without anything in common.
@@ -14,7 +14,7 @@ from askalike.encoders.learning.text_vectors import concatenate_parts
 from askalike.rankers import SearchSession
 
 NEAREST = 3
-"""A query is compared with so many of the everyday questions nearest to it."""
+"""Number of nearest everyday questions that a query is compared with."""
 
 
 class Contrast:

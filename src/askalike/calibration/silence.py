@@ -25,7 +25,7 @@ from askalike.types import Question
 
 QUESTIONS_FILE = "off_topic.tsv"
 CONTRAST_SHARE = 0.5
-"""What the resemblance to everyday questions counts, where a score counts 1."""
+"""Weight of the similarity to everyday questions; a score has weight 1."""
 SILENT_SHARES = (0.93, 0.99)
 """The share of off-topic questions that get nothing: at least, and where the archive's own questions allow it."""
 OWN_SILENT_SHARES = (0.15, 0.6)
@@ -46,7 +46,7 @@ class SavedSilence(Settings):
 
 
 class SilenceRule(NamedTuple):
-    """What a hit must score to be shown.
+    """The minimum score of a hit that is shown.
 
     threshold: the least score, less a share of the query's contrast. typical: the least score for half of the archive's
     own questions.

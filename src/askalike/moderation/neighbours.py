@@ -23,7 +23,7 @@ from askalike.types import Progress, Question
 A = TypeVar("A")
 B = TypeVar("B")
 FORMAT = 2
-"""Of the file. One of another format is made anew."""
+"""Of the file. One of another format is made again."""
 BATCH_SIZE = 1_024
 
 

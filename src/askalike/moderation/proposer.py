@@ -19,7 +19,7 @@ from askalike.store.candidate_pairs import CandidatePair, ProposalScan, add_prop
 from askalike.types import Question
 
 FORMAT = 2
-"""Of a stored scan. One of another format begins anew."""
+"""Of a stored scan. One of another format begins again."""
 BATCH_SIZE = 4
 """The number of questions in a step."""
 SAMPLE_SIZE = 1_000

@@ -91,7 +91,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
 
     @cached_property
     def word_reader(self) -> WordReader | None:
-        """What reads the words of texts for explanations; None where the encoder knows none."""
+        """Reads the words of texts for explanations; None if the encoder knows none."""
         return WordReader.of_encoder(self.encoder)
 
     @property

@@ -16,7 +16,7 @@ LINK_TOKEN = "xxurl"
 """The token that replaces every URL. No tokenizer splits it and no Snowball stemmer changes it."""
 
 MAX_CACHED_TEXTS = 256
-"""How many texts of HTML are cached without their tags."""
+"""Number of HTML texts cached without their tags."""
 _BLOCKS = (
     "address|article|aside|blockquote|body|br|button|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
     "fieldset|figcaption|figure|footer|form|h[1-6]|head|header|hgroup|hr|html|li|main|menu|nav|ol|option|p|section|"

@@ -21,7 +21,7 @@ WEIGHTS_FILE = "weights.safetensors"
 
 
 class SavedNetwork(NamedTuple):
-    """What a model's folder holds of a trained network."""
+    """The parts of a trained network in a model's folder."""
 
     recipe: Recipe
     features: TextFeatures
