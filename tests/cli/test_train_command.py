@@ -83,7 +83,7 @@ def test_killed_it_goes_on_to_the_same_weights(desk):
     ("words", "message"),
     [
         (("--recipe", "nothing"), "no recipe is called 'nothing'; there are: bow, bow_cnn, "),
-        (("--recipe", "cnn", "--signals", "same_tag", "--set", "least_pairs=9999"), "too few, 9999 are needed"),
+        (("--recipe", "cnn", "--signals", "same_tag", "--set", "least_pairs=9999"), "too few; 9999 are needed"),
         (("--recipe", "cnn", "--name", "bm25"), "'bm25' is the name of a built-in ranker"),
         (("--recipe", "cnn", "--signals", "nothing"), "no signal is called nothing"),
         (("--recipe", "cnn", "--dev", "nothing"), "nothing"),

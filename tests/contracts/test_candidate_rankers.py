@@ -58,7 +58,7 @@ def test_its_values_make_it_again(ranker, searcher, archive):
 
 
 def test_without_candidates_it_names_what_proposes_some(searcher):
-    with pytest.raises(SettingsError, match=f"ranks candidates only.*--ranker cascade --set parts=.*{searcher.name}"):
+    with pytest.raises(SettingsError, match=f"ranks given candidates only.*--ranker cascade.*{searcher.name}"):
         searcher.rank(QUERIES, 5)
 
 

@@ -190,7 +190,7 @@ def test_a_trained_model_is_trained_further_from_pairs(archive):
     np.testing.assert_allclose(first, second, atol=1e-3)
     with pytest.raises(SettingsError, match="expected the same"):
         models.train(archive, Recipe.read("static", values | {"words": 200}), "third")
-    with pytest.raises(SettingsError, match="expected a network that adds up pieces"):
+    with pytest.raises(SettingsError, match="model of the encoder static; expected a network over word vectors"):
         models.train(archive, Recipe.read("cnn", TINY | {"start": str(before)}), "third")
 
 

@@ -114,7 +114,7 @@ def test_a_run_file_is_a_system_of_its_own(archive, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("k = ", "not TOML"),
+        ("k = ", "not valid TOML"),
         ("", "system is missing"),
         ("system = 3", "system=3"),
         ("measures = []", "measures: the list is empty"),

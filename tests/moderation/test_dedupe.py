@@ -108,7 +108,7 @@ def test_errors_name_what_to_change(archive, tmp_path):
         dedupe(archive, rankers.create("bm25"), tmp_path / "x.csv", min_probability=0.5)
     with pytest.raises(SettingsError, match="--min-probability 0"):
         dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "x.csv", min_probability=0)
-    with pytest.raises(InputError, match="can be written"):
+    with pytest.raises(InputError, match="cannot be written there; choose another file"):
         dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "no" / "x.csv")
 
 

@@ -85,7 +85,7 @@ def test_a_service_started_with_a_ranker_stays_with_it_and_says_so(serve, archiv
     served = serve(archive)
     deploy(archive, "bm25")
     lines = wait_for(lambda: [line for line in served.lines if "was activated" in line])
-    assert f"--ranker {LEXICAL}, as --ranker says" in lines[0]
+    assert f"keeps {LEXICAL}, as --ranker says" in lines[0]
     assert model(served) == LEXICAL
 
 

@@ -107,5 +107,5 @@ def test_the_export_is_read_back_as_pairs(archive, tmp_path):
     with Archive.open(tmp_path / "pairs") as read:
         labels = read._connection.execute("SELECT COUNT(*), SUM(relevance) FROM judgements").fetchone()
     assert labels == (5, 2)
-    with pytest.raises(InputError, match="can be written"):
+    with pytest.raises(InputError, match="cannot be written there; choose another file"):
         export_feedback(archive, tmp_path / "no" / "pairs.csv")

@@ -63,6 +63,8 @@ def copy_model(network: nn.Module, tokens: Sequence[str], folder: Path, setting:
     tokens: the words of the network. setting: how the folder was named, for messages.
     Raises SettingsError for a model of another kind or size.
     """
+    if (encoder := read_model_file(folder).get("encoder")) != Network.encoder_name:
+        raise SettingsError(f"{setting}: a model of the encoder {encoder}; expected a network over word vectors")
     saved = open_network(folder)
     if type(saved.network) is not type(network) or not isinstance(network, WordVectorNetwork):
         found, expected = (type(n).__name__.removesuffix("Network") for n in (saved.network, network))
