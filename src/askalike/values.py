@@ -28,13 +28,14 @@ def parse_language(text: str) -> str:
     raise ValueError(f"language {text!r}: expected a code of ISO 639-1 such as en")
 
 
-def parse_encoding(text: str) -> str:
-    """Return the name of an encoding of texts."""
+def parse_encoding(text: str) -> str | None:
+    """Return the name of an encoding of texts as Python has it; None for UTF-8."""
     try:
-        codecs.lookup(text)
-    except LookupError:
-        raise ValueError(f"encoding {text!r}: expected a name such as utf-8 or cp1252") from None
-    return text
+        "".encode(text)
+        name = codecs.lookup(text).name
+    except (LookupError, TypeError, ValueError):
+        raise ValueError(f"encoding {text!r} is unknown; expected one such as utf-8, cp1252 or utf-16") from None
+    return name if name != "utf-8" else None
 
 
 def parse_ids(text: str) -> str:

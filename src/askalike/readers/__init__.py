@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 from askalike.config import validate_settings
 from askalike.errors import InputError, SettingsError
-from askalike.readers._encoding import parse_encoding
 from askalike.readers._queries import read_candidates, read_queries
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
 from askalike.readers._threads import ThreadReader
@@ -15,7 +14,7 @@ from askalike.store import ArchiveSummary
 from askalike.store.draft_importing import DraftImport, import_drafts
 from askalike.store.importing import ImportRequest, import_records, open_for_import, open_for_plan, plan_import
 from askalike.types import LocatedRecord
-from askalike.values import parse_language
+from askalike.values import parse_encoding, parse_language
 
 __all__ = ["Reader", "SourceFiles", "import_archive", "parse_rows", "read_candidates", "read_queries", "reject"]
 
@@ -57,11 +56,11 @@ def import_archive(
     Rows that cannot be imported are listed in the archive's `rejected.jsonl`.
     Raises InputError, SettingsError or ArchiveError.
     """
-    if language is not None:
-        try:
-            language = parse_language(language)
-        except ValueError as error:
-            raise SettingsError(str(error)) from None
+    try:
+        language = parse_language(language) if language is not None else None
+        decoding = parse_encoding(encoding) if encoding else None
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
     if not paths:
         raise InputError("no paths; expected files or folders to import")
     chosen = validate_settings(load("reader", reader), options or {}, f"reader {reader}")
@@ -69,7 +68,6 @@ def import_archive(
     if is_follow_up and prune:
         raise SettingsError("--since and --prune: unchanged records would be removed; use one of them")
     files = [Path(path) for path in paths]
-    decoding = parse_encoding(encoding) if encoding else None
 
     def open_files() -> SourceFiles:
         opened = SourceFiles(progress, strict=strict, encoding=decoding)

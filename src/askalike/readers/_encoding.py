@@ -8,20 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from askalike.errors import InputError, SettingsError
+from askalike.errors import InputError
 
 CHUNK_SIZE = 1 << 18
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-def parse_encoding(name: str) -> str | None:
-    """Return the name of an encoding as Python has it, None for UTF-8. Raises SettingsError for an unknown one."""
-    try:
-        "".encode(name)
-        known = codecs.lookup(name).name
-        return known if known != "utf-8" else None
-    except (LookupError, TypeError, ValueError):
-        raise SettingsError(f"encoding {name!r} is unknown; expected one such as utf-8, cp1252 or utf-16") from None
 
 
 def recode(stream: Any, path: Path, encoding: str | None, count: Callable[[str], None]) -> IO[bytes]:
