@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.analyzer import content_analyzer
 from askalike.text.claims import content_words, is_negated
 from askalike.text.sentences import split_sentences
 
@@ -18,7 +18,6 @@ MIN_SHARED = 0.6
 CITATION = re.compile(r"\s*\[([^\[\]\n]{1,300})\]")
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 CLAUSE_END = re.compile(r"[,;:()–—]|\b(?:so that|because|but|unless|if|and|aber|weil|damit|mais|pero)\b")
-_ANALYZER = Analyzer(AnalyzerSettings(stop_words=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,10 @@ def check_sentences(written: str, texts: Mapping[str, str], language: str | None
 
 def is_supported(sentence: str, text: str, language: str | None = None) -> bool:
     """Return whether a text has most of a sentence's content words, all its numbers, and denies it nowhere."""
-    words = set(_ANALYZER.analyze(sentence, language))
+    words = set(content_analyzer().analyze(sentence, language))
     if not words or not set(NUMBER.findall(sentence)) <= set(NUMBER.findall(text)):
         return False
-    if len(words & set(_ANALYZER.analyze(text, language))) < MIN_SHARED * len(words):
+    if len(words & set(content_analyzer().analyze(text, language))) < MIN_SHARED * len(words):
         return False
     return not _is_denied(sentence, text, language)
 

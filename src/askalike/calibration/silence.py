@@ -20,7 +20,7 @@ from askalike.config import Settings
 from askalike.files import replace_file, write_atomically
 from askalike.rankers import Ranker, Searcher, SearchSession
 from askalike.store import Archive, View
-from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.analyzer import content_analyzer
 from askalike.types import Question
 
 QUESTIONS_FILE = "off_topic.tsv"
@@ -164,14 +164,11 @@ def is_too_short(text: str) -> bool:
 
 def looks_up(query: str, title: str, language: str | None) -> bool:
     """Whether a query is a single word, no function word, that a title has: then it is no everyday question."""
-    analyzer = _content_analyzer()
+    if len(query.split()) != 1:
+        return False
+    analyzer = content_analyzer()
     terms = analyzer.analyze(query, language)
-    return len(query.split()) == len(terms) == 1 and terms[0] in analyzer.analyze(title, language)
-
-
-@cache
-def _content_analyzer() -> Analyzer:
-    return Analyzer(AnalyzerSettings(stop_words=True))
+    return len(terms) == 1 and terms[0] in analyzer.analyze(title, language)
 
 
 @cache

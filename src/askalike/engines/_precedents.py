@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from askalike.rankers import Searcher
-from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.analyzer import content_analyzer
 from askalike.text.clean import plain_text
 from askalike.types import Question
 
@@ -12,9 +12,6 @@ SEARCHED_HITS = 20
 """Number of the query's hits around which duplicates are looked up."""
 MIN_SCORE = 1.75
 """Minimum similarity, of at most 2, of both ends: pairs below it only have a subject in common."""
-
-
-_ANALYZER = Analyzer(AnalyzerSettings(stop_words=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +56,4 @@ def _relative_scores(searcher: Searcher, query: Question, texts: Mapping[str, Qu
 
 
 def _content_words(question: Question) -> frozenset[str]:
-    return frozenset(_ANALYZER.analyze(plain_text(question.title, "text"), question.language))
+    return frozenset(content_analyzer().analyze(plain_text(question.title, "text"), question.language))

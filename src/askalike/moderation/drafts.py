@@ -6,7 +6,7 @@ from askalike.moderation.groups import find_groups
 from askalike.store import Archive
 from askalike.store.drafts import FAQ_ID_PREFIX, Draft, add_drafts
 from askalike.store.editing import get_links
-from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.analyzer import content_analyzer
 from askalike.types import Answer, Question
 
 MIN_QUESTIONS = 2
@@ -54,7 +54,7 @@ def _merit(question: Question, answer: Answer) -> tuple[bool, int, int]:
 
 def _order_by_typicality(questions: Sequence[Question]) -> list[str]:
     """Return the titles, each once, by their mean share of words in common with the others, short ones first."""
-    analyzer = Analyzer(AnalyzerSettings(stop_words=True))
+    analyzer = content_analyzer()
     titles = list(dict.fromkeys(question.title.strip() for question in questions if question.title.strip()))
     words = [frozenset(analyzer.analyze(title, questions[0].language)) for title in titles]
 

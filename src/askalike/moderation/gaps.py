@@ -13,7 +13,7 @@ from askalike.errors import ArchiveError
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs
 from askalike.rankers import Ranker, create
 from askalike.store import Archive, query_log
-from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.analyzer import Analyzer, content_analyzer
 
 MIN_COSINE = 0.5
 """The cosine of their words, weighted by rarity, from which two phrasings are linked."""
@@ -144,7 +144,7 @@ def _require_probabilities(archive: Archive, ranker: Ranker | None) -> None:
 def _build_word_extractor(archive: Archive) -> Callable[[str], WordKey]:
     """Return a function from a title to its sorted distinct stems, of stop words only where there are no others."""
     language = archive.view().language
-    content_words, all_words = Analyzer(AnalyzerSettings(stop_words=True)), Analyzer()
+    content_words, all_words = content_analyzer(), Analyzer()
 
     def extract(title: str) -> WordKey:
         words = content_words.analyze(title, language) or all_words.analyze(title, language) or [title.strip()]

@@ -5,7 +5,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final, Literal
 
 import Stemmer
@@ -176,6 +176,12 @@ class _TermCache(dict[str, str]):
             self.clear()
         term = self[word] = self._analyzer._word_to_term(word, self._language)
         return term
+
+
+@cache
+def content_analyzer() -> Analyzer:
+    """Return the analyzer that leaves out stop words; all callers share its cache of words."""
+    return Analyzer(AnalyzerSettings(stop_words=True))
 
 
 def _fold_case(word: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.analyzer import content_analyzer
 from askalike.text.sentences import split_sentences
 from askalike.text.stop_words import stop_words
 
@@ -50,7 +50,6 @@ _NUMBER_WORDS: Final[Mapping[str, str]] = {
     "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
     "ten": "10", "eleven": "11", "twelve": "12",
 }  # fmt: skip
-_ANALYZER: Final = Analyzer(AnalyzerSettings(stop_words=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,9 @@ def content_words(sentence: str, language: str | None = None) -> frozenset[str]:
     """Return the stems of a sentence's content words, without numbers, dates and words of negation."""
     plain = _DATES.sub(" ", _CONTRACTED.sub(" ", sentence.lower()))
     words = (w for w in _TOKEN.findall(plain) if w not in _negations(language) and w not in _NUMBER_WORDS)
-    return frozenset(_ANALYZER.analyze(" ".join(w for w in words if not w[0].isdigit() and w != "%"), language))
+    return frozenset(
+        content_analyzer().analyze(" ".join(w for w in words if not w[0].isdigit() and w != "%"), language)
+    )
 
 
 @lru_cache
