@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from askalike import registry
-from askalike.encoders._encoder import Encoder, Role, TracedText, VectorContributions
+from askalike.encoders._encoder import Encoder, Role, TextWords, TracedText, VectorContributions
 from askalike.encoders._vector_cache import VectorCache
 from askalike.errors import InputError, SettingsError
 
-__all__ = ["Encoder", "Role", "TracedText", "VectorCache", "VectorContributions"]
+__all__ = ["Encoder", "Role", "TextWords", "TracedText", "VectorCache", "VectorContributions"]
 __all__ += ["MODEL_FILE", "NEURAL_EXTRA_MODULES", "build", "open_encoder", "read_model_file"]
 
 MODEL_FILE = "model.toml"

@@ -1,6 +1,7 @@
 """The interface of encoders, and of those that explain their vectors."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
@@ -65,3 +66,26 @@ class TracedText(NamedTuple):
         """Return where a word with its context begins and ends."""
         last = min(word + context, len(self.spans) - 1)
         return self.spans[max(word - context, 0)][0], self.spans[last][1]
+
+
+class TextWords(NamedTuple):
+    """The words of some texts, stretches between white space."""
+
+    words: Sequence[str]
+    vectors: NDArray[np.float32]
+    """(n, dim): what each of the n words adds to a text's vector."""
+    rows: NDArray[np.int64]
+    """Of each text after the other the row of each of its words."""
+    ends: NDArray[np.int64]
+    """Where the rows of each text begin, one more than texts."""
+
+    @classmethod
+    def in_context(cls, words: Sequence[Sequence[str]], vectors: NDArray[np.float32]) -> Self:
+        """Return the words of each text with a row of their own, as their vectors depend on the words around them."""
+        every = list(chain.from_iterable(words))
+        return cls(every, vectors, np.arange(len(every)), find_ends(words))
+
+
+def find_ends(words: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """Return where the words of each text begin, and where the last ones end: (texts + 1,)."""
+    return np.array([*accumulate(map(len, words), initial=0)], np.int64)

@@ -17,8 +17,8 @@ import numpy as np
 
 from askalike import encoders
 from askalike.config import Settings, validate_settings
-from askalike.encoders import MODEL_FILE, Encoder, Role, read_model_file
-from askalike.encoders.static import StaticEncoder, TextWords
+from askalike.encoders import MODEL_FILE, Encoder, Role, TextWords, read_model_file
+from askalike.encoders.static import StaticEncoder
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView

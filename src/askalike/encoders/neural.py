@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from askalike import encoders
 from askalike.config import Settings, validate_settings
 from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions, read_model_file
-from askalike.encoders.learning.trained_network import WEIGHTS_FILE, find_start_models, open_network
+from askalike.encoders.learning.trained_network import WEIGHTS_FILE, open_network, start_fingerprints
 from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.recipes import Recipe, Tables, list_recipes
 from askalike.errors import NotFittedError, SettingsError
@@ -148,8 +148,7 @@ class NeuralEncoder:
         if not isinstance(view, TrainingView):
             expected = "expected archive.training_view(held_out), which names the splits to measure"
             raise SettingsError(f"{self.recipe.name}: needs the splits to hold out from training; {expected}")
-        begun_as = [encoders.open_encoder(folder).fingerprint for folder in find_start_models(self.recipe)]
-        run = json.dumps([self.recipe.to_tables(), view.digest, *begun_as])
+        run = json.dumps([self.recipe.to_tables(), view.digest, *start_fingerprints(self.recipe)])
         name = f"{self.recipe.name}-{hashlib.sha256(run.encode()).hexdigest()[:12]}"
         folder = view.path / "models" / name
         if not (folder / MODEL_FILE).exists():

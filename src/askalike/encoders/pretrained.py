@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate, chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from askalike import config
-from askalike.encoders import Role, VectorCache, read_model_file
+from askalike.encoders import Role, TextWords, VectorCache, read_model_file
 from askalike.encoders.recipes import Tables
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
@@ -133,17 +132,10 @@ class PretrainedEncoder:
         """See ContextualEncoder."""
         return bool(getattr(self.model, "averages_tokens", False))
 
-    def words(
-        self, texts: Sequence[str]
-    ) -> tuple[Sequence[str], NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the words of plain texts and what each adds to its text's vector, without the role's prompt.
-
-        Each is a row of its own: vectors are (words, dim), and then come the rows, and where each text's begin.
-        """
+    def words(self, texts: Sequence[str]) -> TextWords:
+        """Return the words of plain texts and what each adds to its text's vector, without the role's prompt."""
         words, vectors = zip(*map(self._words, texts), strict=True)
-        every = list(chain.from_iterable(words))
-        ends = np.array([*accumulate(map(len, words), initial=0)], np.int64)
-        return every, np.concatenate(vectors, dtype=np.float32), np.arange(len(every)), ends
+        return TextWords.in_context(words, np.concatenate(vectors, dtype=np.float32))
 
     def _encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors (texts, dim)."""

@@ -15,16 +15,17 @@ import importlib.metadata
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, chain, pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike import config
 from askalike.counts import format_count
-from askalike.encoders import MODEL_FILE, Role, read_model_file
+from askalike.encoders import MODEL_FILE, Role, TextWords, read_model_file
+from askalike.encoders._encoder import find_ends
 from askalike.encoders.recipes import Tables
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
@@ -41,18 +42,6 @@ DEFAULT_MIN_SCORE = 0.35
 
 class StaticEncoderSettings(PieceSettings):
     """Settings of the cleaning of texts before lookup, and the number of rows of each kind."""
-
-
-class TextWords(NamedTuple):
-    """The words of some texts, stretches between white space."""
-
-    words: Sequence[str]
-    vectors: NDArray[np.float32]
-    """(n, dim): what each of the n words adds to a text's vector."""
-    rows: NDArray[np.int64]
-    """Of each text after the other the row of each of its words."""
-    ends: NDArray[np.int64]
-    """Where the rows of each text begin, one more than texts."""
 
 
 class StaticEncoder:
@@ -145,14 +134,13 @@ class StaticEncoder:
     def words(self, texts: Sequence[str]) -> TextWords:
         """Return plain texts' words with what each adds to its vector; a pair of words counts for its second word."""
         split = [text.split() for text in texts]
-        ends = np.array([*accumulate(map(len, split), initial=0)], np.int64)
-        every = list(chain.from_iterable(split))
         if self.settings.bigrams:
-            return TextWords(every, self._sum_pairs(split), np.arange(len(every)), ends)
+            return TextWords.in_context(split, self._sum_pairs(split))
+        every = list(chain.from_iterable(split))
         numbers = {word: n for n, word in enumerate(dict.fromkeys(every))}
         rows, offsets = self.pieces.lookup.look_up_words(list(numbers))
         sums = sum_weighted_rows(rows, offsets, self.vectors, self.weights)
-        return TextWords(list(numbers), sums, np.array([*map(numbers.__getitem__, every)], np.int64), ends)
+        return TextWords(list(numbers), sums, np.array([*map(numbers.__getitem__, every)], np.int64), find_ends(split))
 
     def _sum_pairs(self, words: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """Return what each word adds after the one before it: the pair's rows without those of the word before."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled
+from askalike.encoders import TextWords
 from askalike.types import Answer, Floats, Markup, Question, Span
 
 MIN_WORD_SIMILARITY = 0.4
@@ -21,8 +22,6 @@ MAX_CACHED_FIELDS = 1_024
 
 TextFields = Mapping[str, str]
 """Field → plain text of each field of a text."""
-TextWords = tuple[Sequence[str], NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]
-"""(words, vectors, rows, ends) of some texts, see `AdditiveEncoder.words`."""
 
 
 @runtime_checkable
@@ -33,11 +32,7 @@ class AdditiveEncoder(Protocol):
         """The plain text of a question or an answer that is encoded."""
 
     def words(self, texts: Sequence[str]) -> TextWords:
-        """The words of plain texts, stretches between white space, and what each adds to its text's vector.
-
-        Returns n words and their vectors, (n, dim); of each text after the other the row of each of its words, and
-        where the rows of each text begin (one more than texts).
-        """
+        """The words of plain texts, and what each adds to its text's vector."""
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from askalike import registry
-from askalike.encoders import read_model_file
+from askalike.encoders import open_encoder, read_model_file
 from askalike.encoders.recipes import Recipe
 from askalike.errors import SettingsError
 from askalike.nn import Network, WordVectorNetwork
@@ -54,6 +54,11 @@ def find_start_models(recipe: Recipe) -> Sequence[Path]:
     """Return the folders of the trained models that the network, or a part of it, begins as."""
     parts = registry.load("network", recipe.name).part_models(recipe.network)
     return [folder for folder in map(Path, (recipe.embeddings.start, *parts.values())) if folder.is_dir()]
+
+
+def start_fingerprints(recipe: Recipe) -> list[str]:
+    """Return the fingerprints of the models that the network begins as, for digests of a training."""
+    return [open_encoder(folder).fingerprint for folder in find_start_models(recipe)]
 
 
 def copy_model(network: nn.Module, tokens: Sequence[str], folder: Path, setting: str) -> str:

@@ -16,7 +16,7 @@ from safetensors.numpy import load_file, save_file
 
 from askalike import registry
 from askalike.counts import format_count
-from askalike.encoders import MODEL_FILE, Encoder, open_encoder, read_model_file
+from askalike.encoders import MODEL_FILE, Encoder, read_model_file
 from askalike.encoders.learning import distillation
 from askalike.encoders.learning.model_card import CARD_FILE, render_card
 from askalike.encoders.learning.pair_data import TrainingData, collect_training_data, read_irrelevant_judgements
@@ -25,6 +25,7 @@ from askalike.encoders.learning.trained_network import (
     create_network,
     find_start_models,
     load_features_class,
+    start_fingerprints,
 )
 from askalike.encoders.learning.word_vectors import initialise_vectors, load_packaged_vectors
 from askalike.encoders.recipes import Recipe, format_toml
@@ -128,7 +129,7 @@ class TrainingRun:
         # a run may be resumed on another accelerator
         tables = {t: {k: v for k, v in row.items() if k != "accelerator"} for t, row in self.recipe.to_tables().items()}
         parts = [CHECKPOINT_VERSION, tables, self.view.change, self.view.kind, pairs, list(self.data.dev.queries)]
-        parts += [open_encoder(folder).fingerprint for folder in find_start_models(self.recipe)]
+        parts += start_fingerprints(self.recipe)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     @cached_property
