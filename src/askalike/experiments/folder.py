@@ -128,11 +128,12 @@ class ExperimentFolder:
     ) -> None:
         old = tomllib.loads((self.path / "config.toml").read_text(encoding="utf-8"))
         new = _as_read(config)
-        if old == new or (differences := list(_find_differences(_as_read(complete(old)), new, ()))) == []:
+        if old == new:
             return
-        advice = "start again with --force, or choose another folder with -o"
-        lines = "\n  ".join((f"was started with another configuration; {advice}:", *differences))
-        raise SettingsError(f"{self.path}: {lines}")
+        if differences := list(_find_differences(_as_read(complete(old)), new, ())):
+            advice = "start again with --force, or choose another folder with -o"
+            lines = "\n  ".join((f"was started with another configuration; {advice}:", *differences))
+            raise SettingsError(f"{self.path}: {lines}")
 
 
 def _as_read(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ class SiameseLstmTopicsNetworkSettings(SiameseLstmNetworkSettings):
     """The sizes, and the topic network: a `siamese_lstm` that was trained on questions of one category."""
 
     topics: str = Field("", description="the folder of the topic network, a trained siamese_lstm; it is not changed")
-    topic_hidden: int = Field(128, ge=1, description="numbers in its vector of a text; its dim is that of the network")
+    topic_hidden: int = Field(128, ge=1, description="size of its vector of a text; its dim is that of the network")
 
 
 class SiameseLstmTopicsNetwork(WordVectorNetwork):

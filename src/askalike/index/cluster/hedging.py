@@ -19,7 +19,7 @@ _asked: ContextVar[list[Any] | None] = ContextVar("asked", default=None)
 
 
 def first_answer(request: Callable[[], AnswerT], nodes: int, wait_s: float, failure: type[Exception]) -> AnswerT:
-    """Return the first answer to a request that is sent to several nodes at most.
+    """Return the first answer to a request that is sent to at most `nodes` nodes.
 
     The next node is asked where one has failed, or where none has answered after `wait_s` seconds. An error that is no
     `failure` counts as an answer. Raises the last failure where each node has failed.

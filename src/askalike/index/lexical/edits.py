@@ -145,7 +145,7 @@ def _letter_mask(letters: Array) -> np.uint64:
 
 @inner()
 def _at_most(bits: np.uint64, count: int) -> bool:
-    """Return whether at most a number of bits are set."""
+    """Return whether at most `count` bits are set."""
     for _ in range(count):
         if not bits:
             return True
