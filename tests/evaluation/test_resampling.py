@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import kendalltau
 
 from askalike.evaluation import resampling
-from askalike.evaluation.resampling import bootstrap_means, percentile_interval, sign_flip_p
+from askalike.evaluation.resampling import bootstrap_means, bootstrap_taus, percentile_interval, sign_flip_p
 from random_examples import examples
 
 DRAWS = 20_000
@@ -59,3 +60,13 @@ def test_chunks_cover_all_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.arange(7.0)[:, None]
     assert bootstrap_means(values, 25, seed=0).shape == (25, 1)
     assert sign_flip_p(np.ones((7, 1)), 25, seed=0)[0] <= 3 / 26
+
+
+def test_bootstrap_taus_are_scipys(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    one, other = rng.integers(5, size=23).astype(float), rng.normal(size=23).round(1)
+    monkeypatch.setattr(resampling, "CHUNK_SIZE", 23 * 7)  # queries and draws in several chunks
+    drawn = np.random.default_rng(0).integers(23, size=(50, 23))
+    expected = [kendalltau(one[rows], other[rows]).statistic for rows in drawn]
+    assert bootstrap_taus(one, other, 50, 0) == pytest.approx(expected)
+    assert not bootstrap_taus(one, np.ones(23), 50, 0).any()

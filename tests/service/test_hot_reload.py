@@ -31,7 +31,7 @@ def model(served: Service) -> str:
 class Load:
     """Threads that search all the time."""
 
-    def __init__(self, served: Service, n_threads: int = 4) -> None:
+    def __init__(self, served: Service, n_threads: int = 2) -> None:
         self.answers: Counter[tuple[int, str]] = Counter()
         self._served, self._stop = served, threading.Event()
         self._threads = [threading.Thread(target=self._ask) for _ in range(n_threads)]
@@ -42,7 +42,7 @@ class Load:
         while not self._stop.is_set():
             answer = self._served.get(SIMILAR)
             self.answers[answer.status, answer.json.get("model", "")] += 1
-            time.sleep(0.02)  # leaves the processor to whoever builds the index
+            time.sleep(0.05)  # leaves the processor to whoever builds the index
 
     def end(self) -> Counter[tuple[int, str]]:
         self._stop.set()

@@ -21,6 +21,27 @@ def bootstrap_means(values: Floats, draws: int, seed: int) -> Floats:
     return np.concatenate(means)
 
 
+def bootstrap_taus(one: Floats, other: Floats, draws: int, seed: int) -> Floats:
+    """Return Kendall's tau-b of two columns over queries drawn with replacement: (draws,); 0 where all are equal.
+
+    A query drawn several times is as many tied ones. So with c, how often each is drawn, tau is c·S·c divided by the
+    root of (n² − Σt²)(n² − Σu²): S holds +1 for pairs in the same order and −1 for pairs in the opposite one, t and u
+    are the numbers of drawn queries with each value of a column.
+    """
+    rng, n = np.random.default_rng(seed), len(one)
+    taus = []
+    for rows in _chunk_sizes(draws, n):
+        counts = _count_draws(rng.integers(n, size=(rows, n))).astype(np.float64)
+        agreement = np.zeros(rows)
+        for start in range(0, n, max(1, CHUNK_SIZE // n)):
+            some = slice(start, start + max(1, CHUNK_SIZE // n))
+            signs = np.sign(one[:, None] - one[some]) * np.sign(other[:, None] - other[some])
+            agreement += ((counts @ signs) * counts[:, some]).sum(axis=1)
+        untied = np.sqrt(_count_untied(one, counts) * _count_untied(other, counts))
+        taus.append(np.divide(agreement, untied, out=np.zeros(rows), where=untied > 0))
+    return np.concatenate(taus)
+
+
 def percentile_interval(means: Floats) -> tuple[float, float]:
     """Return the bounds of the middle 95 % of bootstrap means (percentile interval)."""
     low, high = np.percentile(means, (2.5, 97.5))
@@ -59,6 +80,14 @@ def _count_draws(drawn: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how often each of the numbers 0 … n − 1 occurs in each row: (rows, n) → (rows, n)."""
     rows, n = drawn.shape
     return np.bincount((drawn + np.arange(rows)[:, None] * n).ravel(), minlength=rows * n).reshape(rows, n)
+
+
+def _count_untied(column: Floats, counts: Floats) -> Floats:
+    """Return the ordered pairs of drawn queries whose values differ, for each row of counts: (rows,)."""
+    order = np.argsort(column, kind="stable")
+    starts = np.flatnonzero(np.diff(column[order], prepend=np.nan) != 0)
+    tied = np.add.reduceat(counts[:, order], starts, axis=1)
+    return np.asarray(len(column) ** 2 - (tied**2).sum(axis=1))
 
 
 def _chunk_sizes(draws: int, n: int) -> Iterator[int]:

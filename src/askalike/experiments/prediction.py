@@ -9,7 +9,7 @@ import numpy as np
 
 from askalike.counts import format_count
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED
-from askalike.evaluation.resampling import percentile_interval
+from askalike.evaluation.resampling import bootstrap_taus, percentile_interval
 from askalike.evaluation.tables import ResultTable
 from askalike.experiments.predictors import PREDICTORS, predict_performance
 from askalike.labels.splits import load_split, split_groups
@@ -96,8 +96,7 @@ def _correlate(name: str, predicted: Floats, measured: Floats) -> PredictorCorre
     """Return the correlations; 0 where all values of one are equal."""
     from scipy.stats import kendalltau
 
-    drawn = np.random.default_rng(BOOTSTRAP_SEED).integers(len(measured), size=(BOOTSTRAP_DRAWS, len(measured)))
-    taus = np.nan_to_num([kendalltau(predicted[rows], measured[rows]).statistic for rows in drawn])
+    taus = bootstrap_taus(predicted, measured, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)
     tau = float(np.nan_to_num(kendalltau(predicted, measured).statistic))
     is_constant = not (np.ptp(predicted) and np.ptp(measured))
     pearson = 0.0 if is_constant else float(np.corrcoef(predicted, measured)[0, 1])
