@@ -54,6 +54,8 @@ ABSOLUTE_HYBRID = {
     "semeval 2016": (76.9,),
 }
 """The same by absolute scores, as the default ranker adds them."""
+TASKS = [pytest.param(name, marks=[pytest.mark.long] * (name == "stackfaq")) for name in LUCENE]
+"""The one with most queries takes long."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,7 @@ def archives(shared_data, tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("what", LUCENE)
+@pytest.mark.parametrize("what", TASKS)
 def test_figures_are_lucenes(archives, what):
     (_, path, _, split), settings, n, measures, rule, expected = LUCENE[what]
     with Archive.open(archives[path]) as archive:
@@ -78,7 +80,7 @@ def test_figures_are_lucenes(archives, what):
             assert ours == pytest.approx(figures, abs=1.0), name
 
 
-@pytest.mark.parametrize("what", HYBRID)
+@pytest.mark.parametrize("what", TASKS)
 def test_hybrids_without_labels_reach_their_figures(archives, what):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     (_, path, _, split), settings, _, measures, rule, _ = LUCENE[what]

@@ -34,7 +34,10 @@ EXTRAS = {"with vectors": "wordllama", "with neural": "lightning_fabric"}
 PORT = "8470"
 MISSING = [mark for mark, module in EXTRAS.items() if importlib.util.find_spec(module) is None]
 ROOT = Path(__file__).parents[2]
-SLOW_PAGES = {"calibration.md", "encoders.md", "experiments.md", "researcher.md", "tune.md", "vectors.md"}
+SLOW_PAGES = {
+    "assistants.md", "calibration.md", "drop-in.md", "encoders.md", "experiments.md", "operator.md", "researcher.md",
+    "service.md", "tune.md", "vectors.md",
+}  # fmt: skip
 """Pages whose examples take seconds each."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(

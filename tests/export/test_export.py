@@ -282,7 +282,7 @@ def test_the_example_archive_is_reimported(tmp_path, format):
         ("semeval", "semeval2016-task3/test2016"),
         ("semeval", "semeval2016-task3/test2016/SemEval2016-Task3-CQA-QL-test-input.xml"),
         ("table", "rubq-ru/RuBQ_1.0_dev.json"),
-        ("pairs", "yahoo-zhang2014/dev.tsv"),
+        pytest.param("pairs", "yahoo-zhang2014/dev.tsv", marks=pytest.mark.long),
     ],
 )
 def test_real_archives_are_reimported(tmp_path, shared_data, reader, path, format):

@@ -113,7 +113,7 @@ def test_what_there_is_no_time_for_is_skipped_and_tried_later(tmp_path, monkeypa
         assert any("hybrid" in tried.candidate.name for tried in long.candidate_results)
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.long) for seed in (0, 1, 2)])
 def test_a_better_ranker_goes_into_service_whatever_the_seed(tmp_path, monkeypatch, seed):
     pytest.importorskip("wordllama")
     monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
