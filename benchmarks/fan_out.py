@@ -56,10 +56,11 @@ def main() -> int:
         print(f"{options.input} has no searches of {options.shard:,} questions; run cluster.py first", file=sys.stderr)
         return 2
     print(f"{'questions':>15} {'shards':>7} {'searches/s':>11} {'load':>6} {'p50 ms':>8} {'p95 ms':>8}")
+    shard_s = float(np.mean(measured[0])) / 1_000
     for questions in SIZES:
         shards = max(1, questions // options.shard)
         for rate in RATES:
-            load = rate * options.shards_per_core * float(np.mean(measured[0])) / 1_000
+            load = rate * options.shards_per_core * shard_s
             what = {"questions": questions, "shards": shards, "rate": rate, "shards_per_core": options.shards_per_core}
             line = f"{questions:15,} {shards:7,} {rate:11} {load:6.2f}"
             if load >= 1:
@@ -67,7 +68,7 @@ def main() -> int:
                 continue
             p50, p95 = simulate_fan_out(measured[0], shards, rate, options.shards_per_core)
             print(f"{line} {p50:8.1f} {p95:8.1f}", flush=True)
-            add_row(options.output, {**what, "p50_ms": p50, "p95_ms": p95}, tuple(what))
+            add_row(options.output, {**what, "shard_s": shard_s, "p50_ms": p50, "p95_ms": p95}, tuple(what))
     return 0
 
 

@@ -10,6 +10,8 @@ Section = Iterator[str]
 SEARCH_ENGINES = ("askalike", "tantivy")
 README_RACES = (("made-100000", "title"), ("made-1000000", "title + body"))
 """The data and the kind of queries of each column of the README's table."""
+CORE_HOUR = 0.05
+"""The price of a core with 8 GB of memory for an hour, in euros or dollars."""
 QUERIES = {"title": "titles as queries", "title + body": "titles and bodies as queries"}
 
 
@@ -108,10 +110,44 @@ def faults_section(rows: Sequence[Row]) -> Section:
         counts = (f"{row[name]:,}" for name in ("searches", "writes", "errors", "lost", "load_average"))
         yield table_row((row["event"], *gaps, *counts))
     yield ""
-    yield "Three nodes with all copies, 50 searches and 20 writes per second, one run each. The node is away for"
-    yield f"{rows[0]['seconds']:.0f} seconds. All nodes and the client share one machine. The last column is its load"
-    yield "average at the end, since a busy machine adds to the times."
+    yield "Three nodes with all copies, at most 50 searches and 20 writes per second, one run each. The node is"
+    yield f"away for {rows[0]['seconds']:.0f} seconds. All nodes and the client share one machine. The last column is"
+    yield "its load average at the end, since a busy machine adds to the times."
     yield _origin(rows, "cluster_faults")
+
+
+def fan_out_table(rows: Sequence[Row]) -> str:
+    """Return the table of searches over many shards, from the lowest rate that was simulated."""
+    head = (
+        "questions", "cores for one copy", "p50", "p95", "work of a search", "searches per second at most",
+        "cost per hour, two copies",
+    )  # fmt: skip
+    lines = [table_row(head), table_row(("---",) * len(head))]
+    lowest = min(row["rate"] for row in rows)
+    for row in sorted((row for row in rows if row["rate"] == lowest), key=lambda row: row["questions"]):
+        cores = -(-row["shards"] // row["shards_per_core"])
+        times = (f"{row[name] / 1000:.2f} s" for name in ("p50_ms", "p95_ms"))
+        work, most = row["shards"] * row["shard_s"], 1 / (row["shards_per_core"] * row["shard_s"])
+        cost = f"{2 * cores * CORE_HOUR:g}"
+        cells = (
+            f"{row['questions']:,}",
+            f"{cores:,}",
+            *times,
+            f"{work:,.0f} core-seconds",
+            f"{most:.1f} per copy",
+            cost,
+        )
+        lines.append(table_row(cells))
+    what = rows[0]
+    shard = what["questions"] // what["shards"]
+    command = f"`python benchmarks/fan_out.py --shard {shard} --shards-per-core {what['shards_per_core']}`"
+    notes = [
+        f"{command}, {lowest} search per second at random moments (Poisson), without network and merging. A core and",
+        f"8 GB of memory cost {CORE_HOUR} (euros, dollars) per hour. The search of one shard took",
+        f"{1000 * what['shard_s']:.0f} ms on average: {what['hardware']}, which node and client shared; commit",
+        f"`{what['commit']}`.",
+    ]
+    return "\n".join([*lines, "", *notes]) + "\n"
 
 
 def _origin(rows: Sequence[Row], benchmark: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark_tables import benchmark_sections, speed_table, table_row
+from benchmark_tables import benchmark_sections, fan_out_table, speed_table, table_row
 from papers_tables import fill_tables
 from results_figures import draw_figures
 
@@ -30,6 +30,9 @@ TABLE_BEGIN = "<!-- results: tools/write_results.py replaces this table where al
 TABLE_END = "<!-- end of results -->\n"
 SPEED_BEGIN = "<!-- speed: tools/write_results.py replaces this table by what benchmarks/search.py measured -->\n"
 SPEED_END = "<!-- end of speed -->\n"
+SCALE = ROOT / "docs" / "scale.md"
+FAN_OUT_BEGIN = "<!-- fan-out: tools/write_results.py replaces this table by what benchmarks/fan_out.py simulated -->\n"
+FAN_OUT_END = "<!-- end of fan-out -->\n"
 README_SYSTEMS = ("BM25", "default", "distil", "default with MiniLM", "MiniLM")
 README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
 README_MEASURES = ("Success@1", "Success@10")
@@ -133,6 +136,8 @@ def all_files() -> dict[Path, str]:
         readme = replace_block(readme, TABLE_BEGIN, TABLE_END, readme_table(reports, distilled))
     if rows := load("search"):
         readme = replace_block(readme, SPEED_BEGIN, SPEED_END, speed_table(rows))
+    if rows := load("fan_out"):
+        files[SCALE] = replace_block(SCALE.read_text(encoding="utf-8"), FAN_OUT_BEGIN, FAN_OUT_END, fan_out_table(rows))
     return files | {README: readme}
 
 

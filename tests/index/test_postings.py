@@ -7,6 +7,7 @@ import random
 import resource
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -285,6 +286,7 @@ def test_files_that_cannot_grow_keep_the_last_commit(tmp_path):
 
 def commit_within(path, size_bytes):
     index = PostingsIndex.open(path, LAYOUT)
+    sys.dont_write_bytecode = True  # else Python cuts its own caches off, too
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
     with pytest.raises(SearchIndexError, match="cannot be written"):
