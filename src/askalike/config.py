@@ -3,9 +3,9 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from types import NoneType
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 from askalike.errors import SettingsError
@@ -17,6 +17,16 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_by_name=True)
 
 
+def _split_commas(value: Any) -> Any:
+    """Return `a,b` as it is typed, or one value, as a list."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    return value if isinstance(value, Sequence) else [value]
+
+
+TextList = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
+IntegerList = Annotated[tuple[int, ...], BeforeValidator(_split_commas)]
+NumberList = Annotated[tuple[float, ...], BeforeValidator(_split_commas)]
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 

@@ -16,8 +16,10 @@ from askalike.encoders.learning.distillation import (
     RIDGE_PENALTY,
     collect_distillation_data,
     encode_targets,
+    find_untaught_ids,
     fit_piece_vectors,
 )
+from askalike.encoders.learning.lookup import LookupLearningSettings, collect_questions
 from askalike.encoders.learning.text_vectors import concatenate_parts
 from askalike.encoders.learning.trained_network import create_network, load_features_class
 from askalike.encoders.learning.training_run import train_recipe
@@ -27,10 +29,11 @@ from askalike.errors import SettingsError
 from askalike.experiments import models
 from askalike.nn import Network
 from askalike.nn.static import StaticNetwork
+from askalike.store import Archive
 from askalike.text.features import RaggedArray
 from askalike.training.objective import DistillationLoss
 from askalike.training.settings import TeacherSettings
-from askalike.types import Question, VectorPart, Vectors
+from askalike.types import Link, Question, VectorPart, Vectors
 
 STATIC = {k: v for k, v in TINY.items() if k not in ("units", "min_texts", "random")} | {
     "subwords": 0, "words": 300, "bigrams": 300, "start": "random", "batch_size": 16,
@@ -112,7 +115,19 @@ def test_untaught_splits_and_unfinished_titles(archive):
     assert len(titles) == 2 * len(taught)
     assert len(whole) >= len(taught)
     with pytest.raises(SettingsError, match="no split of that name"):
-        collect_distillation_data(view, TeacherSettings(not_taught=("nothing",)), encoder, 100, 1)
+        collect_distillation_data(view, TeacherSettings(not_taught="nothing"), encoder, 100, 1)
+
+
+def test_of_rephrasings_that_are_queries_only_their_questions_are_taught(tmp_path):
+    with Archive.create(tmp_path / "desk") as desk:
+        desk.upsert([Question("a", "How do I renew a card?", rephrasings=("card renewal", "my card expired"))])
+        desk.upsert([Question("b", "When are you open?"), Question("c", "opening hours"), Link("c", "b")])
+        view = desk.view()
+        assert find_untaught_ids(view, ["rephrasings"]) == {"a#1", "a#2"}
+        assert find_untaught_ids(view, ["duplicates", "rephrasings"]) == {"a#1", "a#2", "c"}
+        settings = LookupLearningSettings(encoder="", not_taught="duplicates, rephrasings")
+        assert [q.title for q in collect_questions(view, settings)] == ["How do I renew a card?", "When are you open?"]
+        assert len(collect_questions(view, LookupLearningSettings(encoder=""))) == 5
 
 
 def test_recombined_titles_and_single_words():

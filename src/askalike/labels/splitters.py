@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from askalike.clock import parse_limit
-from askalike.config import Settings, validate_settings
+from askalike.config import NumberList, Settings, validate_settings
 from askalike.errors import SettingsError
 from askalike.labels.clusters import deal_clusters
 from askalike.store import connected_components, shuffle_names
@@ -44,7 +44,7 @@ class Splitter(Settings, ABC):
 class ClusterSplitter(Splitter):
     """Deals whole duplicate clusters, in a seeded order, to train, dev and test, as near to their shares as it can."""
 
-    shares: tuple[float, ...] = Field((0.8, 0.1, 0.1), description="shares of the queries in train, dev and test")
+    shares: NumberList = Field((0.8, 0.1, 0.1), description="shares of the queries in train, dev and test")
     seed: int = Field(0, ge=0, description="seed of the order in which clusters are assigned")
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from askalike.config import Settings
+from askalike.config import IntegerList, Settings
 from askalike.nn._decoder import Decoder
 from askalike.nn._network import Batch, PartVectors, WordVectorNetwork, make_embedding
 
@@ -16,7 +16,7 @@ class TwoTowerNetworkSettings(Settings):
 
     dim: int = Field(512, ge=1, description="size of a word's vector")
     hidden: int = Field(256, ge=1, description="size of a tower's text vector before the dense layers")
-    dense: tuple[int, ...] = Field(
+    dense: IntegerList = Field(
         (), description="number of units of each dense layer (tanh) between the towers and the latent space"
     )
     latent: int = Field(256, ge=1, description="size of a question's or an answer's vector")
@@ -28,7 +28,7 @@ class TwoTowerNetworkSettings(Settings):
     likelihood: Literal["word", "answer"] = Field(
         "word", description="whether the log-likelihood is divided by an answer's length"
     )
-    cutoffs: tuple[int, ...] = Field(
+    cutoffs: IntegerList = Field(
         (2_000, 10_000), description="frequency ranks that bound the groups of the adaptive softmax"
     )
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from torch import nn
 from torch.nn import functional
 
-from askalike.config import Settings
+from askalike.config import IntegerList, Settings
 from askalike.nn._network import Batch, Network, PartVectors, make_embedding
 
 
@@ -15,7 +15,7 @@ class ScqaNetworkSettings(Settings):
     """Sizes. The paper gives none of filters, strides and padding, and its first layer is as wide as its input."""
 
     dim: int = Field(512, ge=1, description="number of units of the first dense layer")
-    filters: tuple[int, ...] = Field((8, 16), min_length=1, description="number of filters of each convolution")
+    filters: IntegerList = Field((8, 16), min_length=1, description="number of filters of each convolution")
     kernel: int = Field(5, ge=1, description="filter width")
     stride: int = Field(1, ge=1, description="step of a filter")
     pool: int = Field(4, ge=1, description="width of max pooling")

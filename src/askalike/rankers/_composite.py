@@ -6,10 +6,10 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 from askalike import rankers
-from askalike.config import Settings, validate_settings
+from askalike.config import NumberList, Settings, TextList, validate_settings
 from askalike.encoders.recipes import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.labels.learned import LearnedLabels
@@ -24,21 +24,13 @@ if TYPE_CHECKING:
     from askalike.index.commits import CommittedIndex
 
 
-def _split_commas(value: Any) -> Any:
-    """`a,b` as it is typed, or one value, as a list."""
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",")]
-    return value if isinstance(value, Sequence) else [value]
-
-
-PartNames = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
-Weights = Annotated[tuple[float, ...], BeforeValidator(_split_commas), AfterValidator(check_weights)]
+Weights = Annotated[NumberList, AfterValidator(check_weights)]
 
 
 class CompositeSettings(Settings):
     """The combined rankers, the fields that all search, and the number of documents that each retrieves."""
 
-    parts: PartNames = Field(
+    parts: TextList = Field(
         ("lm_jelinek_mercer", "static"), description="the rankers; PART.KEY is a setting of one of them"
     )
     depth: int = Field(200, ge=1, description="number of documents that each part proposes, whatever k is")

@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from askalike.config import TextList
 from askalike.errors import SettingsError
-from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
+from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Texts, top_k
 from askalike.store import View
 from askalike.types import AllowedDocs, TopDocs
@@ -15,7 +16,7 @@ from askalike.types import AllowedDocs, TopDocs
 class CascadeSettings(CompositeSettings):
     """The ranker that proposes, the ranker that re-ranks, and the number of documents."""
 
-    parts: PartNames = Field(
+    parts: TextList = Field(
         ("lm_jelinek_mercer", "static"),
         description="the ranker that proposes candidates and the ranker that re-ranks them",
     )

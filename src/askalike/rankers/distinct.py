@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from askalike.config import TextList
 from askalike.errors import SettingsError
-from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
+from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Texts
 from askalike.store import View
 from askalike.types import AllowedDocs, TopDocs
@@ -19,7 +20,7 @@ DEPTH_FACTOR = 4
 class DistinctSettings(CompositeSettings):
     """The ranker, and the number of its hits that are read first."""
 
-    parts: PartNames = Field(("lm_jelinek_mercer",), description="the ranker")
+    parts: TextList = Field(("lm_jelinek_mercer",), description="the ranker")
 
 
 class DistinctRanker(CompositeRanker):

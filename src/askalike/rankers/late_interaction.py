@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.config import TextList
 from askalike.errors import SettingsError
-from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, PartNames
+from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Texts, top_k
 from askalike.store import View
 from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs, Vectors
@@ -27,7 +28,7 @@ TokenVectors = NDArray[np.float32]
 class LateInteractionSettings(CompositeSettings):
     """The ranker whose first documents are re-ranked, the encoder, and the weight of the comparison."""
 
-    parts: PartNames = Field(
+    parts: TextList = Field(
         ("hybrid", "pretrained"), description="the ranker and the pre-trained encoder; one name if they are the same"
     )
     depth: int = Field(20, ge=1, description="number of the ranker's documents that are re-ranked, whatever k is")

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from askalike.config import Settings
+from askalike.config import Settings, TextList
 
 
 class NegativesSettings(Settings):
@@ -64,7 +64,7 @@ class TeacherSettings(Settings):
     )
     cosine: float = Field(2.0, ge=0, description="weight of the cosine with the teacher's vector")
     temperature: float = Field(0.1, gt=0, description="temperature of the softmax over similarities within a batch")
-    not_taught: tuple[str, ...] = Field(
+    not_taught: TextList = Field(
         (), description="splits whose queries are not taught, so that they measure unseen queries"
     )
     held_out: int = Field(

@@ -122,10 +122,14 @@ def _encode_block(encoder: Encoder, texts: Sequence[Text]) -> Any:
 
 
 def find_untaught_ids(view: View, splits: Sequence[str]) -> set[str]:
-    """Return the ids of the questions that are not learned. Raises SettingsError for an unknown split."""
+    """Return the ids of the questions that are not learned, and `ID#N` of rephrasings that are queries.
+
+    Raises SettingsError for an unknown split.
+    """
     if unknown := [name for name in splits if not labels.split_exists(view, name)]:
         raise SettingsError(f"teacher.not_taught={unknown[0]!r}: no split of that name has queries")
-    return {label.text_id for name in splits for label in labels.read_labels(view, name)}
+    queries = {(label.query_id, label.text_id) for name in splits for label in labels.read_labels(view, name)}
+    return {query if query.startswith(f"{text}#") else text for query, text in queries}
 
 
 def _build_nearest_split(encoder: Encoder, queries: Sequence[Question], pool: Sequence[Question]) -> Split:

@@ -67,7 +67,7 @@ def learn_lookup(
     The teacher's vectors are kept beside it until then, so that the same call resumes where it was interrupted. Raises
     TrainingError where there is no text, ArchiveError where nothing can be written.
     """
-    questions = _questions(view, settings)
+    questions = collect_questions(view, settings)
     texts = list(make_teacher_texts(questions, settings, np.random.default_rng(settings.seed)))
     if not texts:
         raise TrainingError(f"{view.path}: no texts to learn from")
@@ -86,10 +86,12 @@ def learn_lookup(
     shutil.rmtree(cache, ignore_errors=True)
 
 
-def _questions(view: View, settings: LookupLearningSettings) -> Sequence[Question]:
+def collect_questions(view: View, settings: LookupLearningSettings) -> Sequence[Question]:
+    """Return the questions that are taught, and each of their rephrasings as a question of its own."""
     left_out = find_untaught_ids(view, settings.not_taught)
     questions = [question for _, question in view.questions() if question.id not in left_out]
-    rephrased = [replace(q, title=text, body="") for q in questions for text in q.rephrasings]
+    phrasings = ((q, n, text) for q in questions for n, text in enumerate(q.rephrasings, 1))
+    rephrased = [replace(q, title=text, body="") for q, n, text in phrasings if f"{q.id}#{n}" not in left_out]
     return [*questions, *rephrased]
 
 
