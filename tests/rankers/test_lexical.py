@@ -103,7 +103,7 @@ def test_odd_queries_are_answered(archive, text, prefix):
         ranker.explain_ids(Question("q", text, text), ["egg", "rice"])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name != "bm25")) for name in NAMES])
 def test_a_query_of_100_000_words(archive, name):
     ranker = indexed(archive, name)
     rare = " ".join(f"x{i}" for i in range(100_000))

@@ -36,7 +36,9 @@ def test_stack_exchange(
         ),
         ("pairs", "semeval2016-task3/train/train-part1-pairs.csv", {"split": "train"}, {"judgements": 1_999}),
         ("pairs", "yahoo-zhang2014/dev.tsv", {}, {"queries": 625, "questions": 11_977, "judgements": 11_984}),
-        ("table", "medquad/medquad.jsonl.gz", {}, {"questions": 16_407, "answers": 16_407}),
+        pytest.param(
+            "table", "medquad/medquad.jsonl.gz", {}, {"questions": 16_407, "answers": 16_407}, marks=pytest.mark.long
+        ),
         ("table", "medquad/medquad.jsonl.gz", {"repeated_ids": "reject"}, {"questions": 12_133, "rejected": 4_274}),
         ("table", "stackfaq/stackExchange-FAQ.json", {"records": "root.qapair"}, {"questions": 125, "answers": 719}),
         ("table", "rubq-ru/RuBQ_1.0_dev.json", {}, {"questions": 300, "answers": 300}),

@@ -61,6 +61,7 @@ def test_votes_serve_where_they_help(tmp_path):
         assert ranker.rank({"q": Question("q", "how do I mend thing7")}, 1)["q"][0].id == "7-3"
 
 
+@pytest.mark.long
 def test_votes_that_do_not_help_do_not_serve(tmp_path):
     with Archive.open(voted(tmp_path / "a", 1)) as archive:
         outcome = run.tune_archive(archive)
@@ -68,6 +69,7 @@ def test_votes_that_do_not_help_do_not_serve(tmp_path):
         assert outcome.verdict.served_trial.candidate.is_lexical
 
 
+@pytest.mark.long
 def test_without_votes_they_are_not_tried(tmp_path):
     with Archive.open(voted(tmp_path / "a", None)) as archive:
         archive._connection.execute("UPDATE questions SET votes = NULL")
