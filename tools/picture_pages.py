@@ -43,7 +43,7 @@ PICTURES = {
     "question": Picture("/questions/r001"),
     "queue": Picture("/queue", press=("They do not", "1 rejected")),
     "gaps": Picture("/gaps", height=560),
-    "drafts": Picture("/drafts", height=900, press=("Find new drafts", "all drafts")),
+    "drafts": Picture("/drafts", height=900, press=("Find new drafts", "Accepted drafts")),
     "quality": Picture("/quality", height=1000),
 }
 
@@ -62,12 +62,12 @@ def main() -> None:
 
 
 def prepare(service: Any) -> None:
-    """Leave gaps behind, and wait until the queue has looked at every question."""
+    """Leave gaps behind, and wait until every question is checked for duplicates."""
     from serving import wait_for
 
     for title in ASKED_IN_VAIN:
         service.send("POST", "/v1/riverside/feedback", {"title": title, "shown": [], "verdict": "none_of_these"})
-    wait_for(lambda: b"All questions have been looked at" in service.get("/a/riverside/queue").body, PATIENCE_S)
+    wait_for(lambda: b"All questions are checked" in service.get("/a/riverside/queue").body, PATIENCE_S)
 
 
 def show(chromium: Browser, home: str, picture: Picture, path: Path) -> None:
