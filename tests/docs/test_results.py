@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 LOG = (ROOT / "experiments" / "LOG.md").read_text(encoding="utf-8")
 NEGATIVE = (ROOT / "docs" / "results" / "negative.md").read_text(encoding="utf-8")
 REPORTS = sorted((ROOT / "experiments" / "reports").glob("*.json"))
-BENCHMARKS = {"cluster", "cluster_faults", "scale", "search", "serve"}
+BENCHMARKS = {"cluster", "cluster_faults", "fan_out", "scale", "search", "serve"}
 """Reports of rows, each with its commit and hardware."""
 SMALL = 20
 """Whole numbers below it may be counts in a sentence."""
