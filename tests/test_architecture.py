@@ -209,7 +209,7 @@ def test_sql_stays_in_the_store():
                 assert not SQL.search(text), f"{file}:{node.lineno} has SQL in it"
 
 
-@pytest.mark.parametrize("heavy", ["torch", "sklearn", "matplotlib", "pandas", "ir_measures", "rich"])
+@pytest.mark.parametrize("heavy", ["torch", "scipy", "sklearn", "matplotlib", "pandas", "ir_measures", "rich"])
 def test_lexical_search_goes_without(heavy, loaded):
     assert heavy not in loaded
 
