@@ -69,6 +69,12 @@ def find_kind(name: str, kinds: Sequence[str]) -> str | None:
     return builtin or next((kind for kind in kinds if name in _entry_points(kind)), None)
 
 
+def foreign_packages() -> Sequence[str]:
+    """Return the names of the importable packages that add entries of any kind, sorted."""
+    points = (point for kind in KINDS.values() for point in _installed_entry_points().select(group=kind.group))
+    return sorted({point.module.partition(".")[0] for point in points})
+
+
 def load(kind: str, name: str) -> type[Any]:
     """Return the class registered under a name, imported on first use.
 

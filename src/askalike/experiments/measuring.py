@@ -1,7 +1,10 @@
 """Evaluation of rankers of questions or answers on an archive's labels, with default splits and measures."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -12,6 +15,7 @@ from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
+from askalike.iteration import chunks
 from askalike.labels import splits
 from askalike.labels.learned import LearnedLabels
 from askalike.labels.splits import (
@@ -19,10 +23,11 @@ from askalike.labels.splits import (
     identical_answers,
     labelled_splits,
     load_split,
+    restrict_split,
     split_groups,
     splits_to_hold_out,
 )
-from askalike.rankers import Ranker, Searcher, open_current
+from askalike.rankers import Ranker, Searcher, open_current, resume_runs
 from askalike.store import Archive, TrainingView, View
 from askalike.store.deployments import get_served_ranker
 from askalike.types import Columns, DocumentKind, Progress, Run, Split
@@ -37,6 +42,8 @@ LEXICAL_TUNING_MEASURE = "Success@10"
 """The measure that the tuning of lexical rankers alone maximises."""
 DEFAULT_DEPTH = 100
 """Depth of a measure without a cut-off."""
+BATCH_SIZE = 256
+"""The number of queries that are ranked, and saved, together."""
 
 
 def evaluation_split(archive: Archive, ranker: Ranker | None = None) -> str:
@@ -104,14 +111,15 @@ def evaluate_ranker(
     rule: str = "trec_eval",
     k: int = DEFAULT_DEPTH,
     progress: Progress | None = None,
+    resume: bool = False,
 ) -> Evaluation | MacroEvaluation:
     """Return a ranker's measures on a split; over an archive of several groups (CQADupStack's forums), their average.
 
     The ranker's own order counts: equal scores are separated before the rule sees them, as in a run that is written.
-    A query that is a question of the archive never finds itself.
+    A query that is a question of the archive never finds itself. resume: see RankingTask.fit_and_rank.
     """
     task, labels = RankingTask(archive), load_split(archive, split_name)
-    run = task.fit_and_rank(ranker, labels, k, splits_to_hold_out(archive, split_name), progress)
+    run = task.fit_and_rank(ranker, labels, k, splits_to_hold_out(archive, split_name), progress, resume)
     return task.measure_groups(separate_ties(run), labels, measures, rule)
 
 
@@ -208,19 +216,32 @@ class RankingTask:
         k: int,
         held_out: Iterable[str | Split] = (),
         progress: Progress | None = None,
+        resume: bool = False,
     ) -> Run:
         """Fit and build a ranker and rank the queries of a split, those of each group within that group.
 
-        held_out: what is hidden besides the labels of these queries.
+        held_out: what is hidden besides the labels of these queries. resume: take the hits that an earlier call has
+        saved below the archive's `index/`, and save new ones; only for rankers that `rankers.create` makes, as a change
+        of another one's code goes unnoticed.
         """
-        groups = self.groups(labels, held_out)
-        return merge_runs(self.rank(self.open(ranker, part, view, progress), part, k) for _, part, view in groups)
+        runs: list[Run] = []
+        for _, part, view in self.groups(labels, held_out):
+            fitted = ranker.fit(view)
+            self.require_unlearned(fitted, part)
+            work = partial(self._rank_batches, fitted, part, view, k, progress)
+            inputs, total = [k, part.queries, part.candidates], math.ceil(len(part.queries) / BATCH_SIZE)
+            runs += resume_runs("evaluate", fitted, view, inputs, total, work) if resume else work(0)
+        return merge_runs(runs)
 
-    def open(self, ranker: Ranker, labels: Split, view: TrainingView, progress: Progress | None = None) -> Searcher:
-        """Fit and open a ranker on a view that hides the labels. Raises SettingsError where it knows them already."""
-        fitted = ranker.fit(view)
-        self.require_unlearned(fitted, labels)
-        return open_current(fitted, view, progress)
+    def _rank_batches(
+        self, fitted: Ranker, labels: Split, view: View, k: int, progress: Progress | None, done: int
+    ) -> Iterator[Run]:
+        """Yield the run of each batch of queries, without the first ones that are done."""
+        searcher, n = open_current(fitted, view, progress), len(labels.queries)
+        for number, ids in islice(enumerate(chunks(labels.queries, BATCH_SIZE), 1), done, None):
+            yield self.rank(searcher, restrict_split(labels, set(ids)), k)
+            if progress:
+                progress(min(number * BATCH_SIZE, n), n)
 
     def require_unlearned(self, ranker: Ranker, labels: Split) -> None:
         """Raise SettingsError where a ranker has learned from labels that it is to be measured by."""

@@ -12,6 +12,7 @@ from askalike.encoders.recipes import CORPUS_ENCODERS, list_recipes, list_traina
 from askalike.errors import IndexBusyError, ReadOnlyClusterError, SettingsError
 from askalike.index.commits import CommittedIndex
 from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher, SearchSession, Tunable, resolve_queries
+from askalike.rankers._resuming import resume_runs, resume_work
 from askalike.store import Archive, TrainingView, View, get_served_ranker
 from askalike.types import Progress
 
@@ -33,6 +34,8 @@ __all__ = [
     "open_committed",
     "open_current",
     "resolve_queries",
+    "resume_runs",
+    "resume_work",
     "trained_model_names",
 ]
 

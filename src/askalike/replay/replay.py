@@ -1,6 +1,6 @@
 """Replays an archive: each question that was later closed as a duplicate is asked again, against what existed then."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -13,7 +13,7 @@ from askalike.counts import format_count
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation.proportion import wilson_interval
 from askalike.experiments.measuring import DEFAULT_DEPTH
-from askalike.rankers import Ranker, open_current
+from askalike.rankers import Ranker, open_current, resume_runs
 from askalike.store import Archive
 from askalike.store.point_in_time import PointInTimeArchive
 from askalike.types import Columns, Progress, Question, Run
@@ -124,6 +124,8 @@ def replay(
 
     Each is ranked against the questions created strictly before it, with the term statistics of that moment: the
     archive grows from date to date, and the rankers follow. A ranker that learns does so from what existed at `since`.
+    The hits of each moment are saved below the archive's `index/`: the next call resumes, and another k up to
+    DEFAULT_DEPTH needs no search. Training is repeated.
     Raises ArchiveError where there is nothing to ask, SettingsError for an unknown ranker or setting, and for a ranker
     that was trained on later data than the first question's date.
     """
@@ -144,11 +146,11 @@ def replay(
             fitted = ranker.fit(past.archive.training_view(()))  # what is measured does not exist yet
             opened[name] = _check_trained_before(fitted, selection.queries[0])
         moments = [list(group) for _, group in groupby(selection.queries, key=lambda q: q.created_at)]
-        for done, moment in enumerate(moments, 1):
-            past.advance_to(str(moment[0].created_at))
-            for name, ranker in opened.items():
-                run = open_current(ranker, past.archive.view()).rank({q.id: q for q in moment}, max(k, DEFAULT_DEPTH))
-                hits[name] |= {query: run.columns(query) for query in run}
+        depth = max(k, DEFAULT_DEPTH)
+        replayed = (_replay_moments(archive, ranker, past, moments, depth) for ranker in opened.values())
+        for done, runs in enumerate(zip(*replayed, strict=True), 1):
+            for columns, run in zip(hits.values(), runs, strict=True):
+                columns |= {query: run.columns(query) for query in run}
             if progress:
                 progress(done, len(moments))
     ranks = {name: _first_original_ranks(columns, selection.originals) for name, columns in hits.items()}
@@ -175,6 +177,19 @@ def select_queries(archive: Archive, since: str, until: str | None = None) -> Re
             originals.setdefault(link.source, []).append(link.target)
     queries = sorted((ends[id] for id in originals), key=lambda q: (str(q.created_at), q.id))
     return ReplaySelection(queries, originals, newer, undated)
+
+
+def _replay_moments(
+    archive: Archive, ranker: Ranker, past: PointInTimeArchive, moments: Sequence[Sequence[Question]], depth: int
+) -> Iterator[Run]:
+    """Yield the hits of the questions of each moment; those of an earlier call are not searched for again."""
+
+    def rank(done: int) -> Iterator[Run]:
+        for moment in moments[done:]:
+            past.advance_to(str(moment[0].created_at))
+            yield open_current(ranker, past.archive.view()).rank({q.id: q for q in moment}, depth)
+
+    return resume_runs("replay", ranker, archive.view(), [depth, moments], len(moments), rank)
 
 
 def parse_moment(text: str) -> str:

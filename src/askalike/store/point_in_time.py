@@ -33,6 +33,8 @@ class PointInTimeArchive:
 
     def advance_to(self, date: str) -> None:
         """Copy all that was created strictly before a date, which must not be earlier than the last one."""
+        if date == self._date:
+            return
         connection = self.archive._connection
         with change_transaction(connection) as change:
             for table in TABLES.values():

@@ -78,6 +78,14 @@ class View:
         return self._connection.execute(sql).fetchone()  # type: ignore[no-any-return]
 
     @property
+    def state(self) -> Sequence[Any]:
+        """All that decides what a search finds besides the ranker, as JSON values: the archive's state and limits."""
+        partitions = self._connection.execute("SELECT * FROM partitions ORDER BY name").fetchall()
+        archive = [self.change, self.change_date(self.change), self.labels_version, partitions]
+        hidden = [self.held_out_splits, sorted(self.held_out_ids)]
+        return [*archive, self.language, self.languages, self.kind, self.before, self.group, self.engine, *hidden]
+
+    @property
     def meta(self) -> Mapping[str, Any]:
         """Facts about the whole archive by name: name, language, license, source and others."""
         return {key: json.loads(value) for key, value in self._connection.execute("SELECT key, value FROM meta")}

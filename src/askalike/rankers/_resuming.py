@@ -1,0 +1,119 @@
+"""Long work with a ranker, saved piece by piece in the archive: the next call with the same inputs resumes it."""
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import cache
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from askalike import registry
+from askalike.files import replace_file
+from askalike.rankers._ranker import Ranker
+from askalike.store import View
+from askalike.types import Run
+
+
+def resume_work(
+    use: str, ranker: Ranker, view: View, inputs: Any, total: int, work: Callable[[int], Iterator[Any]]
+) -> Iterator[Any]:
+    """Yield all pieces of some work: those that earlier calls have saved, then those that `work` does now.
+
+    Each new piece is saved as a line of JSON before it is yielded, in `index/USE-RANKER.jsonl` of the archive. Saved
+    pieces count as long as nothing changes that decides about them: the view's state, the ranker with its settings and
+    what it has learned, the program, and `inputs`. Work with other inputs replaces the file. Where nothing can be
+    written, nothing is saved.
+
+    total: the number of pieces. work: takes the number of pieces that are done, and yields the others; it is called
+    only if there are others. A piece is a JSON value without NumPy's types.
+    """
+    name = "-".join(filter(None, (use, ranker.name, view.group and _digest(view.group)[:8])))
+    path = view.path / "index" / f"{name}.jsonl"
+    learned = getattr(ranker, "fingerprint", "")
+    header = {"key": _digest([dict(ranker.values), learned, view.state, _program_digest(), inputs, total])}
+    saved = _read_pieces(path, header)
+    yield from saved
+    if len(saved) < total:
+        with closing(_PieceFile(path, [header, *saved])) as file:
+            for piece in work(len(saved)):
+                file.append(piece)
+                yield piece
+
+
+def resume_runs(
+    use: str, ranker: Ranker, view: View, inputs: Any, total: int, work: Callable[[int], Iterator[Run]]
+) -> Iterator[Run]:
+    """See `resume_work`. The pieces are the runs of batches of queries; their scores keep every bit."""
+    for piece in resume_work(use, ranker, view, inputs, total, lambda done: map(_run_to_json, work(done))):
+        yield _run_from_json(piece)
+
+
+def _run_to_json(run: Run) -> Mapping[str, Any]:
+    columns = ((query, *run.columns(query)) for query in run)
+    return {query: [list(ids), scores.tolist()] for query, ids, scores in columns}
+
+
+def _run_from_json(piece: Mapping[str, Any]) -> Run:
+    return Run({query: (ids, np.array(scores, np.float64)) for query, (ids, scores) in piece.items()})
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, default=repr).encode()).hexdigest()
+
+
+@cache
+def _program_digest() -> str:
+    """Return a digest of the sources of askalike and of the packages that add to it: others may find other hits."""
+    digest = hashlib.sha256()
+    for package in ("askalike", *registry.foreign_packages()):
+        spec = importlib.util.find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            for path in sorted(Path(folder).rglob("*.py")):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _read_pieces(path: Path, header: Any) -> Sequence[Any]:
+    """Return the pieces below an equal header, up to the first line that was cut short."""
+    lines: list[Any] = []
+    try:
+        for line in path.read_bytes().split(b"\n")[:-1]:
+            lines.append(json.loads(line))
+    except (OSError, ValueError):
+        pass
+    return lines[1:] if lines[:1] == [header] else []
+
+
+class _PieceFile:
+    """A new file of lines that takes its place at once and stays open: whoever replaces it gets no line of this one.
+
+    After an error nothing more is written, so that no piece stands in the place of a lost one.
+    """
+
+    def __init__(self, path: Path, lines: Sequence[Any]) -> None:
+        self._file: FileIO | None = None
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with replace_file(path) as partial:
+                self._file = FileIO(partial, "w")
+                self.append(*lines)
+        except OSError:
+            self.close()
+
+    def append(self, *lines: Any) -> None:
+        data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        try:
+            if self._file and self._file.write(data) < len(data):
+                self.close()
+        except OSError:
+            self.close()
+
+    def close(self) -> None:
+        if self._file:
+            self._file.close()
+        self._file = None
