@@ -1,8 +1,10 @@
 """Iterables in chunks, and iterables whose progress is shown."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Protocol, TypeVar
+
+from askalike.types import Progress
 
 T = TypeVar("T")
 
@@ -12,6 +14,14 @@ def chunks(items: Iterable[T], size: int = 1_000) -> Iterator[list[T]]:
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
+
+
+def remaining_chunks(items: Collection[T], size: int, done: int, progress: Progress | None = None) -> Iterator[list[T]]:
+    """Yield the chunks after the first `done`, and report the number of items after each."""
+    for number, chunk in islice(enumerate(chunks(items, size), 1), done, None):
+        yield chunk
+        if progress:
+            progress(min(number * size, len(items)), len(items))
 
 
 class ProgressTracker(Protocol):

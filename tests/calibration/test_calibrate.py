@@ -2,12 +2,13 @@
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 from askalike import rankers, registry
+from askalike.calibration import samples
 from askalike.calibration.calibrate import calibrate, calibrate_each_use, measure_abstention
 from askalike.calibration.calibration import Calibration, load_calibration
 from askalike.calibration.curve_selection import _split_into_fold_masks, predict_out_of_fold
@@ -18,14 +19,14 @@ from askalike.calibration.samples import (
     default_split,
     draw_sample,
     load_off_topic_queries,
-    rank_with_features,
+    rank_labelled,
 )
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.filters import Filter
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
-from askalike.types import EvaluationQuery, Judgement, Question
+from askalike.types import EvaluationQuery, Judgement, Question, Split
 from calibration.riverside import DEFAULT_RANKER, riverside
 
 QUERY = "how long may I keep a book?"
@@ -239,8 +240,9 @@ def test_18_9_titles_and_whole_questions_have_their_own(tmp_path):
         for hit, query, calibration in (
             (typed, Question("q", asked[0].title), titles), (posted, Question("q", asked[0].title, "Please"), whole),
         ):  # fmt: skip
-            [(_, ids, features)] = rank_with_features(rankers.open_current(ranker, archive.view()), {"q": query})
-            assert hit.probability == pytest.approx(calibration.estimate(features)[ids.index(hit.question.id)])
+            judged = Split({"q": query}, {"q": {hit.question.id: 1}})
+            [(features, relevant, _)] = rank_labelled(ranker, archive.view(), judged)
+            assert hit.probability == pytest.approx(calibration.estimate(np.array(features))[relevant.index(True)])
 
 
 def test_a_damaged_file_is_one_line(report, tmp_path):
@@ -352,8 +354,8 @@ def test_a_query_less_similar_to_its_hit_than_all_others_has_no_duplicate(direct
     with Archive.open(directory) as archive:
         ranker = rankers.create("hybrid", HYBRID_SETTINGS)
         queries = {f"x{n}": Question(f"x{n}", title) for n, title in enumerate(off_topic)}
-        rows = list(rank_with_features(rankers.open_current(ranker, archive.view()), queries))
-    first = [features for _, hits, features in rows if hits]
+        rows = list(rank_labelled(ranker, archive.view(), Split(queries, {})))
+    first = [np.array(features) for features, _, _ in rows if features]
     probabilities = [calibration.estimate(features)[0] for features in first]
     without_typicality = calibration.model_copy(update={"answerable_curve": calibration.answerable_curve.curves[0]})
     assert all(
@@ -362,6 +364,29 @@ def test_a_query_less_similar_to_its_hit_than_all_others_has_no_duplicate(direct
     assert probabilities[-1] < without_typicality.estimate(first[-1])[0] / 2
     again = Calibration.model_validate_json(calibration.model_dump_json())
     assert [again.estimate(features)[0] for features in first] == probabilities
+
+
+def test_an_interrupted_calibration_is_resumed_with_equal_curves(directory, report, monkeypatch):
+    monkeypatch.setattr(samples, "BATCH_SIZE", 200)
+    ranker, steps = rankers.create(DEFAULT_RANKER), []
+
+    def interrupt(done, total):
+        if done >= 200:
+            raise KeyboardInterrupt
+
+    off_topic = [Question(str(n), f"how does the orbit of a planet {n} work") for n in range(50)]
+    with Archive.open(directory) as archive:
+        with pytest.raises(KeyboardInterrupt):
+            draw_sample(archive, ranker, progress=interrupt, resume=True)
+        for _ in range(2):
+            sample = draw_sample(archive, ranker, progress=lambda *step: steps.append(step), resume=True)
+            for hits in ("first_hits", "later_hits", "first_wrong_hits"):
+                found, expected = (asdict(getattr(each, hits)) for each in (sample, report.sample))
+                np.testing.assert_equal(found, expected)
+            assert steps == [(400, 489), (489, 489)]
+        curves = [measure_abstention(archive, ranker, report, off_topic, resume=keep) for keep in (False, True, True)]
+    assert curves[0] == curves[1] == curves[2]
+    assert len(list((directory / "index").glob("off-topic-*.jsonl"))) == 1
 
 
 def test_off_topic_queries_come_from_a_file_or_an_archive(directory, tmp_path):

@@ -44,6 +44,17 @@ def toml(archive, tmp_path):
     return path
 
 
+def test_saved_hits_of_each_group_give_the_same_values(archive):
+    with Archive.open(archive) as opened:
+        first = evaluate_ranker(opened, rankers.create("bm25"), "duplicates", MEASURES, resume=True)
+        steps = []
+        again = evaluate_ranker(
+            opened, rankers.create("bm25"), "duplicates", MEASURES, progress=lambda *s: steps.append(s), resume=True
+        )
+    assert (again.means, again.as_evaluation().values, steps) == (first.means, first.as_evaluation().values, [])
+    assert len(list((archive / "index").glob("evaluate-bm25-*.jsonl"))) == len(first.groups) == 2
+
+
 def test_each_group_counts_the_same_everywhere(archive, toml, tmp_path):
     outcome = run_experiment(read_experiment(toml), tmp_path / "out")
     with Archive.open(archive) as opened:

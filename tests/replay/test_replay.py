@@ -13,6 +13,7 @@ from askalike.rankers.lexical import LexicalRanker
 from askalike.replay.replay import replay, select_queries, wilson_interval
 from askalike.replay.report import group_into_periods, quarter_name, write_replay
 from askalike.store import Archive
+from askalike.store.point_in_time import PointInTimeArchive
 from askalike.types import Link, Question
 
 WORDS = [f"w{n}" for n in range(40)]
@@ -168,3 +169,51 @@ def test_the_folder_holds_results_runs_judgements_and_a_plot(forum, tmp_path):
     before = written[1].read_bytes()
     write_replay(result, tmp_path / "out" / "folder")
     assert written[1].read_bytes() == before
+
+
+def searched(monkeypatch):
+    """The dates up to which the archive was moved forward, as they are added by later replays."""
+    dates = []
+    advance = PointInTimeArchive.advance_to
+    monkeypatch.setattr(PointInTimeArchive, "advance_to", lambda past, date: dates.append(date) or advance(past, date))
+    return dates
+
+
+def columns(result):
+    return [
+        {query: (list(ids), scores.tolist()) for query in each.run for ids, scores in [each.run.columns(query)]}
+        for each in result.results
+    ]
+
+
+def test_18_14_an_interrupted_replay_is_resumed_with_equal_hits(forum, monkeypatch):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    settings = {"lm_jelinek_mercer": {}, "hybrid": {}}
+    since, last_step = "2013-06-01", 3
+
+    def interrupt(done, total):
+        if done == last_step:
+            raise KeyboardInterrupt
+
+    whole = replay(forum, settings, since)
+    moments = sorted({str(q.created_at) for q in whole.selection.queries})
+    for name in settings:
+        (forum.path / "index" / f"replay-{name}.jsonl").unlink()
+    with pytest.raises(KeyboardInterrupt):
+        replay(forum, settings, since, progress=interrupt)
+    dates = searched(monkeypatch)
+    resumed = replay(forum, settings, since)
+    assert columns(resumed) == columns(whole)
+    assert dates == [f"{since}T00:00:00", *(moment for moment in moments[last_step:] for _ in settings)]
+
+
+def test_18_14_another_k_is_found_in_saved_hits_until_the_archive_changes(kitchen, monkeypatch):
+    first = replay(kitchen, {"bm25": {}}, "2012-01-01", k=1)
+    dates = searched(monkeypatch)
+    other = replay(kitchen, {"bm25": {}}, "2012-01-01", k=5)
+    assert (other.results[0].k, columns(other)) == (5, columns(first))
+    assert len(dates) == 1
+    both = replay(kitchen, {"bm25": {}, "tfidf": {}}, "2012-01-01", k=5)
+    assert (columns(both)[0], len(dates)) == (columns(first)[0], 4)
+    kitchen.upsert([dated("better", "boil an egg", "2012-01-02")])
+    assert replay(kitchen, {"bm25": {}}, "2012-01-01").results[0].run.columns("copy")[0][1] == "better"

@@ -18,7 +18,7 @@ from askalike.calibration.samples import (
     LabelledHits,
     count_found_by_rank,
     draw_sample,
-    rank_with_features,
+    rank_labelled,
 )
 from askalike.calibration.thresholds import (
     AbstentionCurve,
@@ -31,9 +31,9 @@ from askalike.calibration.thresholds import (
     trace_abstention,
 )
 from askalike.errors import ArchiveError, SettingsError
-from askalike.rankers import Ranker, open_current
+from askalike.rankers import Ranker
 from askalike.store import Archive
-from askalike.types import Progress, Question
+from askalike.types import Progress, Question, Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,7 @@ def calibrate(
     max_per_cluster: int = MAX_PER_CLUSTER,
     seed: int = 0,
     progress: Progress | None = None,
+    resume: bool = False,
 ) -> CalibrationReport:
     """Fit a calibration and measure it by nested cross-validation over folds that keep duplicate clusters whole.
 
@@ -97,6 +98,8 @@ def calibrate(
     have learned from the split. Where the archive has groups, each query is ranked within its own.
     precision: the precision that the threshold is chosen for; None for no threshold.
     prevalence: the share of queries in use that have a duplicate, to which probabilities are lowered.
+    resume: take the hits that an earlier call has saved below the archive's `index/`, and save new ones; only for
+    rankers that `rankers.create` makes, as a change of another one's code goes unnoticed.
     Raises what `draw_sample` raises, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
     """
     if precision is not None and not 0 < precision < 1:
@@ -105,7 +108,7 @@ def calibrate(
         raise SettingsError(f"--prevalence {prevalence}: expected a share above 0 and at most 1, such as 0.3")
     sample = draw_sample(
         archive, ranker, split, titles_only=titles_only, max_queries=max_queries, max_per_cluster=max_per_cluster,
-        seed=seed, progress=progress,
+        seed=seed, progress=progress, resume=resume,
     )  # fmt: skip
     predictions, curves = predict_out_of_fold(sample, seed), select_curves(sample, seed)
     relevant, probabilities = sample.first_hits.relevant, predictions.adjust_to_prevalence(prevalence)
@@ -161,17 +164,18 @@ def calibrate_each_use(
 
 
 def measure_abstention(
-    archive: Archive, ranker: Ranker, report: CalibrationReport, queries: Sequence[Question]
+    archive: Archive, ranker: Ranker, report: CalibrationReport, queries: Sequence[Question], *, resume: bool = False
 ) -> AbstentionCurve:
     """Measure abstention on queries that have nothing to do with the archive.
 
     Their bodies are used only where labelled queries have some. The right first hits have the probabilities of curves
-    that were not fitted on their clusters.
+    that were not fitted on their clusters. resume: see `calibrate`.
     """
     named = {f" off {index} ": query for index, query in enumerate(queries)}
     off_topic = {id: replace(q, id=id, body=q.body if report.sample.has_bodies else "") for id, q in named.items()}
-    rows = rank_with_features(open_current(ranker, archive.view()), off_topic)
-    first = [report.calibration.estimate(features[:1]) for _, _, features in rows]
+    use = "off-topic" if report.sample.has_bodies else "off-topic-titles"
+    rows = rank_labelled(ranker, archive.view(), Split(off_topic, {}), use=use if resume else None)
+    first = [report.calibration.estimate(np.array(features[:1])) for features, _, _ in rows]
     best_probabilities = np.array([probability[0] if len(probability) else -1.0 for probability in first])
     probabilities = report.predictions.adjust_to_prevalence(report.calibration.prevalence)
     return trace_abstention(best_probabilities, probabilities[report.sample.first_hits.relevant])

@@ -1,8 +1,10 @@
 """Labelled queries and their hits: the rows that curves are fitted and measured on."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -13,14 +15,21 @@ from askalike.calibration.curves import Bools, Floats
 from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, HitFeatureExtractor
 from askalike.counts import format_count
 from askalike.errors import ArchiveError, SettingsError
-from askalike.iteration import chunks
+from askalike.iteration import remaining_chunks
 from askalike.labels import splits
-from askalike.labels.splits import labelled_splits, load_split, split_groups, splits_to_hold_out, uncut_splits
-from askalike.rankers import Ranker, Searcher, SearchSession, open_current
+from askalike.labels.splits import (
+    labelled_splits,
+    load_split,
+    restrict_split,
+    split_groups,
+    splits_to_hold_out,
+    uncut_splits,
+)
+from askalike.rankers import Ranker, Searcher, SearchSession, open_current, resume_work
 from askalike.readers import read_queries
-from askalike.store import Archive, Clusters, read_labels, sample_questions, shuffle_names
+from askalike.store import Archive, Clusters, View, read_labels, sample_questions, shuffle_names
 from askalike.store.labels import ranks_answers
-from askalike.types import Progress, Question
+from askalike.types import Progress, Question, Split
 
 MAX_QUERIES = 5_000
 MAX_PER_CLUSTER = 3
@@ -28,6 +37,10 @@ MIN_QUERIES = 100
 """The number of labelled queries needed. A tenth of them must have a right first hit, and a tenth a wrong one."""
 MAX_OFF_TOPIC_QUERIES = 1_000
 BATCH_SIZE = 256
+QueryRows = tuple[Sequence[Sequence[float]], Sequence[bool], Sequence[Sequence[float]]]
+"""A query's hits: the features of each, whether each is right, and the features of the first wrong one, as if nothing
+right were in the archive; no such row where all are right."""
+_Row = tuple[Sequence[float], bool, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,13 @@ class QueryHits:
         """Return the features of all hits, (hits, columns)."""
         return extractor.extract(self.query, self.scores, self.documents, self.similarities)
 
+    def label(self, judged: Mapping[str, int], extractor: HitFeatureExtractor) -> QueryRows:
+        """Return the rows of all hits. judged: document id → grade."""
+        relevant = [judged.get(hit.id, 0) > 0 for hit in self.documents]
+        wrong = self.select([position for position, is_relevant in enumerate(relevant) if not is_relevant])
+        first_wrong = wrong.compute_features(extractor)[:1]
+        return self.compute_features(extractor).tolist(), relevant, first_wrong.tolist()
+
     def select(self, positions: Sequence[int]) -> "QueryHits":
         """Return the hits in these positions, as if no others had been retrieved."""
         similarities = None if self.similarities is None else self.similarities[positions]
@@ -93,10 +113,11 @@ def draw_sample(
     max_per_cluster: int = MAX_PER_CLUSTER,
     seed: int = 0,
     progress: Progress | None = None,
+    resume: bool = False,
 ) -> CalibrationSample:
     """Draw labelled queries of a split, at most `max_per_cluster` of a duplicate cluster, and rank the whole archive.
 
-    Where the archive has groups, each query is ranked within its own.
+    Where the archive has groups, each query is ranked within its own. resume: see `rank_labelled`.
 
     split_name: None for the default split. titles_only: leave out the queries' bodies. A hit is right where the query's
     own judgements say so. Raises ArchiveError where there are too few queries or right or wrong first hits;
@@ -117,10 +138,13 @@ def draw_sample(
         raise _too_few_error(archive, available)
     groups = {id: group for group, part in split_groups(archive, split) for id in ids if id in part.queries}
     queries = {id: replace(split.queries[id], body="") if titles_only else split.queries[id] for id in groups}
-    hits = _rank_groups(archive, ranker, name, queries, groups, progress)
-    first, later, first_wrong = _collect_labelled_hits(
-        archive.view().language, hits, [split.qrels[id] for id in groups]
-    )
+    use = "calibrate-titles" if titles_only else "calibrate"
+    hits: list[QueryRows] = []
+    for group, own in groupby(groups, key=lambda id: groups[id]):
+        labels = restrict_split(Split(queries, split.qrels), set(own))
+        view = archive.view(held_out_splits=splits_to_hold_out(archive, name), group=group or None)
+        hits += rank_labelled(ranker, view, labels, progress, use if resume else None)
+    first, later, first_wrong = _collect_labelled_hits(hits)
     _require_right_and_wrong_hits(archive, name, first)
     has_bodies = any(query.body for query in queries.values())
     of_queries = [clusters[id] for id in groups]
@@ -174,17 +198,28 @@ def load_off_topic_queries(path: Path, max_queries: int = MAX_OFF_TOPIC_QUERIES,
         return list(sample_questions(archive.view(), max_queries, seed))
 
 
-def rank_with_features(searcher: Searcher, queries: Mapping[str, Question]) -> Iterator[tuple[str, list[str], Floats]]:
-    """Yield each query's id, the ids of its first CALIBRATION_DEPTH hits, and their features, batch by batch."""
-    extractor = HitFeatureExtractor(searcher.view.language)
-    for hits in rank_queries(searcher, queries):
-        yield hits.query.id, [hit.id for hit in hits.documents], hits.compute_features(extractor)
+def rank_labelled(
+    ranker: Ranker, view: View, labels: Split, progress: Progress | None = None, use: str | None = None
+) -> Iterator[QueryRows]:
+    """Yield the rows of each query's first CALIBRATION_DEPTH hits, ranked batch by batch.
+
+    use: saves them under this name, and takes those that an earlier call has saved; see `resume_work`. None saves
+    nothing, as for a ranker that `rankers.create` does not make.
+    """
+    work = partial(_rank_batches, ranker, view, labels, progress)
+    inputs, total = [labels.queries, labels.qrels], math.ceil(len(labels.queries) / BATCH_SIZE)
+    for batch in resume_work(use, ranker, view, inputs, total, work) if use else work(0):
+        yield from batch
 
 
-def rank_queries(searcher: Searcher, queries: Mapping[str, Question]) -> Iterator[QueryHits]:
-    """Yield the hits of each query."""
-    for ids in chunks(queries, BATCH_SIZE):
-        yield from load_hits(retrieve_hits(searcher, {id: queries[id] for id in ids}))
+def _rank_batches(
+    ranker: Ranker, view: View, labels: Split, progress: Progress | None, done: int
+) -> Iterator[list[QueryRows]]:
+    """Yield the rows of each batch of queries, without the first ones that are done."""
+    searcher, extractor = open_current(ranker, view, progress), HitFeatureExtractor(view.language)
+    for ids in remaining_chunks(labels.queries, BATCH_SIZE, done, progress):
+        hits = load_hits(retrieve_hits(searcher, {id: labels.queries[id] for id in ids}))
+        yield [of_query.label(labels.qrels.get(id, {}), extractor) for id, of_query in zip(ids, hits, strict=True)]
 
 
 def retrieve_hits(searcher: Searcher, queries: Mapping[str, Question]) -> SearchSession:
@@ -204,43 +239,20 @@ def load_hits(session: SearchSession) -> Iterator[QueryHits]:
         yield QueryHits(resolved.query, documents, top.scores[present], similarities)
 
 
-def _rank_groups(
-    archive: Archive,
-    ranker: Ranker,
-    split_name: str,
-    queries: Mapping[str, Question],
-    groups: Mapping[str, str],
-    progress: Progress | None,
-) -> Iterator[QueryHits]:
-    """Yield the hits of each query, those of each group from that group. groups: query id → group, group by group."""
-    held_out = splits_to_hold_out(archive, split_name)
-    for group, ids in groupby(groups, key=lambda id: groups[id]):
-        view = archive.view(held_out_splits=held_out, group=group or None)
-        yield from rank_queries(open_current(ranker, view, progress), {id: queries[id] for id in ids})
-
-
-def _collect_labelled_hits(
-    language: str | None, hits_of_queries: Iterable[QueryHits], grades: Sequence[Mapping[str, int]]
-) -> tuple[LabelledHits, LabelledHits, LabelledHits]:
-    """Return the rows of first hits, of later hits, and of the hits that are first among the wrong ones.
-
-    language: the archive's. grades: of each query, document id → grade.
-    """
-    first: list[tuple[Floats, bool, int]] = []
-    later: list[tuple[Floats, bool, int]] = []
-    first_wrong: list[tuple[Floats, bool, int]] = []
-    extractor = HitFeatureExtractor(language)
-    for index, (hits, judged) in enumerate(zip(hits_of_queries, grades, strict=True)):
-        relevant = [judged.get(hit.id, 0) > 0 for hit in hits.documents]
-        rows = list(zip(hits.compute_features(extractor), relevant, [index] * len(relevant), strict=True))
+def _collect_labelled_hits(rows_of_queries: Iterable[QueryRows]) -> tuple[LabelledHits, LabelledHits, LabelledHits]:
+    """Return the rows of first hits, of later hits, and of the hits that are first among the wrong ones."""
+    first: list[_Row] = []
+    later: list[_Row] = []
+    first_wrong: list[_Row] = []
+    for index, (features, relevant, wrong_features) in enumerate(rows_of_queries):
+        rows = list(zip(features, relevant, [index] * len(relevant), strict=True))
         first += rows[:1]
         later += rows[1:]
-        if wrong := [position for position, is_relevant in enumerate(relevant) if not is_relevant]:
-            first_wrong.append((hits.select(wrong).compute_features(extractor)[0], False, index))
+        first_wrong += [(row, False, index) for row in wrong_features]
     return _stack_rows(first), _stack_rows(later), _stack_rows(first_wrong)
 
 
-def _stack_rows(rows: Sequence[tuple[Floats, bool, int]]) -> LabelledHits:
+def _stack_rows(rows: Sequence[_Row]) -> LabelledHits:
     return LabelledHits(
         np.array([row[0] for row in rows], np.float64).reshape(-1, SIMILARITY_COLUMN + 1),
         np.array([row[1] for row in rows], np.bool_),

@@ -74,13 +74,13 @@ def calibrate_command(
     askalike calibrate DIR --off-topic smalltalk.jsonl --verbose
     ```
     """
-    with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
+    with Archive.open(directory, engine) as archive, progress_bar("calibrating") as report:
         off_topic_queries = load_off_topic_queries(off_topic, seed=seed) if off_topic else []
         built = build_ranker(archive, ranker, settings, fields)
         share = prevalence if prevalence is not None else 0.5 if off_topic and precision is None else 1.0
         results = calibrate_each_use(
             archive, built, split, precision=precision, prevalence=share, titles_only=titles, max_queries=max_queries,
-            max_per_cluster=per_cluster, seed=seed, progress=report,
+            max_per_cluster=per_cluster, seed=seed, progress=report, resume=True,
         )  # fmt: skip
         calibrated = [_save(directory, archive, built, result, off_topic_queries) for result in results]
         remark = describe_choice(archive, built, results[0].sample.split)
@@ -126,7 +126,7 @@ def _save(
     directory: Path, archive: Archive, ranker: Ranker, report: CalibrationReport, off_topic: Sequence[Question]
 ) -> SavedCalibration:
     """Save a calibration with the threshold for its precision, else for abstention on the off-topic queries."""
-    curve = measure_abstention(archive, ranker, report, off_topic) if off_topic else None
+    curve = measure_abstention(archive, ranker, report, off_topic, resume=True) if off_topic else None
     threshold = curve.threshold if curve and report.threshold_choice is None else report.calibration.threshold
     path = report.calibration.model_copy(update={"threshold": threshold}).save(directory)
     return SavedCalibration(report, curve, threshold, path)

@@ -124,10 +124,11 @@ def evaluate_command(
                 f"askalike: {run}: {format_count(result.unjudged, 'query')} not judged in {qrels}, and not counted"
             )
     elif directory and not run and not qrels:
-        with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
+        with Archive.open(directory, engine) as archive, progress_bar("evaluating") as report:
             built = build_ranker(archive, ranker, settings, fields)
             name = split or evaluation_split(archive, built)
-            result = evaluate_ranker(archive, built, name, split_list(measures), rule=rule, k=k, progress=report)
+            wanted = split_list(measures)
+            result = evaluate_ranker(archive, built, name, wanted, rule=rule, k=k, progress=report, resume=True)
             remark = describe_choice(archive, built, name)
             if predict:
                 prediction = _measure_prediction(archive, built, name, result)

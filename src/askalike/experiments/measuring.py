@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -15,7 +14,7 @@ from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
-from askalike.iteration import chunks
+from askalike.iteration import remaining_chunks
 from askalike.labels import splits
 from askalike.labels.learned import LearnedLabels
 from askalike.labels.splits import (
@@ -237,11 +236,9 @@ class RankingTask:
         self, fitted: Ranker, labels: Split, view: View, k: int, progress: Progress | None, done: int
     ) -> Iterator[Run]:
         """Yield the run of each batch of queries, without the first ones that are done."""
-        searcher, n = open_current(fitted, view, progress), len(labels.queries)
-        for number, ids in islice(enumerate(chunks(labels.queries, BATCH_SIZE), 1), done, None):
+        searcher = open_current(fitted, view, progress)
+        for ids in remaining_chunks(labels.queries, BATCH_SIZE, done, progress):
             yield self.rank(searcher, restrict_split(labels, set(ids)), k)
-            if progress:
-                progress(min(number * BATCH_SIZE, n), n)
 
     def require_unlearned(self, ranker: Ranker, labels: Split) -> None:
         """Raise SettingsError where a ranker has learned from labels that it is to be measured by."""

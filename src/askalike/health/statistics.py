@@ -109,11 +109,11 @@ def answer_lengths(archive: Archive, analyzer: Analyzer) -> LengthStatistics:
 
 
 def disk_sizes(path: Path) -> dict[str, int]:
-    """Return the bytes on disk of an archive's database, and of each of its indexes and models."""
+    """Return the bytes on disk of an archive's database, of each of its indexes and models, and of saved work."""
     sizes = {"archive": sum(f.stat().st_size for f in path.glob(f"{DATABASE_FILE}*"))}
     for folder in ("index", "models"):
         for child in sorted((path / folder).glob("*")):
-            sizes[f"{folder}/{child.name}"] = measure_folder(child)
+            sizes[f"{folder}/{child.name}"] = child.stat().st_size if child.is_file() else measure_folder(child)
     return sizes
 
 
