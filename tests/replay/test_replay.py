@@ -189,7 +189,7 @@ def columns(result):
 def test_18_14_an_interrupted_replay_is_resumed_with_equal_hits(forum, monkeypatch):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     settings = {"lm_jelinek_mercer": {}, "hybrid": {}}
-    since, last_step = "2013-06-01", 3
+    since, last_step = "2013-09-01", 2
 
     def interrupt(done, total):
         if done == last_step:

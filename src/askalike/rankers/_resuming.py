@@ -71,11 +71,18 @@ def _program_digest() -> str:
     """Return a digest of the sources of askalike and of the packages that add to it: others may find other hits."""
     digest = hashlib.sha256()
     for package in ("askalike", *registry.foreign_packages()):
-        spec = importlib.util.find_spec(package)
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            for path in sorted(Path(folder).rglob("*.py")):
-                digest.update(path.read_bytes())
+        for path in _source_files(package):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _source_files(package: str) -> Sequence[Path]:
+    """Return the Python files of a package, or of a module that is a single file."""
+    spec = importlib.util.find_spec(package)
+    folders = spec.submodule_search_locations if spec else ()
+    if spec and spec.origin and not folders:
+        return [Path(spec.origin)]
+    return sorted(path for folder in folders or () for path in Path(folder).rglob("*.py"))
 
 
 def _read_pieces(path: Path, header: Any) -> Sequence[Any]:
