@@ -57,7 +57,10 @@ def test_a_written_run_measures_as_the_ranker_does(desk, tmp_path):
     run = tmp_path / "run.trec"
     assert askalike("rank", desk, "--queries", "split:duplicates", "--ranker", "bm25", "-o", run).returncode == 0
     assert askalike("export", desk, "--format", "beir", "-o", tmp_path / "beir").returncode == 0
-    direct = json.loads(askalike("evaluate", desk, "--split", "duplicates", "--ranker", "bm25", "--json").stdout)
+    evaluate = ("evaluate", desk, "--split", "duplicates", "--ranker", "bm25", "--json")
+    direct, again = (json.loads(askalike(*evaluate).stdout) for _ in range(2))
+    assert (desk / "index" / "evaluate-bm25.jsonl").is_file()
+    assert again == direct
     qrels = tmp_path / "qrels.tsv"
     labels = [line.split("\t") for line in (tmp_path / "beir/links.tsv").read_text().splitlines()]
     pairs = [row[:2] for row in labels if "duplicate" in row]
