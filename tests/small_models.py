@@ -87,3 +87,18 @@ def write_cross_encoder(path: Path, words: list[str]) -> Path:
     tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", pair=pair, special_tokens=marks)
     tokenizer.save(str(path / "tokenizer.json"))
     return path
+
+
+def write_encoder(path: Path, words: list[str]) -> Path:
+    """Write a sentence-transformers folder of BERT's architecture with random weights, as `write_cross_encoder` does.
+
+    A text's vector is the mean of its tokens' states.
+    """
+    write_cross_encoder(path, words)
+    (path / "pooling").mkdir()
+    (path / "pooling/config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+    modules = [
+        {"type": f"models.{kind}", "path": place} for kind, place in (("Transformer", ""), ("Pooling", "pooling"))
+    ]
+    (path / "modules.json").write_text(json.dumps(modules))
+    return path

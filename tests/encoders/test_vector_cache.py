@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from askalike.encoders import VectorCache
+from askalike.encoders._vector_cache import MAX_ENCODERS
 from askalike.errors import ArchiveError
 
 
@@ -43,6 +44,41 @@ def test_another_encoders_vectors_are_others(tmp_path):
     slow = SlowEncoder()
     VectorCache(tmp_path, "abd").get_or_encode(["a"], slow)
     assert slow.encoded == ["a"]
+
+
+def test_a_cache_reads_the_one_below_and_adds_nothing_to_it(tmp_path):
+    slow, below = SlowEncoder(), VectorCache(tmp_path / "below", "abc")
+    below.get_or_encode(["a"], slow)
+    above = VectorCache(tmp_path / "above", "abc", below=below)
+    assert above.get_or_encode(["a", "bc"], slow).tolist() == [[1, 0], [2, 0]]
+    assert slow.encoded == ["a", "bc"]
+    VectorCache(tmp_path / "below", "abc").get_or_encode(["bc"], slow)
+    assert slow.encoded == ["a", "bc", "bc"]
+
+
+def test_two_that_append_at_the_same_time_read_each_other(tmp_path):
+    slow, one, other = SlowEncoder(), VectorCache(tmp_path, "abc"), VectorCache(tmp_path, "abc")
+    one.get_or_encode(["a"], slow)
+    other.get_or_encode(["bc"], slow)
+    one.get_or_encode(["def"], slow)
+    assert one.get_or_encode(["def", "bc", "a"], slow).tolist() == [[3, 0], [2, 0], [1, 0]]
+    assert slow.encoded == ["a", "bc", "def"]
+
+
+def test_a_full_cache_is_emptied(tmp_path):
+    slow, cache, other = SlowEncoder(), *(VectorCache(tmp_path, "abc", capacity=2) for _ in range(2))
+    cache.get_or_encode(["a", "bc"], slow)
+    other.get_or_encode(["a"], slow)
+    assert cache.get_or_encode(["a", "def"], slow).tolist() == [[1, 0], [3, 0]]
+    assert other.get_or_encode(["bc", "def", "ghij"], slow).tolist() == [[2, 0], [3, 0], [4, 0]]
+    [path] = tmp_path.iterdir()
+    assert path.stat().st_size == 2 * (16 + 8)
+
+
+def test_the_vectors_of_the_encoders_that_encoded_last_stay(tmp_path):
+    for n in range(MAX_ENCODERS + 2):
+        VectorCache.share(tmp_path, f"encoder{n}", 1).get_or_encode(["a"], SlowEncoder())
+    assert len(list(tmp_path.rglob("*.vectors"))) == MAX_ENCODERS
 
 
 def test_no_text(tmp_path):

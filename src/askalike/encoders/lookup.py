@@ -95,6 +95,11 @@ class LookupEncoder:
         own, taught = concatenate_parts(self.look_up(texts)), concatenate_parts(encoded)
         return Vectors((VectorPart(taught + np.float32(self._teacher.lookup_share) * own, "cosine"),))
 
+    def share_vectors(self, archive: Path, documents: int) -> None:
+        """Have the teacher cache the vectors of an archive's documents where all commands share them."""
+        if share := getattr(self.teacher, "share_vectors", None):
+            share(archive, documents)
+
     def look_up(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return what the teacher's vectors are taken to be, whatever the role."""
         return self.queries.encode(texts, "query")

@@ -71,6 +71,8 @@ class PretrainedEncoder:
         self.learned_labels = LearnedLabels()
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
+        self.document_cache: VectorCache | None = None
+        """The cache of documents' vectors; by default that of all texts."""
         self._model: Any = None
         self._words = lru_cache(CACHED_TEXTS)(lambda text: self.model.encode_words(text))
         self._prompts = _read_prompts(self.folder, settings)
@@ -114,11 +116,17 @@ class PretrainedEncoder:
         """Return itself: there is nothing to learn."""
         return self
 
+    def share_vectors(self, archive: Path, documents: int) -> VectorCache:
+        """Cache the vectors of an archive's documents where all commands share them. documents: their number."""
+        self.document_cache = VectorCache.share(archive, self.fingerprint, documents)
+        return self.document_cache
+
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
         """Return the model's vectors of title and body; zeros for a text without a word."""
+        cache = self.document_cache if role == "document" and self.document_cache else self.cache
         plain = [self.text(text) for text in texts]
         prompted = [self._prompts[role] + text for text in plain]
-        values = self.cache.get_or_encode(prompted, self._encode_texts) if self.cache else self._encode_texts(prompted)
+        values = cache.get_or_encode(prompted, self._encode_texts) if cache else self._encode_texts(prompted)
         values[[not text for text in plain]] = 0
         return Vectors((VectorPart(values, "cosine"),))
 

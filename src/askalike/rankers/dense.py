@@ -36,7 +36,10 @@ EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and what filters look at."""
 BATCH = 2_048
 MAX_FOLLOWED = 32
-"""Maximum number of changed documents that a teacher encodes before a search; `index` encodes the others."""
+"""Maximum number of changed documents that a teacher encodes before a search; `index` encodes the others.
+
+From more on, a slow encoder's vectors are cached, which other rankers and commands read.
+"""
 LEXICAL_WEIGHT = 0.6
 """Default weight of the lexical ranker beside an encoder, as measured beside the packaged vectors."""
 
@@ -191,6 +194,9 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
     def _apply_changes(
         self, view: View, index: "VectorIndex | ClusterVectorIndex", change: int, progress: Progress | None
     ) -> None:
+        share = getattr(self.encoder, "share_vectors", None)
+        if share and view.count_changed(index.change) > MAX_FOLLOWED:
+            share(view.path, len(view))
         with index.writer(change) as writer:
             writer.delete(view.deleted_docids(writer.change))
             total = view.count_changed(writer.change) if progress else 0

@@ -63,14 +63,15 @@ class Teacher:
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The encoder, with a memory on disk of what it has encoded."""
+        """The encoder. The vectors of documents are the archive's, those of other texts are stored with the run."""
         ranker: Any = rankers.create(self.trial.ranker, self.trial.settings, self._view.path)
         encoder = cast("PretrainedEncoder", ranker.encoder)
         encoder.encode(self._probes[:1], "document")  # a first text takes longer than others
         started = time.monotonic()
         encoder.encode(self._probes, "document")
         self._words_per_s = sum(map(count_words, self._probes)) / (time.monotonic() - started)
-        encoder.cache = VectorCache(self._folder, encoder.fingerprint)
+        shared = encoder.share_vectors(self._view.path, len(self._view))
+        encoder.cache = VectorCache(self._folder, encoder.fingerprint, below=shared)
         return encoder
 
     @cached_property

@@ -1,7 +1,9 @@
 """Distillation: the texts that a student learns, the teacher's vectors of them, and the student's initial vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,14 @@ from numpy.typing import NDArray
 
 from askalike import encoders, registry
 from askalike.counts import format_count
-from askalike.encoders import Encoder
+from askalike.encoders import Encoder, VectorCache
 from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.pair_data import TrainingData
 from askalike.encoders.learning.text_vectors import concatenate_parts
+from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.errors import SettingsError
 from askalike.iteration import chunks
-from askalike.pieces import map_pieces
+from askalike.pieces import has_cluster, map_pieces
 from askalike.store import TrainingView, View, labels
 from askalike.text.features import RaggedArray, Text
 from askalike.training.settings import TeacherSettings
@@ -79,11 +82,7 @@ def collect_distillation_data(
 
 def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: LogCallback) -> Array:
     """Return the teacher's vectors, (texts, at most max_dim), whose dot products approximate the teacher's scores."""
-    blocks: list[Any] = []
-    for block in map_pieces(partial(_encode_block, encoder), chunks(texts, CHUNK_SIZE)):
-        if blocks and len(blocks) % 16 == 0:
-            log(f"the teacher has encoded {len(blocks) * CHUNK_SIZE} of {len(texts)} texts")
-        blocks.append(block)
+    blocks = list(_encode_blocks(encoder, texts, log))
     vectors = scipy.sparse.vstack(blocks, format="csr") if scipy.sparse.issparse(blocks[0]) else np.concatenate(blocks)
     if vectors.shape[1] <= max_dim and not scipy.sparse.issparse(vectors):
         return np.asarray(vectors, np.float32)
@@ -115,6 +114,38 @@ def fit_piece_vectors(
     vectors = _solve_ridge(pieces, targets - first_pieces @ start, penalty, steps)
     vectors[: len(start)] += start
     return vectors
+
+
+@contextmanager
+def share_vectors(
+    teacher: Encoder, view: View, documents: Iterable[Question], texts: Sequence[Text], folder: Path, log: LogCallback
+) -> Iterator[None]:
+    """Have a pre-trained teacher take the vectors of documents among the texts from where all commands share them.
+
+    Those of other texts are cached in `folder` meanwhile, so that an interrupted run resumes. Workers of a cluster
+    encode each text themselves.
+    """
+    if not isinstance(teacher, PretrainedEncoder) or has_cluster():
+        yield
+        return
+    shared = teacher.share_vectors(view.path, len(view))
+    whole = {(question.title, question.body) for question in documents}
+    own = [text for text in texts if (getattr(text, "title", ""), text.body) in whole]
+    for _ in _encode_blocks(teacher, own, log):
+        pass
+    teacher.document_cache = VectorCache(folder, teacher.fingerprint, below=shared)
+    try:
+        yield
+    finally:
+        teacher.document_cache = shared
+
+
+def _encode_blocks(encoder: Encoder, texts: Sequence[Text], log: LogCallback) -> Iterator[Any]:
+    """Yield the vectors of CHUNK_SIZE texts after the others."""
+    for number, block in enumerate(map_pieces(partial(_encode_block, encoder), chunks(texts, CHUNK_SIZE))):
+        if number and number % 16 == 0:
+            log(f"the teacher has encoded {number * CHUNK_SIZE} of {len(texts)} texts")
+        yield block
 
 
 def _encode_block(encoder: Encoder, texts: Sequence[Text]) -> Any:

@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.counts import format_count
-from askalike.encoders import MODEL_FILE, Encoder, VectorCache
+from askalike.encoders import MODEL_FILE, Encoder
 from askalike.encoders.learning.augmentation import make_teacher_texts
-from askalike.encoders.learning.distillation import encode_targets, find_untaught_ids, fit_piece_vectors
+from askalike.encoders.learning.distillation import (
+    encode_targets,
+    find_untaught_ids,
+    fit_piece_vectors,
+    share_vectors,
+)
 from askalike.encoders.learning.model_card import CARD_FILE, render_text_model_card
 from askalike.encoders.lookup import TeacherReference
-from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.encoders.recipes import format_toml
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoderSettings
 from askalike.errors import TrainingError
@@ -64,8 +68,8 @@ def learn_lookup(
 ) -> None:
     """Write the model to `folder`, all files at once.
 
-    The teacher's vectors are kept beside it until then, so that the same call resumes where it was interrupted. Raises
-    TrainingError where there is no text, ArchiveError where nothing can be written.
+    The teacher's vectors of other texts than the archive's are kept beside it until then, so that the same call resumes
+    where it was interrupted. Raises TrainingError where there is no text, ArchiveError where nothing can be written.
     """
     questions = collect_questions(view, settings)
     texts = list(make_teacher_texts(questions, settings, np.random.default_rng(settings.seed)))
@@ -73,9 +77,8 @@ def learn_lookup(
         raise TrainingError(f"{view.path}: no texts to learn from")
     log(f"the teacher encodes {format_count(len(texts), 'text')} of {len(questions):,} questions")
     cache = folder.with_name(f".training-{folder.name}")
-    if isinstance(teacher, PretrainedEncoder) and teacher.cache is None:
-        teacher.cache = VectorCache(cache, teacher.fingerprint)
-    targets = encode_targets(teacher, texts, MAX_DIM, log)
+    with share_vectors(teacher, view, questions, texts, cache, log):
+        targets = encode_targets(teacher, texts, MAX_DIM, log)
     log("the regression of its vectors on their pieces")
     features = PieceFeatures.from_texts(settings.lookup, ())
     rows = RaggedArray(*features.lookup([features.extract_text(text) for text in texts]))

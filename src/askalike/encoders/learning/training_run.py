@@ -211,7 +211,9 @@ class TrainingRun:
         path = self.partial_folder / f"{digest.hexdigest()[:16]}-{TARGETS_FILE}"
         if path.exists():
             return load_file(path)["targets"]
-        targets = distillation.encode_targets(teacher, texts.texts, max_dim, self.log)
+        questions = (question for _, question in self.view.questions())
+        with distillation.share_vectors(teacher, self.view, questions, texts.texts, self.partial_folder, self.log):
+            targets = distillation.encode_targets(teacher, texts.texts, max_dim, self.log)
         path.parent.mkdir(parents=True, exist_ok=True)
         with replace_file(path) as partial:
             save_file({"targets": targets}, partial)

@@ -1,0 +1,160 @@
+"""A pre-trained encoder reads each document of an archive once, whichever command needs its vector first."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from askalike import rankers
+from askalike.encoders.pretrained import PretrainedEncoder
+from askalike.experiments.cells import CellContext, run_cell
+from askalike.experiments.declaration import Experiment
+from askalike.experiments.folder import ExperimentFolder
+from askalike.experiments.measuring import RankingTask
+from askalike.experiments.models import distil
+from askalike.experiments.trials import Trial, TrialEvaluator
+from askalike.labels.splits import load_split
+from askalike.rankers import dense
+from askalike.store import Archive
+from askalike.tuning import model_training
+from askalike.tuning.state import TuningState
+from askalike.types import Link, Question
+from needs import need
+from small_models import write_encoder
+
+need("onnxruntime", "onnx")
+
+THINGS = ("egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk", "butter")
+WAYS = ("how do i cook {}", "the best {}", "{} at home", "what is {} made of")
+LOOKUP = {"subwords": 0, "words": 64, "bigrams": 0, "prefixes": 1, "dropped": 0, "recombined": 0}
+PROBES = 2
+"""The texts that tell `tune` how fast an encoder is; the first of them is read twice."""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A model that reads a query with other words before it, so that no query is the same text as a document."""
+    words = sorted({*" ".join(WAYS).split(), *THINGS})
+    folder = write_encoder(tmp_path_factory.mktemp("small") / "model", words)
+    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "what is "}}')
+    return str(folder)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with make_archive(tmp_path / "kitchen") as archive:
+        yield archive
+
+
+@pytest.fixture
+def encoded(monkeypatch):
+    """The texts that pre-trained encoders have read so far."""
+    texts, encode = [], PretrainedEncoder._encode_texts
+    monkeypatch.setattr(PretrainedEncoder, "_encode_texts", lambda self, new: texts.extend(new) or encode(self, new))
+    monkeypatch.setattr(model_training, "PROBE_QUESTIONS", PROBES)
+    return texts
+
+
+def make_archive(path):
+    archive = Archive.create(path)
+    archive.upsert(Question(f"{t}{n}", way.format(t), f"for {t}") for t in THINGS for n, way in enumerate(WAYS))
+    archive.upsert(Link(f"{t}0", f"{t}1") for t in THINGS)
+    return archive
+
+
+def documents(archive):
+    return {f"{question.title} {question.body}" for _, question in archive.view().questions()}
+
+
+def evaluate(archive, model):
+    labels = load_split(archive, "duplicates")
+    RankingTask(archive).fit_and_rank(rankers.create("pretrained", {"model": model}, archive), labels, 5)
+
+
+def experiment(archive, model):
+    system = {"ranker": "pretrained", "settings": {"model": model}}
+    declared = {"title": "vectors", "archive": archive.path, "split": "duplicates", "system": [system]}
+    experiment = Experiment.model_validate(declared)
+    folder = ExperimentFolder(archive.path / "out")
+    folder.begin({}, resume=False, force=False)
+    context = CellContext.open(experiment, archive, folder)
+    run_cell(context, experiment.system[0], {}, None, None)
+
+
+def tune(archive, model):
+    """What `tune` does with an encoder: it is tried, and is there to teach."""
+    trial = Trial("pretrained", {"model": model})
+    teacher = model_training.Teacher(trial, archive.view(), TuningState(archive.path, 1))
+    labels = {"dev": load_split(archive, "duplicates")}
+    with TrialEvaluator(RankingTask(archive), labels, ["RR"], prepare=teacher.share_encoder) as evaluator:
+        list(evaluator.evaluate_trials([trial]))
+
+
+def distil_it(archive, model):
+    return distil(archive, model, "fast", LOOKUP)
+
+
+COMMANDS = (evaluate, experiment, tune, distil_it)
+
+
+@pytest.mark.parametrize("first", range(len(COMMANDS)))
+def test_documents_are_encoded_by_the_first_command_alone(archive, model, encoded, first):
+    for command in (*COMMANDS[first:], *COMMANDS[:first]):
+        command(archive, model)
+        assert documents(archive) <= set(encoded)
+    rankers.open_current(rankers.create("fast", {}, archive), archive.view())
+    times = Counter(encoded)
+    assert sum(times[text] - 1 for text in documents(archive)) == PROBES + 1
+
+
+def test_shared_vectors_change_no_result(archive, model, tmp_path):
+    """An index of 32 bits and a lookup are the same bytes, whether the vectors were there or are encoded for them."""
+    settings = {"model": model, "storage": "f32"}
+    evaluate(archive, model)
+    with make_archive(tmp_path / "alone") as alone:
+        indexes, lookups = [], []
+        for each in (archive, alone):
+            rankers.open_current(ranker := rankers.create("pretrained", settings, each), each.view())
+            indexes.append(next(ranker.index_paths(each.view())[0].rglob("0.rows.npy")).read_bytes())
+            distil_it(each, model)
+            lookups.append(load_file(each.path / "models/fast/static.safetensors")["vectors"])
+    assert indexes[0] == indexes[1]
+    np.testing.assert_array_equal(*lookups)
+
+
+def test_an_interrupted_command_resumes_where_it_was(archive, model, encoded, monkeypatch):
+    monkeypatch.setattr(dense, "BATCH", 10)
+    encode = PretrainedEncoder._encode_texts
+
+    def interrupt(self, texts):
+        if len(encoded) >= 20:
+            raise KeyboardInterrupt
+        return encode(self, texts)
+
+    monkeypatch.setattr(PretrainedEncoder, "_encode_texts", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(archive, model)
+    monkeypatch.setattr(PretrainedEncoder, "_encode_texts", encode)
+    distil_it(archive, model)
+    assert {Counter(encoded)[text] for text in documents(archive)} == {1}
+
+
+def test_only_documents_are_shared(archive, model):
+    """Neither the queries nor the other texts that a teacher reads stay in the archive."""
+    for command in COMMANDS:
+        command(archive, model)
+    [path] = (archive.path / "index/encoded").glob("*.vectors")
+    dim = int(path.stem.rpartition("-")[2])
+    assert path.stat().st_size == len(documents(archive)) * (16 + 4 * dim)
+    assert not list((archive.path / "models").glob(".training-*"))
+
+
+def test_a_few_changes_are_not_looked_up_in_what_is_shared(archive, model):
+    ranker = rankers.create("pretrained", {"model": model}, archive)
+    rankers.open_current(ranker, archive.view())
+    [path] = (archive.path / "index/encoded").glob("*.vectors")
+    size = path.stat().st_size
+    archive.upsert([Question("new", "a new one")])
+    rankers.open_current(rankers.create("pretrained", {"model": model}, archive), archive.view())
+    assert path.stat().st_size == size
