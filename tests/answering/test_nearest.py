@@ -75,6 +75,17 @@ def test_auto_without_a_calibration_is_the_stored_answer_or_silence(path):
         assert desk.answer("Which vaccinations do I need for Tanzania?", "auto").abstained
     with LocalEngine.open(path, RANKER) as desk, pytest.raises(SettingsError, match="sure=7: expected a probability"):
         desk.answer("boil an egg", "auto", sure=7)
+
+
+@pytest.mark.parametrize(
+    ("mode", "option"),
+    [("nearest", {"sure": 0.5}), ("generate", {"sure": 0.5}), ("nearest", {"model": "mine"}),
+     ("generate", {"min_probability": 0.5})],
+)  # fmt: skip
+def test_what_a_mode_does_not_read_is_refused(path, mode, option):
+    [name] = option
+    with LocalEngine.open(path, RANKER) as desk, pytest.raises(SettingsError, match=f"{name}=.* needs mode .*{mode}"):
+        desk.answer("boil an egg", mode, **option)
     with (
         LocalEngine.open(path, RANKER) as desk,
         pytest.raises(SettingsError, match="expected nearest, generate or auto"),
@@ -124,12 +135,12 @@ def test_the_command_gives_json(path):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("???",), "no word in it to search for"),
+        (("???", "--ranker", RANKER), "no word in it to search for"),
         (("egg", "--mode", "generate"), "no model of this archive can write answers"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(path, words, line):
-    done = askalike("answer", path, *words, "--ranker", RANKER)
+    done = askalike("answer", path, *words)
     assert done.returncode == 2
     assert line in done.stderr
     assert done.stderr.count("\n") == 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, get_args
 
 from askalike import rankers
 from askalike.answering.reply import AnswerMode, AnswerSource, Reply
@@ -40,24 +40,42 @@ def answer_question(
     k: int,
     *,
     min_probability: float | None,
-    sure: float,
+    sure: float | None,
     model: str | None,
 ) -> Reply:
     """An answer to a question that somebody types; see LocalEngine.answer."""
     view = engine.archive.view()
+    _require_used_options(mode, min_probability, sure, model)
     require_answers(view)
     if mode == "generate":
         return _write_reply(engine.archive, question, k, model)
-    if mode not in ("nearest", "auto"):
-        raise SettingsError(f"mode {mode!r}: expected nearest, generate or auto")
-    if not 0 <= sure <= 1:
-        raise SettingsError(f"sure={sure}: expected a probability from 0 to 1")
     hits = engine.search(question.title, QUESTIONS_PER_ANSWER * k, body=question.body, min_probability=min_probability)
     stored = nearest_reply(view, hits, k)
     known = [source.probability for source in stored.sources[:1] if source.probability is not None]
-    if mode == "auto" and engine.calibration and hits and (stored.abstained or known[0] < sure):
+    if (
+        mode == "auto"
+        and engine.calibration
+        and hits
+        and (stored.abstained or known[0] < (DEFAULT_SURE if sure is None else sure))
+    ):
         return replace(_write_reply(engine.archive, question, k, model), matches=stored.matches)
     return stored
+
+
+def _require_used_options(
+    mode: AnswerMode, min_probability: float | None, sure: float | None, model: str | None
+) -> None:
+    """Raise SettingsError for an unknown mode, for a value that it does not read, and for no probability."""
+    if mode not in get_args(AnswerMode):
+        raise SettingsError(f"mode {mode!r}: expected nearest, generate or auto")
+    if sure is not None and mode != "auto":
+        raise SettingsError(f"sure={sure} needs mode auto, got {mode}")
+    if model is not None and mode == "nearest":
+        raise SettingsError(f"model={model!r} needs mode generate or auto, got {mode}")
+    if min_probability is not None and mode == "generate":
+        raise SettingsError(f"min_probability={min_probability} needs mode nearest or auto, got {mode}")
+    if sure is not None and not 0 <= sure <= 1:
+        raise SettingsError(f"sure={sure}: expected a probability from 0 to 1")
 
 
 def _write_reply(archive: Archive, question: Question, k: int, model: str | None) -> Reply:

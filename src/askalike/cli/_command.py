@@ -9,6 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
+from askalike.cli._combinations import check_combinations
+
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """The exception of typer for an invalid command line; the class has no public name there."""
 DIRECTORY_VARIABLE = "ASKALIKE_DIR"
@@ -50,7 +52,12 @@ class ArchiveCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; where an argument is missing, the archive's directory may come from ASKALIKE_DIR."""
-        args = _replace_renamed_options(args, RENAMED_OPTIONS.get(str(self.name), {}))
+        rest = self._parse_args(ctx, _replace_renamed_options(args, RENAMED_OPTIONS.get(str(self.name), {})))
+        if not ctx.resilient_parsing:
+            check_combinations(ctx)
+        return rest
+
+    def _parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         directory = os.environ.get(DIRECTORY_VARIABLE)
         if not directory or not any(p.envvar == DIRECTORY_VARIABLE for p in self.params):
             return super().parse_args(ctx, args)

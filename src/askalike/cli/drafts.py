@@ -42,10 +42,6 @@ def drafts_command(
     askalike drafts DIR --reject 4
     ```
     """
-    if accept is not None and reject is not None:
-        raise InputError("--accept and --reject exclude each other; give one of them")
-    if accept is None and (title is not None or answer is not None):
-        raise InputError("--title and --answer need --accept")
     with Archive.open(directory) as archive:
         if accept is not None:
             text = _read_answer(answer) if answer else None

@@ -223,8 +223,14 @@ def answer_command(
     ] = None,
     min_probability: Probability = None,
     sure: Annotated[
-        float, Option(min=0, max=1, help="With auto: use a stored answer from this probability up.")
-    ] = DEFAULT_SURE,
+        float | None,
+        Option(
+            min=0,
+            max=1,
+            help="With auto: use a stored answer from this probability up.",
+            show_default=str(DEFAULT_SURE),
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Answer a question from the archive's stored answers.

@@ -23,7 +23,6 @@ from askalike.cli._options import (
 )
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
-from askalike.errors import SettingsError
 from askalike.experiments.grid_search import (
     FOLDS,
     SEED,
@@ -112,9 +111,6 @@ def tune_command(
             rule, json,
         )  # fmt: skip
         return
-    if dev or test or sample or folds or ranker:
-        options = "--dev, --test, --sample, --folds and --ranker"
-        raise SettingsError(f"{options} need --only lexical; otherwise tune divides the labels itself")
     limit, measure = parse_duration(budget), measure or TUNING_MEASURE
     with work_on(cluster), Archive.open(directory) as archive:
         announce_compilation()

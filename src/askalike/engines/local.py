@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 from askalike import rankers
-from askalike.answering.replies import DEFAULT_SURE, answer_question
+from askalike.answering.replies import answer_question
 from askalike.answering.reply import AnswerMode, Reply
 from askalike.calibration.calibration import Calibration, Use
 from askalike.calibration.calibrator import Calibrator
@@ -120,15 +120,15 @@ class LocalEngine:
 
     def answer(
         self, title: str, mode: AnswerMode = "nearest", k: int = 3, *, body: str = "",
-        min_probability: float | None = None, sure: float = DEFAULT_SURE, model: str | None = None,
+        min_probability: float | None = None, sure: float | None = None, model: str | None = None,
     ) -> Reply:  # fmt: skip
         """An answer to the question typed, with at most k stored answers.
 
         nearest: the stored answers of the most similar questions. generate: text that a model of the archive writes
         (`model`: which one, where there are several), with the stored answers nearest to it. auto: nearest where the
-        best has a probability of `sure`, generate where it is less, no answer where it is below the threshold. Without
-        a calibration auto is nearest, and silent below the archive's similarity threshold.
-        Raises ArchiveError where there are no answers; SettingsError for what is not known.
+        best has a probability of `sure` (0.5), generate where it is less, no answer where it is below the threshold.
+        Without a calibration auto is nearest, and silent below the archive's similarity threshold.
+        Raises ArchiveError where there are no answers; SettingsError for what is not known, or what the mode ignores.
         """
         question = Question(TYPED_QUERY_ID, title, body)
         return answer_question(self, question, mode, k, min_probability=min_probability, sure=sure, model=model)

@@ -130,6 +130,8 @@ def load_judgements(
             "compare: no judgements; expected --qrels FILE, or --archive DIR with --split NAME, or folders "
             "made by askalike experiment on one split of an archive that is still there"
         )
+    if path is None and split_name:
+        raise SettingsError(f"compare: split {split_name!r} of no archive; name the archive: --archive DIR")
     judged = read_qrels(qrels) if qrels else None
     if path is None:
         return RunJudgements(judged or {})

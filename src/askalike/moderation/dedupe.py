@@ -77,9 +77,11 @@ def dedupe(
     threshold needs no search, as long as archive and calibration are the same. Probabilities hold for all questions, of
     which most have no duplicate. Without a calibration that holds, or with `min_similarity`, pairs are linked by their
     similarity (see SimilarLinker), not a probability. cluster: the Ray cluster that searches; None: this process.
-    Raises SettingsError for a threshold outside (0, 1] and for a `min_probability` where nothing is calibrated;
-    InputError where the file cannot be written.
+    Raises SettingsError for two thresholds, for one outside (0, 1], and for a `min_probability` where nothing is
+    calibrated; InputError where the file cannot be written.
     """
+    if min_probability is not None and min_similarity is not None:
+        raise SettingsError("--min-probability and --min-similarity exclude each other; give one of them")
     ranker, calibration = _unwrap_distinct(archive, ranker)
     reason = calibration.stale_reason(archive.view(), ranker) if calibration else "not calibrated yet"
     if min_probability is not None and reason:

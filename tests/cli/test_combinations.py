@@ -1,0 +1,82 @@
+"""An option that would be ignored without another one, or beside it, is refused before the archive is opened."""
+
+import pytest
+import typer
+
+from askalike.cli import register
+from askalike.cli._combinations import RULES
+from askalike.errors import SettingsError
+from askalike.experiments.comparing import load_judgements
+from askalike.moderation.dedupe import dedupe
+from commands import run_command
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("answer nowhere text --sure 0.7", "--sure needs --mode auto"),
+        ("answer nowhere text --mode generate --sure 0.7", "--sure needs --mode auto"),
+        ("answer nowhere text --endpoint http://127.0.0.1:1/v1", "--endpoint needs --mode grounded"),
+        ("answer nowhere text --model mine", "--model needs --mode generate, auto or grounded"),
+        (
+            "answer nowhere text --mode generate --ranker bm25 --min-probability 0.5",
+            "--ranker and --min-probability need --mode nearest, auto or grounded",
+        ),
+        ("drafts nowhere --title new --answer new.txt", "--title and --answer need --accept"),
+        ("drafts nowhere --accept 1 --reject 2", "--accept and --reject exclude each other; give one of them"),
+        ("drafts nowhere --reject 2 --min-questions 3", "--reject and --min-questions exclude each other"),
+        ("drafts nowhere --accept 2 --json", "--accept and --json exclude each other"),
+        ("evaluate nowhere --endpoint http://127.0.0.1:1/v1", "--endpoint needs --grounded"),
+        ("evaluate nowhere --model mine", "--model needs --grounded"),
+        ("evaluate --run run.trec --qrels qrels.txt --ranker bm25", "--run and --ranker exclude each other"),
+        ("evaluate --run run.trec --qrels qrels.txt --split dev -k 5", "--run, --split and -k exclude each other"),
+        ("evaluate nowhere --run run.trec --qrels qrels.txt", "--run and DIR exclude each other"),
+        ("evaluate --run run.trec --qrels qrels.txt --predict", "--run and --predict exclude each other"),
+        ("import table no.csv -o nowhere --download", "--download needs --encoder"),
+        ("index nowhere --memory 1GB --engine http://127.0.0.1:1", "--engine and --memory exclude each other"),
+        ("mcp nowhere --port 8000 --require-keys", "--port and --require-keys need --http"),
+        ("mcp nowhere --host 127.0.0.1", "--host needs --http"),
+        ("models nowhere --remove mine --json", "--remove and --json exclude each other"),
+        ("suggest-tags nowhere text --sample 5", "--sample needs --evaluate"),
+        ("suggest-tags nowhere text --seed 5", "--seed needs --evaluate"),
+        ("suggest-tags nowhere --evaluate -k 3 --body text", "--evaluate, --body and -k exclude each other"),
+        ("tune nowhere --dev dev --ranker bm25", "--dev and --ranker need --only"),
+        ("tune nowhere --only lexical --budget 5m", "--only and --budget exclude each other"),
+        ("tune nowhere --only lexical --encoder mine", "--only and --encoder exclude each other"),
+        ("tune nowhere --only lexical --test test --folds 3", "--test and --folds exclude each other"),
+    ],
+)
+def test_an_option_without_an_effect_is_refused(line, message):
+    code, printed, error = run_command(*line.split())
+    name = line.partition(" ")[0]
+    assert (code, printed) == (2, "")
+    assert error.startswith(f"askalike: {message}")
+    assert f"see: askalike {name}" in error
+    assert error.count("\n") == 1
+
+
+def test_variables_of_the_environment_may_have_no_effect(tmp_path, monkeypatch):
+    monkeypatch.setenv("ASKALIKE_DIR", str(tmp_path))
+    monkeypatch.setenv("ASKALIKE_RANKER", "bm25")
+    _, _, error = run_command("evaluate", "--run", "no.trec", "--qrels", "no.txt")
+    assert "no.trec" in error or "no.txt" in error
+
+
+def test_rules_name_parameters_and_help_texts_have_rules():
+    whole = typer.Typer()
+    register(whole)
+    commands = typer.main.get_command(whole).commands
+    for name, command in commands.items():
+        parameters = [each for each in command.params if each.name != "help"]
+        options = {each.name for each in parameters}
+        ruled = {option for rule in RULES.get(name, ()) for option in (*rule.options.split(), rule.other)}
+        assert name == "import" or ruled <= options
+        dependent = {p.name for p in parameters if str(getattr(p, "help", "")).startswith("With ")}
+        assert dependent <= ruled, name
+
+
+def test_python_refuses_the_same(tmp_path):
+    with pytest.raises(SettingsError, match="exclude each other"):
+        dedupe(None, None, tmp_path / "clusters.csv", min_probability=0.5, min_similarity=0.5)
+    with pytest.raises(SettingsError, match="split 'dev' of no archive"):
+        load_judgements([], tmp_path / "qrels.txt", None, "dev")
