@@ -127,7 +127,7 @@ class HitSelection:
         """Return whether each candidate is similar enough: by its absolute score, or as a word is looked up."""
         if not (least := self._min_similarities[row]):
             return [True] * len(self._candidates[row])
-        scores = self._absolute_scores(row).tolist()
+        scores = self._absolute_scores[row].tolist()
         if self._request.min_similarity is not None or self._session.queries[row].corrections:
             return [score >= least for score in scores]
         query, retrieved, default = self._session.queries[row].query, self._retrieved[row], self._session.view.language
@@ -137,15 +137,16 @@ class HitSelection:
             for score, hit in zip(scores, matched, strict=True)
         ]
 
-    def _absolute_scores(self, row: int) -> Floats:
-        """Return the absolute score of each candidate, (candidates,)."""
-        places = [candidate.place for candidate in self._candidates[row]]
-        return self._session.absolute_scores[row][self._present[row]][places]
+    @cached_property
+    def _absolute_scores(self) -> Sequence[Floats]:
+        """The absolute score of each candidate, (candidates,) for each query."""
+        rows = zip(self._session.absolute_scores, self._present, self._candidates, strict=True)
+        return [scores[present][[one.place for one in candidates]] for scores, present, candidates in rows]
 
     def _certainties(self, row: int) -> Floats:
         """Return the probability of each candidate, without a calibration its absolute score, (candidates,)."""
         if self._calibrator is None:
-            return self._absolute_scores(row)
+            return self._absolute_scores[row]
         present = self._present[row]
         places = [candidate.place for candidate in self._candidates[row]]
         similarities = self._session.similarities

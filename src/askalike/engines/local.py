@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Self, get_args
@@ -151,13 +152,15 @@ class LocalEngine:
         min_probability = of_use.min_probability(request.min_probability)
         questions = {question.id: question for question, _ in queries}
         depth = of_use.retrieval_depth(request.k)
+        search = partial(searcher.search, questions, filter=filter, prefix=request.prefix)
+        session = search(depth)
+        min_similarities = self._min_similarities(session, request, of_use.calibration)
         while True:
-            session = searcher.search(questions, depth, filter=filter, prefix=request.prefix)
-            min_similarities = self._min_similarities(session, request, of_use.calibration)
             batch = HitSelection(session, request, filter, calibrator, min_probability, min_similarities)
             if not batch.lacks_hits(depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
             depth *= DEPTH_FACTOR
+            session = search(depth)
         hits = [batch.hits(row) for row in range(len(queries))]
         took_ms = (time.perf_counter() - started) * 1000
         return [SearchResult(row, took_ms) for row in hits]
