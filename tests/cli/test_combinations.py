@@ -5,9 +5,11 @@ import typer
 
 from askalike.cli import register
 from askalike.cli._combinations import RULES
+from askalike.config import validate_settings
 from askalike.errors import SettingsError
 from askalike.experiments.comparing import load_judgements
 from askalike.moderation.dedupe import dedupe
+from askalike.service.settings import ServiceSettings
 from commands import run_command
 
 
@@ -33,6 +35,7 @@ from commands import run_command
         ("evaluate nowhere --run run.trec --qrels qrels.txt", "--run and DIR exclude each other"),
         ("evaluate --run run.trec --qrels qrels.txt --predict", "--run and --predict exclude each other"),
         ("import table no.csv -o nowhere --download", "--download needs --encoder"),
+        ("import yahoo no.xml -o nowhere --seed 2", "--seed needs --sample"),
         ("index nowhere --memory 1GB --engine http://127.0.0.1:1", "--engine and --memory exclude each other"),
         ("mcp nowhere --port 8000 --require-keys", "--port and --require-keys need --http"),
         ("mcp nowhere --host 127.0.0.1", "--host needs --http"),
@@ -80,3 +83,6 @@ def test_python_refuses_the_same(tmp_path):
         dedupe(None, None, tmp_path / "clusters.csv", min_probability=0.5, min_similarity=0.5)
     with pytest.raises(SettingsError, match="split 'dev' of no archive"):
         load_judgements([], tmp_path / "qrels.txt", None, "dev")
+    for only in ({"endpoint": "http://127.0.0.1:1/v1"}, {"endpoint_model": "small"}):
+        with pytest.raises(SettingsError, match="endpoint and endpoint_model need each other"):
+            validate_settings(ServiceSettings, {"archives": ["a"], **only}, "serve")

@@ -55,7 +55,7 @@ RULES: Mapping[str, Sequence[Needs | Excludes]] = {
         Needs("endpoint model", "grounded"),
         Excludes("directory ranker settings fields engine split k predict grounded", "run"),
     ),
-    "import": (Needs("download", "encoder"),),
+    "import": (Needs("download", "encoder"), Needs("seed", "sample")),
     "index": (Excludes("memory", "engine"),),
     "mcp": (Needs("host port require_keys", "http"),),
     "models": (Excludes("json", "remove"),),

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from askalike.addresses import ORIGIN_PATTERN, is_loopback
 from askalike.config import Settings
@@ -63,6 +63,12 @@ class ServiceSettings(Settings):
             if not ORIGIN_PATTERN.fullmatch(origin):
                 raise ValueError(f"{origin!r} is not an origin; expected https://HOST, without a path")
         return origins
+
+    @model_validator(mode="after")
+    def _require_whole_endpoint(self) -> Self:
+        if (self.endpoint is None) != (self.endpoint_model is None):
+            raise ValueError("endpoint and endpoint_model need each other; give both, or none")
+        return self
 
     @property
     def filter(self) -> Filter:
