@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOG = (ROOT / "experiments" / "LOG.md").read_text(encoding="utf-8")
+LEADING_POINT = re.compile(r"(?<![\d.])\.(?=\d)")
+LOG = LEADING_POINT.sub("0.", (ROOT / "experiments" / "LOG.md").read_text(encoding="utf-8"))
 NEGATIVE = (ROOT / "docs" / "results" / "negative.md").read_text(encoding="utf-8")
+PAPERS = LEADING_POINT.sub("0.", (ROOT / "docs" / "papers.md").read_text(encoding="utf-8"))
 REPORTS = sorted((ROOT / "experiments" / "reports").glob("*.json"))
 BENCHMARKS = {"cluster", "cluster_faults", "fan_out", "scale", "search", "serve"}
 """Reports of rows, each with its commit and hardware."""
@@ -61,6 +63,23 @@ def test_every_figure_of_the_negative_results_stands_in_the_log() -> None:
     figures = find_figures(re.sub(r"\]\([^)]*\)|BM25|RM3|MiniLM|nDCG@10|SemEval-2016", "", NEGATIVE))
     assert len(figures) > 40
     assert sorted(figure for figure in figures if not stands_in_the_log(figure)) == []
+
+
+def test_papers_has_tables_of_measurements_from_reports_alone() -> None:
+    """Other tables are of the papers' claims, of differences and of pairs; figures in sentences stand in the log."""
+    typed = re.sub(r"<!-- table: .*?<!-- end of table -->", "", PAPERS, flags=re.DOTALL)
+    assert PAPERS.count("<!-- table: ") > 5
+    assert not re.search(r"\[[+−]?[\d.]+, [+−]?[\d.]+\]", "".join(re.findall(r"^\|.*$", typed, flags=re.MULTILINE)))
+    prose = re.sub(r"^[|#].*$|`[^`]*`", "", typed, flags=re.MULTILINE)
+    figures = find_figures(re.sub(r"BM25|RM3|SemEval-2016|\b20\d\d\b|\]\([^)]*\)", "", prose))
+    assert sorted(figure for figure in figures if not stands_in_the_log(figure)) == []
+
+
+def test_sections_of_the_log_that_papers_names_are_there() -> None:
+    titles = [line.partition(" · ")[2] for line in LOG.splitlines() if line.startswith("## ")]
+    named = re.findall(r"(?:\(log,| and) “([^”]+)”", " ".join(PAPERS.split()))
+    assert len(named) > 5
+    assert [name for name in named if not any(title.startswith(name) for title in titles)] == []
 
 
 def test_what_supersedes_a_section_of_the_log_stands_above_it() -> None:
