@@ -152,9 +152,17 @@ def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None
             f"pre-trained vectors have the size {dim}, network.dim is {expected}; set network.dim={dim}"
         )
     with torch.no_grad():
+        rows, vectors = table.weight[1 : len(vectors)], vectors[1:]
         pretrained = vectors.sum(1).isfinite()  # isfinite of the table itself takes as much memory again
-        pretrained[0] = False
-        table.weight[: len(vectors)][pretrained] = vectors[pretrained].to(table.weight)
+        if pretrained.all():
+            rows.copy_(vectors)
+        else:
+            rows[pretrained] = vectors[pretrained].to(rows)
+
+
+def select_rows(values: Tensor, mask: Tensor) -> Tensor:
+    """Return the rows in a mask; the values themselves, not a copy, where these are all rows."""
+    return values if mask.all() else values[mask]
 
 
 def _score_pairs(metric: Metric, left: Tensor, right: Tensor) -> Tensor:

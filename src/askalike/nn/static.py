@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.config import Settings
-from askalike.nn._network import Batch, Network, PartVectors, copy_pretrained_vectors, make_embedding
+from askalike.nn._network import Batch, Network, PartVectors, copy_pretrained_vectors, make_embedding, select_rows
 
 RANDOM_ROW_SCALE = 0.1
 """Rows without a pre-trained vector start this much shorter than those with one."""
@@ -42,7 +42,7 @@ class StaticNetwork(Network):
             if self.settings.piece_weights == "idf":
                 self.weight.copy_(idf)
             if vectors is not None:
-                length = vectors[vectors.sum(1).isfinite()].std()
+                length = select_rows(vectors, vectors.sum(1).isfinite()).std()
                 self.pieces.weight.mul_(RANDOM_ROW_SCALE * length / self.pieces.weight.std())
                 copy_pretrained_vectors(self.pieces, vectors)
 

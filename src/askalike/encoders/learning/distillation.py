@@ -202,9 +202,9 @@ def _solve_ridge(pieces: Any, targets: Array, penalty: float, steps: int) -> Arr
     pieces = scipy.sparse.csr_array((pieces.data, columns, pieces.indptr), (len(targets), len(used)))
     transposed = pieces.T.tocsr()
     diagonal = np.asarray(pieces.power(2).sum(0), np.float32).reshape(-1, 1) + np.float32(penalty)
-    blocks = [targets[:, start : start + COLUMNS] for start in range(0, targets.shape[1], COLUMNS)]
-    solved = [_solve_block(pieces, transposed, diagonal, own, penalty, steps) for own in blocks]
-    vectors[used] = np.concatenate(solved, axis=1)
+    for start in range(0, targets.shape[1], COLUMNS):
+        own = slice(start, start + COLUMNS)
+        vectors[used, own] = _solve_block(pieces, transposed, diagonal, targets[:, own], penalty, steps)
     return vectors
 
 
