@@ -1,7 +1,7 @@
 """Archives of several windows with long lists: every path of the search finds what scoring everything finds."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 
 import numpy as np
@@ -28,10 +28,15 @@ class Table:
     numbers: np.ndarray
     phrasings: np.ndarray
 
-    def truth(self, query: QueryTerms, similarity: Similarity, allowed: np.ndarray | None = None) -> dict[int, float]:
+    @cached_property
+    def statistics(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, Collection]:
+        """Df and ttf of each word, the length of each row, and the collection."""
         own = self.counts[self.phrasings == 0]
-        df, ttf, lengths = (own > 0).sum(0), own.sum(0), round_lengths(self.counts.sum(1))
-        collection = Collection(len(own), float(own.sum()))
+        lengths = round_lengths(self.counts.sum(1))
+        return (own > 0).sum(0), own.sum(0), lengths, Collection(len(own), float(own.sum()))
+
+    def truth(self, query: QueryTerms, similarity: Similarity, allowed: np.ndarray | None = None) -> dict[int, float]:
+        df, ttf, lengths, collection = self.statistics
         scores = np.zeros(len(self.counts))
         for word in query.terms:
             tf, v = self.counts[:, WORDS.index(word)], WORDS.index(word)
