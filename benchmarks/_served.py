@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -41,8 +42,8 @@ def titles(path: Path, most: int = 5_000) -> list[str]:
     """Titles drawn evenly from all over an archive."""
     with askalike.Archive.open(path) as opened:
         step = max(1, len(opened.view()) // most)
-        rows = opened.view().titles()
-        return list(islice((title for docid, id, title in rows if docid % step == 0 and id[:1] not in "wW"), most))
+        with closing(opened.view().titles()) as rows:
+            return list(islice((title for docid, id, title in rows if docid % step == 0 and id[:1] not in "wW"), most))
 
 
 class Served:
