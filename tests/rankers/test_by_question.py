@@ -75,3 +75,10 @@ def test_a_query_that_finds_no_question_ranks_given_answers_all_the_same(archive
     searcher = rankers.open_current(ranker, archive.view(kind="answers"))
     run = searcher.rank({"?": Question("?", "xylophone")}, 5, candidates={"?": ["lost", "egg1"]})
     assert [(hit.id, hit.score) for hit in run["?"]] == [("lost", 0.0), ("egg1", 0.0)]
+
+
+def test_what_its_ranker_has_learned_counts_as_its_own(archive):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    ranker = rankers.create("by_question", {"ranker": "static"}, archive.path)
+    assert ranker.fingerprint == ranker.inner.fingerprint != ""
+    assert ranker.trained_until == ranker.inner.trained_until

@@ -48,6 +48,14 @@ class ByQuestionRanker(Ranker):
         return {**self.inner.values, **self.settings.model_dump()}
 
     @property
+    def fingerprint(self) -> str:
+        return self.inner.fingerprint
+
+    @property
+    def trained_until(self) -> str | None:
+        return self.inner.trained_until
+
+    @property
     def learned_labels(self) -> LearnedLabels:
         return self.inner.learned_labels
 
