@@ -11,7 +11,7 @@ import tomli_w
 from pydantic import Field
 
 from askalike import registry
-from askalike.config import Settings, accepted_keys, validate_settings
+from askalike.config import Settings, TextList, accepted_keys, validate_settings
 from askalike.errors import InputError, SettingsError
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
@@ -57,7 +57,7 @@ class EmbeddingSettings(Settings):
 class DataSettings(Settings):
     """The pairs that a network is trained on."""
 
-    signals: tuple[str, ...] = Field(SIGNALS, description="the sources of training pairs")
+    signals: TextList = Field(SIGNALS, description="the sources of training pairs")
     irrelevant: bool = Field(
         False,
         description="whether pairs judged irrelevant are learned, too, each by itself (loss cross_entropy)",
@@ -193,8 +193,6 @@ def _group_by_table(values: Mapping[str, Any], models: Mapping[str, type[Setting
         table, _, key = name.rpartition(".")
         if name in ("loss", "loss.name"):
             continue
-        if name == "signals" and isinstance(value, str):
-            value = tuple(value.split(","))
         tables = [table] if table else _tables_with(name, models)
         if len(tables) != 1 or tables[0] not in models:
             raise SettingsError(_describe_unknown_setting(name, tables, models))
