@@ -29,12 +29,12 @@ def bootstrap_taus(one: Floats, other: Floats, draws: int, seed: int) -> Floats:
     are the numbers of drawn queries with each value of a column.
     """
     rng, n = np.random.default_rng(seed), len(one)
-    taus = []
+    block, taus = max(1, CHUNK_SIZE // n), []
     for rows in _chunk_sizes(draws, n):
         counts = _count_draws(rng.integers(n, size=(rows, n))).astype(np.float64)
         agreement = np.zeros(rows)
-        for start in range(0, n, max(1, CHUNK_SIZE // n)):
-            some = slice(start, start + max(1, CHUNK_SIZE // n))
+        for start in range(0, n, block):
+            some = slice(start, start + block)
             signs = np.sign(one[:, None] - one[some]) * np.sign(other[:, None] - other[some])
             agreement += ((counts @ signs) * counts[:, some]).sum(axis=1)
         untied = np.sqrt(_count_untied(one, counts) * _count_untied(other, counts))
