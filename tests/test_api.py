@@ -58,6 +58,8 @@ def test_questions_have_their_own_ids_and_bodies():
         assert [hit.id for hit in retriever.search("get a new one")] == ["card"]
     with pytest.raises(askalike.InputError, match="two documents have the id '1'"):
         askalike.Retriever([askalike.Question("1", "a"), "b"])
+    with pytest.raises(askalike.InputError, match="text 1: expected a string or a Question, got 7"):
+        askalike.Retriever(["a", 7])
 
 
 def test_settings_are_those_of_the_ranker():

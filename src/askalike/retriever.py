@@ -22,7 +22,8 @@ class Retriever:
     its own id. ranker, settings: as for `askalike.build`. language: an ISO 639-1 code; detected where it is None.
 
     Everything is in a temporary folder, which is removed with the object, by `close`, or at the end of a `with` block.
-    Raises InputError where two documents have one id, and SettingsError for an unknown ranker or setting.
+    Raises InputError where two documents have one id or one is neither a string nor a `Question`, and SettingsError for
+    an unknown ranker or setting.
     """
 
     def __init__(
@@ -66,6 +67,9 @@ class Retriever:
 
 def _make_questions(texts: Iterable[str | Question]) -> list[Question]:
     questions = [Question(str(n), text) if isinstance(text, str) else text for n, text in enumerate(texts)]
+    if wrong := [(n, text) for n, text in enumerate(questions) if not isinstance(text, Question)]:
+        n, text = wrong[0]
+        raise InputError(f"text {n}: expected a string or a Question, got {text!r}")
     if len({question.id for question in questions}) < len(questions):
         ids = [question.id for question in questions]
         repeated = next(id for n, id in enumerate(ids) if id in ids[:n])
