@@ -6,13 +6,16 @@ It shares nothing with `askalike.nn` and `askalike.training` but the pairs: one 
 questions and answers, its last state is the text, cosines are the scores. contrastive: Lin et al. (2017), 1 − cos of a
 pair and max(0, cos − 0.3) of one drawn answer; in_batch: cross-entropy over all answers of a batch. Trained on what
 `focus/test` and `focus/dev` do not hold out; a fixed number of epochs; the run is of `focus/test`.
-`experiments/plain-lstm.toml` measures its runs beside the recipes.
+`experiments/plain-lstm.toml` measures its runs beside the recipes. `plain_dssm.py` and `plain_scqa.py` are the same for
+the DSSM and for SCQA.
 """
 
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -38,16 +41,34 @@ class PlainLstm(nn.Module):
         self.words = nn.Embedding(words, DIM, padding_idx=0)
         self.lstm = nn.LSTM(DIM, HIDDEN, batch_first=True)
 
-    def forward(self, texts: list[list[int]]) -> Tensor:
-        """Return (texts, HIDDEN)."""
+    def forward(self, texts: list[list[int]], side: int) -> Tensor:
+        """Return (texts, HIDDEN), the same for both sides."""
         lengths = torch.tensor([len(text) for text in texts])
         padded = nn.utils.rnn.pad_sequence([torch.tensor(text) for text in texts], batch_first=True)
         packed = nn.utils.rnn.pack_padded_sequence(self.words(padded), lengths, True, enforce_sorted=False)
         return functional.normalize(self.lstm(packed)[1][0][0], dim=1)
 
 
+class Texts(NamedTuple):
+    """The pairs that train, and the texts that are ranked: those of queries and of answers by their ids."""
+
+    pairs: list[tuple[str, str]]
+    queries: dict[str, str]
+    answers: dict[str, str]
+
+
 def main(directory: str, loss: str, output: str) -> None:
     """Train, and write the run."""
+    texts = read_texts(directory)
+    numbers = number_words(texts)
+    network = PlainLstm(len(numbers) + 1)
+    pairs = [(read(question, numbers), read(answer, numbers)) for question, answer in texts.pairs]
+    learn(network, pairs, LOSSES[loss], torch.optim.Adam(network.parameters(), RATE))
+    rank(network, texts, numbers, output, lambda questions, answers: questions @ answers.T)
+
+
+def read_texts(directory: str) -> Texts:
+    """Return the pairs that `focus/test` and `focus/dev` do not hold out, and what `focus/test` ranks."""
     torch.manual_seed(SEED)
     torch.set_num_threads(1)
     with Archive.open(Path(directory)) as archive:
@@ -57,16 +78,14 @@ def main(directory: str, loss: str, output: str) -> None:
         answers: dict[str, str] = {}
         for _, answer in archive.view("answers").answers():
             answers.setdefault(" ".join(answer.body.split()), answer.id)
-    counts = Counter(word for pair in pairs for text in pair for word in set(split(text)))
-    numbers = {word: n for n, word in enumerate((word for word, count in counts.items() if count > 1), 1)}
+    print(f"{len(pairs):,} pairs, {len(queries):,} queries, {len(answers):,} answers")
+    return Texts(pairs, queries, {id: text for text, id in answers.items()})
 
-    def read(text: str) -> list[int]:
-        return [numbers[word] for word in split(text)[:LONGEST] if word in numbers] or [0]
 
-    print(f"{len(pairs):,} pairs, {len(numbers):,} words, {len(queries):,} queries, {len(answers):,} answers")
-    network = PlainLstm(len(numbers) + 1)
-    learn(network, [(read(q), read(a)) for q, a in pairs], loss)
-    rank(network, {id: read(text) for id, text in queries.items()}, {id: read(a) for a, id in answers.items()}, output)
+def number_words(texts: Texts) -> dict[str, int]:
+    """Return the words of at least two texts of the pairs, from 1 on."""
+    counts = Counter(word for pair in texts.pairs for text in pair for word in dict.fromkeys(split(text)))
+    return {word: n for n, word in enumerate((word for word, count in counts.items() if count > 1), 1)}
 
 
 def split(text: str) -> list[str]:
@@ -74,17 +93,27 @@ def split(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
-def learn(network: PlainLstm, pairs: list[tuple[list[int], list[int]]], loss: str) -> None:
-    """Train for EPOCHS."""
-    optimizer = torch.optim.Adam(network.parameters(), RATE)
+def read(text: str, numbers: Mapping[str, int]) -> list[int]:
+    """Return the numbers of a text's known words; 0 alone for a text without one."""
+    return [numbers[word] for word in split(text)[:LONGEST] if word in numbers] or [0]
+
+
+def learn(
+    network: nn.Module,
+    pairs: list[tuple[list[int], list[int]]],
+    loss: Callable[[Tensor, Tensor], Tensor],
+    optimizer: torch.optim.Optimizer,
+    epochs: int = EPOCHS,
+    batch_size: int = BATCH,
+) -> None:
+    """Train. network: texts and their side (0: questions, 1: answers) to vectors. pairs: questions and answers."""
     random = np.random.default_rng(SEED)
-    for epoch in range(1, EPOCHS + 1):
+    for epoch in range(1, epochs + 1):
         total = 0.0
         order = random.permutation(len(pairs))
-        for start in range(0, len(order), BATCH):
-            batch = [pairs[n] for n in order[start : start + BATCH]]
-            question, answer = (network([pair[side] for pair in batch]) for side in (0, 1))
-            value = compute_loss(question, answer, loss)
+        for start in range(0, len(order), batch_size):
+            batch = [pairs[n] for n in order[start : start + batch_size]]
+            value = loss(*(network([pair[side] for pair in batch], side) for side in (0, 1)))
             optimizer.zero_grad()
             value.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -92,23 +121,39 @@ def learn(network: PlainLstm, pairs: list[tuple[list[int], list[int]]], loss: st
         print(f"epoch {epoch}: loss {total / len(pairs):.4f}", flush=True)
 
 
-def compute_loss(question: Tensor, answer: Tensor, loss: str) -> Tensor:
+def contrastive(question: Tensor, answer: Tensor) -> Tensor:
     """Return the mean loss of a batch, whose order is random: the answer drawn for a pair is its neighbour's."""
-    if loss == "in_batch":
-        return functional.cross_entropy(SCALE * question @ answer.T, torch.arange(len(question)))
     wrong = (question * answer.roll(1, 0)).sum(1)
     return (1 - (question * answer).sum(1) + (wrong - MARGIN).clamp_min(0)).mean()
 
 
-def rank(network: PlainLstm, queries: dict[str, list[int]], answers: dict[str, list[int]], output: str) -> None:
-    """Write the DEPTH best answers of each query as a TREC run."""
+def in_batch(question: Tensor, answer: Tensor) -> Tensor:
+    """Return the mean cross-entropy over the answers of a batch."""
+    return functional.cross_entropy(SCALE * question @ answer.T, torch.arange(len(question)))
+
+
+LOSSES = {"contrastive": contrastive, "in_batch": in_batch}
+
+
+def rank(
+    network: nn.Module,
+    texts: Texts,
+    numbers: Mapping[str, int],
+    output: str,
+    compare: Callable[[Tensor, Tensor], Tensor],
+) -> None:
+    """Write the DEPTH best answers of each query as a TREC run. compare: two sides' vectors to (queries, answers)."""
     with torch.no_grad():
-        texts, ids = list(answers.values()), np.array(list(answers))
-        vectors = torch.cat([network(texts[n : n + 512]) for n in range(0, len(texts), 512)])
-        scores = (network(list(queries.values())) @ vectors.T).numpy()
+        sides = [[read(text, numbers) for text in side.values()] for side in (texts.queries, texts.answers)]
+        vectors = [
+            torch.cat([network(own[n : n + 512], side) for n in range(0, len(own), 512)])
+            for side, own in enumerate(sides)
+        ]
+        scores = compare(*vectors).numpy()
+    ids = np.array(list(texts.answers))
     best = np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH]
-    rows = zip(queries, scores, best, strict=True)
-    write_run(Run({q: (ids[row].tolist(), own[row].astype(float)) for q, own, row in rows}), Path(output), "plain_lstm")
+    rows = zip(texts.queries, scores, best, strict=True)
+    write_run(Run({q: (ids[row].tolist(), own[row].astype(float)) for q, own, row in rows}), Path(output), "plain")
 
 
 if __name__ == "__main__":
