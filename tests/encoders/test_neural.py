@@ -208,3 +208,16 @@ def test_a_classifier_of_pairs_ranks_candidates_alone_and_in_a_cascade(archive):
         searcher.rank(queries, 5)
     cascade = rankers.open_current(rankers.create("cascade", {"parts": "bm25,mine", "depth": 7}, archive.path), view)
     assert len(cascade.rank(queries, 50)["q"]) == 7
+
+
+def test_a_classifier_of_pairs_that_was_just_fitted_ranks_as_its_model_does(archive):
+    """Its vectors alone are no score, though they have a cosine."""
+    values = {k: v for k, v in TINY.items() if k != "units"} | {"head": "pair", "training.epochs": 1}
+    fitted = rankers.create("lstm", values, archive.path).fit(archive.training_view(()))
+    [name] = rankers.trained_model_names(archive.path)
+    queries, pools = {"q": Question("q", "how do I cook rice")}, {"q": ["rice1", "egg0", "soup2"]}
+    ranked = [
+        rankers.open_current(ranker, archive.view()).rank(queries, 5, candidates=pools)["q"]
+        for ranker in (fitted, rankers.create(name, {}, archive.path))
+    ]
+    assert ranked[0] == ranked[1]

@@ -127,12 +127,8 @@ def _foreign_encoders() -> tuple[str, ...]:
 
 
 def _open_trained(folder: Path, values: Mapping[str, Any]) -> Ranker:
-    """A trained model as a ranker: by its vectors, or pair by pair where no vectors can express it."""
     check_model_name(folder.name)
-    ranker = registry.load("ranker", "dense").from_folder(folder, values)
-    if getattr(ranker.encoder, "indexable", True):
-        return cast(Ranker, ranker)
-    return cast(Ranker, registry.load("ranker", "pairwise")(ranker.encoder, folder.name))
+    return cast(Ranker, registry.load("ranker", "dense").from_folder(folder, values))
 
 
 def open_current(ranker: Ranker, view: View, progress: Progress | None = None) -> Searcher:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +106,7 @@ class Ranker(ABC):
         """The labels that it has learned from, and must not be measured on."""
         return LearnedLabels()
 
-    def fit(self, view: TrainingView) -> Self:
+    def fit(self, view: TrainingView) -> "Ranker":
         """Return a ranker that has learned from the view's texts and links: itself if there is nothing to learn.
 
         What is measured afterwards is held out of the view, see `Archive.training_view`.

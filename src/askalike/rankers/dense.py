@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 from pydantic import Field
@@ -23,8 +23,9 @@ from askalike.labels.learned import LearnedLabels
 from askalike.pieces import map_pieces
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._indexed import IndexedRanker
-from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
+from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
 from askalike.rankers._word_vectors import TextField, WordReader
+from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
 from askalike.types import AllowedDocs, Answer, LaterTopDocs, Progress, Question, TopDocs, Vectors
 
@@ -82,11 +83,11 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
         return cls(encoder, validate_settings(DenseSettings, ours, name), name)
 
     @classmethod
-    def from_folder(cls, folder: Path, values: Mapping[str, Any]) -> Self:
+    def from_folder(cls, folder: Path, values: Mapping[str, Any]) -> Ranker:
         """Ranking by the trained encoder in a folder. The values are its settings or those of DenseSettings."""
         ours, others = _split_settings(values)
-        encoder = encoders.open_encoder(folder, others)
-        return cls(encoder, validate_settings(DenseSettings, ours, folder.name), folder.name)
+        settings = validate_settings(DenseSettings, ours, folder.name)
+        return _rank_by(encoders.open_encoder(folder, others), settings, folder.name)
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -120,10 +121,10 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
         """The score below which nothing is retrieved; None where everything is."""
         return getattr(self.encoder, "min_score", None) if self.settings.least is None else self.settings.least
 
-    def fit(self, view: TrainingView) -> Self:
+    def fit(self, view: TrainingView) -> Ranker:
         """Return a ranker by what the encoder learns; itself where it learns nothing."""
         fitted = self.encoder.fit(view)
-        return self if fitted is self.encoder else type(self)(fitted, self.settings, self.name)
+        return self if fitted is self.encoder else _rank_by(fitted, self.settings, self.name)
 
     def follow(self, view: View) -> None:
         """See Ranker.follow. What a teacher would encode for long is looked up meanwhile."""
@@ -306,6 +307,13 @@ class DenseSearcher(Searcher):
 
 def _encode_batch(encoder: Encoder, batch: list[EncodedDocument]) -> tuple[list[EncodedDocument], Vectors]:
     return batch, encoder.encode([text for _, _, text, _ in batch], "document")
+
+
+def _rank_by(encoder: Encoder, settings: DenseSettings, name: str) -> Ranker:
+    """Ranking by what an encoder has learned: by its vectors, or pair by pair where no vectors express its score."""
+    if getattr(encoder, "indexable", True):
+        return DenseRanker(encoder, settings, name)
+    return PairwiseRanker(cast(PairScorer, encoder), name)
 
 
 def _split_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
