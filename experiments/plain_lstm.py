@@ -28,7 +28,7 @@ from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive
 from askalike.types import Run
 
-DIM, HIDDEN, LONGEST, EPOCHS, BATCH, RATE, SEED = 128, 128, 60, 8, 128, 2e-3, 1
+DIM, HIDDEN, LONGEST, EPOCHS, BATCH, RATE, SEED = 128, 128, 60, 3, 128, 2e-3, 1
 MARGIN, SCALE, DEPTH = 0.3, 20.0, 1000
 WORD = re.compile(r"\w+")
 
