@@ -35,6 +35,8 @@ from askalike.index.rows import Array, DocAttributes
 from askalike.types import AllowedDocs, LaterTopDocs, TopDocs
 
 MAX_TOKEN = 30_000
+SHORT_LIST = 100
+"""Up to so many hits come with their texts, as searches that show hits need them; runs have longer lists."""
 MORE_TEXTS = 10
 REPHRASINGS_PER_HIT, MORE_REPHRASINGS = 4, 100
 """Numbers of texts and rephrasings fetched first in addition to k, since several may be of one question."""
@@ -93,8 +95,8 @@ class ClusterPostingsWriter(ClusterWriter[ClusterPostingsIndex]):
             self.state = replace(self.state, facts={LONGEST: longest})
 
 
-Text = tuple[int, int, list[str]]
-"""Docid, phrasing and terms of a text."""
+Text = tuple[int, int, str]
+"""Docid, phrasing, and terms with spaces between them, of a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ class ClusterPostingsSearcher:
             finished = {term: idf[term] for term in query.terms}
             best = dict.fromkeys(docids.tolist(), 0.0)
             for docid, _, terms in texts:
-                present = set(terms)
+                present = set(terms.split())
                 shared = sum(value for term, value in finished.items() if term in present)
                 shared += unfinished if present.intersection(completions) else 0.0
                 best[docid] = max(best[docid], shared)
@@ -219,7 +221,7 @@ class ClusterPostingsSearcher:
         rows: list[list[TermContributions]] = []
         for row, (docids, texts) in enumerate(zip(candidates, self._read_texts(prepared, candidates), strict=True)):
             best = {int(docid): (0.0, TermContributions()) for docid in docids}
-            scored = self._score_texts(prepared, row, [terms for _, _, terms in texts])
+            scored = self._score_texts(prepared, row, [terms.split() for _, _, terms in texts])
             for (docid, phrasing, _), scores in zip(texts, scored, strict=True):
                 if (total := sum(score for _, score in scores)) > best[docid][0]:
                     best[docid] = total, TermContributions(phrasing, scores)
@@ -262,7 +264,6 @@ class ClusterPostingsSearcher:
         query = prepared.queries[row]
         excluded = exclusion_clauses(query.excluded_docid, query.excluded_phrasing)
         order = {"sort": [{"_score": "desc"}, {"docid": "asc"}], "track_total_hits": False}
-        order["_source"] = self._phrasings == 1 and [OWN]
         searches = {}
         for field, size in sizes.items():
             clauses = self._term_clauses(prepared, row, field) if field in self._fields else []
@@ -270,6 +271,7 @@ class ClusterPostingsSearcher:
                 continue
             found = {"should": clauses, "minimum_should_match": 1, "filter": filters, "must_not": excluded}
             body = {"query": {"bool": found}, "size": min(size, MAX_WINDOW), "min_score": SMALLEST_SCORE, **order}
+            body["_source"] = self._phrasings == 1 and size <= SHORT_LIST and [OWN]
             searches[field] = self._cluster.search_later(self._index, body)
         return searches
 
@@ -309,7 +311,7 @@ class ClusterPostingsSearcher:
     ) -> NDArray[np.float64]:
         """Return the score of each docid as a local index computes it. texts: of these docids."""
         best = dict.fromkeys(docids.tolist(), 0.0)
-        scored = self._score_texts(prepared, row, [terms for _, _, terms in texts])
+        scored = self._score_texts(prepared, row, [terms.split() for _, _, terms in texts])
         for (docid, _, _), scores in zip(texts, scored, strict=True):
             best[docid] = max(best[docid], sum(score for _, score in scores))
         return np.array(list(best.values()), np.float64)
@@ -317,14 +319,14 @@ class ClusterPostingsSearcher:
     def _read_hits(
         self, prepared: PreparedClusterQueries, row: int, searches: Mapping[str, PendingSearch]
     ) -> dict[int, float]:
-        """Return docid → the cluster's score of its best phrasing. Where each has only one, it comes with the hit."""
+        """Return docid → the cluster's score of its best phrasing; remember texts that came with the hits."""
         best: dict[int, float] = {}
         for search in searches.values():
             for hit in search.hits:
                 score, docid = hit["sort"]
                 best[docid] = max(score, best.get(docid, 0.0))
-                if self._phrasings == 1:
-                    prepared.texts[row][docid] = [(docid, 0, _terms_of(hit))]
+                if "_source" in hit:
+                    prepared.texts[row][docid] = [(docid, 0, hit["_source"][OWN])]
         return best
 
     def _read_texts(self, prepared: PreparedClusterQueries, candidates: Sequence[Array]) -> list[list[Text]]:
@@ -339,7 +341,7 @@ class ClusterPostingsSearcher:
             of_query |= {docid: [] for docid in docids}
             for hit in search.hits if search else ():
                 docid, phrasing = hit["sort"]
-                of_query[docid].append((docid, phrasing, _terms_of(hit)))
+                of_query[docid].append((docid, phrasing, *hit["_source"].values()))
         return [
             [text for docid in docids.tolist() for text in of_query[docid]]
             for docids, of_query in zip(candidates, known, strict=True)
@@ -379,12 +381,6 @@ class ClusterPostingsSearcher:
         for place, term, score in zip(places, terms, rounded.tolist(), strict=True):
             rows[place][term] = score
         return [_drop_lesser_completions(scores, weights) for scores in rows]
-
-
-def _terms_of(hit: Mapping[str, Any]) -> list[str]:
-    """Return the terms of a text that was found."""
-    text: str = next(iter(hit["_source"].values()))
-    return text.split()
 
 
 def _drop_lesser_completions(scores: Mapping[str, float], weights: Mapping[str, int]) -> list[tuple[str, float]]:
