@@ -5,7 +5,7 @@ of the archive's change that it follows. Every document carries its change's num
 twice, late, or by two processes ends up the same, and an interrupted run resumes where it was acknowledged.
 
 The state is written after the documents that it stands for, and becomes visible with them, or after them. It is read as
-a search would find it: a read in real time would make each node refresh.
+a search would find it: a read in real time may make a node refresh.
 """
 
 import re
