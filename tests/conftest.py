@@ -91,6 +91,14 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
+def without_figures(monkeypatch):
+    """Reports have no figures, which take most of an experiment's time; experiments/test_report.py draws them."""
+    from askalike.experiments.reporting import report
+
+    monkeypatch.setattr(report, "draw_figures", lambda *of: [])
+
+
+@pytest.fixture
 def ray():
     return pytest.importorskip("ray", reason="needs the extra ray")
 
