@@ -18,7 +18,7 @@ demo: .venv/.askalike ## import, index, search and measure the bundled example a
 
 test: .venv/.test ## run the tests; TESTS="tests/text -k stems" runs some
 	@tools/get-chromium
-	$(PYTEST) -n 4 -m "not long" $(TESTS)
+	$(PYTEST) -n 4 -p no:schemathesis -m "not long" $(TESTS) # its tests are all long, and it takes a second to load
 
 test-long: .venv/.test ## run the property tests with many random examples, and the tests that take minutes
 	@tools/get-chromium

@@ -4,8 +4,9 @@
     python benchmarks/cluster_faults.py --events "kill the manager"
 
 Each event has a new cluster with the settings of docs/operators/docker-compose.yml, an archive of 200 questions, and
-all copies on every node. The node is away for `--seconds`. Needs a JDK and Maven, and to cut a node off Linux, root and
-iproute2, as each node has a network of its own. What was measured is also in bench-data/cluster_faults.json.
+all copies on every node. The load runs for `--warm-up` seconds, until the nodes' code is compiled, and the rates of the
+last 15 stand in the row. Then the node is away for `--seconds`. Needs a JDK and Maven, and to cut a node off Linux,
+root and iproute2, as each node has a network of its own. What was measured is also in bench-data/cluster_faults.json.
 """
 
 import argparse
@@ -36,7 +37,7 @@ from askalike.types import Question
 
 SETTINGS = Path(__file__).parents[1] / "docs" / "operators" / "docker-compose.yml"
 EVENTS = ("kill the manager", "kill another node", "cut off the manager", "cut off another node")
-WARM_UP_S, GREEN_S, AFTER_S = 15.0, 300.0, 5.0
+BEFORE_S, GREEN_S, AFTER_S = 15.0, 300.0, 5.0
 
 
 def operators_settings() -> dict[str, str]:
@@ -45,7 +46,7 @@ def operators_settings() -> dict[str, str]:
     return {name: value for name, value in settings.items() if name.endswith((".timeout", ".retry_count", "_block"))}
 
 
-def measure(event: str, seconds: float) -> dict[str, Any]:
+def measure(event: str, seconds: float, warm_up: float) -> dict[str, Any]:
     """Return what a load does while a node is away, and until the cluster is green again and a little longer."""
     with contextlib.ExitStack() as stack:
         network = stack.enter_context(open_network(3)) if event.startswith("cut") else None
@@ -61,7 +62,8 @@ def measure(event: str, seconds: float) -> dict[str, Any]:
         wait_until(lambda: health(cluster.url) == "green")
         victim = (manager_index(cluster.url, 3) + (not event.endswith("the manager"))) % 3
         with Load(archive) as load:
-            time.sleep(WARM_UP_S)
+            time.sleep(max(warm_up - BEFORE_S, 0.0))
+            before = rates(load, BEFORE_S)
             load.forget_gaps()
             (network.cut_off(victim) if network else cluster.nodes[victim].kill())
             time.sleep(seconds)
@@ -70,6 +72,7 @@ def measure(event: str, seconds: float) -> dict[str, Any]:
             wait_until(lambda: load.errors or health(cluster.url) == "green")
             time.sleep(AFTER_S)
         return {
+            **before,
             **away,
             "longest_s_without_search": round(max(load.gaps), 2),
             "longest_s_without_write": round(max(load.write_gaps), 2),
@@ -78,6 +81,14 @@ def measure(event: str, seconds: float) -> dict[str, Any]:
             "searches": len(load.gaps),
             "writes": len(load.write_gaps),
         }
+
+
+def rates(load: Load, seconds: float) -> dict[str, float]:
+    """Return how many searches and writes a second end in some seconds."""
+    load.forget_gaps()
+    time.sleep(seconds)
+    searches, writes = len(load.gaps), len(load.write_gaps)
+    return {"searches_per_s_before": round(searches / seconds, 1), "writes_per_s_before": round(writes / seconds, 1)}
 
 
 def wait_until(condition: Callable[[], Any]) -> None:
@@ -92,18 +103,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", nargs="*", default=EVENTS, choices=EVENTS)
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the node is away")
+    parser.add_argument("--warm-up", type=float, default=90.0, help="for how long the load runs before")
     parser.add_argument("--output", type=Path, default=DATA / "cluster_faults.json", help="to which rows are added")
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores; all nodes and the client share them")
     for event in options.events:
         try:
-            row = measure(event, options.seconds)
+            row = measure(event, options.seconds, options.warm_up)
         except NoClusterError as error:
             print(f"{event}: {error}", file=sys.stderr)
             return 2
         row["load_average"] = round(os.getloadavg()[0], 1)
         print(f"{event:22}", *(f"{name} {value}" for name, value in row.items()), flush=True)
-        add_row(options.output, {"event": event, "seconds": options.seconds, **row}, ("event",))
+        add_row(
+            options.output,
+            {"event": event, "seconds": options.seconds, "warm_up_s": options.warm_up, **row},
+            ("event",),
+        )
     return 0
 
 

@@ -85,7 +85,7 @@ class TorchEncoder:
 def encoder_of(name: str, folder: Path, threads: int) -> Any:
     """The encoder of that name with random weights, over an archive's vocabulary."""
     from askalike import encoders
-    from askalike.encoders.recipes import CORPUS_ENCODERS
+    from askalike.encoders.trainable import CORPUS_ENCODERS
     from askalike.experiments import models
 
     if name == TORCH:

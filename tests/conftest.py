@@ -1,5 +1,6 @@
 """Fixtures that every test may use."""
 
+import fcntl
 import gc
 import os
 import shutil
@@ -20,7 +21,10 @@ from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
 from shared_cluster import shared_cluster
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))), None
+)
+"""The headless shell takes a third of the processor's time."""
 
 
 COMPILES = """
@@ -58,22 +62,36 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def calibrated_riverside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled example as an archive with a calibration of the default ranker. Copy it before changing it."""
-    path = riverside(tmp_path_factory.mktemp("calibrated") / "riverside")
-    with Archive.open(path) as archive:
-        calibrate(archive, rankers.create(DEFAULT_RANKER)).calibration.save(path)
-    return path
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of a run share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 @pytest.fixture(scope="session")
-def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+def calibrated_riverside(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled example as an archive with a calibration of the default ranker. Copy it before changing it.
+
+    One process of the run makes it, and each has a copy of its own.
+    """
+    made = run_folder / "calibrated-riverside"
+    with open(run_folder / "calibrated-riverside-lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            path = riverside(tmp_path_factory.mktemp("making") / "riverside")
+            with Archive.open(path) as archive:
+                calibrate(archive, rankers.create(DEFAULT_RANKER)).calibration.save(path)
+            path.rename(made)
+    return Path(shutil.copytree(made, tmp_path_factory.mktemp("calibrated") / "riverside"))
+
+
+@pytest.fixture(scope="session")
+def cluster_url(run_folder: Path) -> str:
     """The address of an OpenSearch node that all tests of a run share; they skip where none can be started."""
     pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
     in_worker = "PYTEST_XDIST_WORKER" in os.environ
-    folder = tmp_path_factory.getbasetemp().parent if in_worker else tmp_path_factory.getbasetemp()
     try:
-        return shared_cluster(folder, os.getppid() if in_worker else os.getpid())
+        return shared_cluster(run_folder, os.getppid() if in_worker else os.getpid())
     except NoClusterError as error:
         pytest.skip(str(error))
 
@@ -83,11 +101,19 @@ def browser() -> Iterator[Any]:
     """Headless Chromium."""
     driver = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     if not CHROMIUM:
-        pytest.skip("needs Chromium: apt-get install chromium")
+        pytest.skip("needs Chromium: apt-get install chromium-headless-shell")
     with driver.sync_playwright() as running:
         chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield chromium
         chromium.close()
+
+
+@pytest.fixture
+def without_figures(monkeypatch):
+    """Reports have no figures, which take most of an experiment's time; experiments/test_report.py draws them."""
+    from askalike.experiments.reporting import report
+
+    monkeypatch.setattr(report, "draw_figures", lambda *of: [])
 
 
 @pytest.fixture

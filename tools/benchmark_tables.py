@@ -103,15 +103,24 @@ def cluster_section(rows: Sequence[Row]) -> Section:
 def faults_section(rows: Sequence[Row]) -> Section:
     """Yield the table of nodes that are killed or cut off."""
     yield from ("## When a node of the cluster fails", "")
-    head = ("event", "longest time without a search", "without a write", "searches", "writes", "errors", "lost", "load")
+    head = (
+        "event", "longest time without a search", "without a write", "searches and writes per second before",
+        "while it is away", "errors", "lost", "load",
+    )  # fmt: skip
     yield from map(table_row, [head, ("---",) * len(head)])
     for row in rows:
         gaps = (f"{row[f'longest_s_without_{kind}']:.2f} s" for kind in ("search", "write"))
-        counts = (f"{row[name]:,}" for name in ("searches", "writes", "errors", "lost", "load_average"))
-        yield table_row((row["event"], *gaps, *counts))
+        before = (row[f"{kind}_per_s_before"] for kind in ("searches", "writes"))
+        away = (row[f"{kind}_meanwhile"] / row["seconds"] for kind in ("searches", "writes"))
+        pairs = (" and ".join(f"{rate:.1f}" for rate in rates) for rates in (before, away))
+        yield table_row(
+            (row["event"], *gaps, *pairs, *(f"{row[name]:,}" for name in ("errors", "lost", "load_average")))
+        )
     yield ""
-    yield "Three nodes with all copies, at most 50 searches and 20 writes per second, one run each. The node is"
-    yield f"away for {rows[0]['seconds']:.0f} seconds. All nodes and the client share one machine. The last column is"
+    warm_up, seconds = rows[0]["warm_up_s"], rows[0]["seconds"]
+    yield "Three nodes with all copies, 50 searches and 20 writes per second (fewer where the machine is too slow),"
+    yield f"one run each, after {warm_up:.0f} seconds of load. The node is away for {seconds:.0f} seconds; the times"
+    yield "count until the cluster is green again. All nodes and the client share one machine. The last column is"
     yield "its load average at the end, since a busy machine adds to the times."
     yield _origin(rows, "cluster_faults")
 

@@ -5,24 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from askalike import rankers
-from askalike.calibration.calibrate import calibrate
 from askalike.engines.local import LocalEngine
 from askalike.errors import SettingsError
-from askalike.readers import import_archive
 from askalike.store.archive import Archive
 
 RANKER = "lm_jelinek_mercer"
-EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    path = tmp_path_factory.mktemp("auto") / "riverside"
-    import_archive("table", [EXAMPLE], path)
-    with Archive.open(path) as archive:
-        calibrate(archive, rankers.create(RANKER)).calibration.save(path)
-    return path
+def desk(calibrated_riverside, tmp_path_factory):
+    return Path(shutil.copytree(calibrated_riverside, tmp_path_factory.mktemp("auto") / "riverside"))
 
 
 @pytest.fixture(scope="module")

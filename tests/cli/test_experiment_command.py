@@ -7,6 +7,8 @@ import pytest
 
 from commands import askalike
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 TOML = """
 title = "Two"

@@ -12,7 +12,7 @@ from commands import MAIN, environment
 @pytest.mark.parametrize("read", [0, 1])
 def test_a_reader_that_stops_is_no_error(tmp_path, read) -> None:
     with Archive.create(tmp_path / "desk") as archive:
-        archive.upsert([Question(str(n), f"How do I boil rice in pot {n}?", "rice " * 4_000) for n in range(100)])
+        archive.upsert([Question(str(n), f"How do I boil rice in pot {n}?", "rice " * 400) for n in range(100)])
     command = ["search", tmp_path / "desk", "boil rice", "-k", "100", "-r", "lm_jelinek_mercer", "--json"]
     words = [sys.executable, "-c", MAIN, *map(str, command)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:

@@ -4,22 +4,20 @@ import json
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
 import askalike
-from askalike.cli import app, register
 from askalike.store import Archive
 from calibration.riverside import riverside
+from commands import run_command
 from service.serving import Service, wait_for
 
-register(app)
 RANKER = ("-r", "lm_jelinek_mercer")
 
 
 def run(*words: object) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    code, printed, said = run_command(*words)
+    assert code == 0, said
+    return printed
 
 
 @pytest.fixture(scope="module")

@@ -117,7 +117,7 @@ def test_an_index_of_another_version_is_refused_and_built_again_beside_it(archiv
     index = opened_index(ranker, archive)
     generation = index.current_generation()
     state = {"fingerprint": index.state.fingerprint, "format": 99, "of_a_later_version": 1}
-    index.cluster.request("PUT", f"/{generation}/_doc/state", {"state": state})
+    index.cluster.request("PUT", f"/{generation}/_doc/state", {"state": state}, refresh="true")
     with pytest.raises(SearchIndexError, match="format 99.*--rebuild"):
         found(archive)
     [status] = cluster_status(archive, ranker)

@@ -47,14 +47,14 @@ WITH_SETTINGS = {"cross_encoder", "pretrained", "late_interaction"}
 SEMANTIC = {"static", "cascade", "hybrid"}
 
 
-@pytest.fixture(params=sorted(set(rankers.names()) - WITH_SETTINGS))
+@pytest.fixture(scope="module", params=sorted(set(rankers.names()) - WITH_SETTINGS))
 def name(request):
     if request.param in SEMANTIC:
         pytest.importorskip("wordllama", reason="needs the extra vectors")
     return request.param
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def searcher(name, archive):
     return opened(name, archive)
 

@@ -4,12 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from askalike.cli import app, register
 from askalike.engines.opensearch import MAX_CLAUSES
 from askalike.index.cluster.connection import ClusterAddress
 from askalike.service.routes import monitoring
+from commands import run_command
 
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 FOLDER = Path(__file__).parents[2] / "docs" / "operators"
@@ -36,14 +35,15 @@ def arguments_of_desks():
     return command, deployment["spec"]["template"]["spec"]["containers"][0]["args"]
 
 
-def test_the_command_of_a_desk_has_the_options_that_serve_takes():
-    register(app)
+def test_the_command_of_a_desk_has_the_options_that_serve_takes(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     image = (FOLDER.parents[1] / "deploy" / "Dockerfile").read_text()
     assert 'ENTRYPOINT ["askalike"]' in image
     assert "opensearch" in image
     [volume] = re.findall(r"^VOLUME (\S+)", image, re.MULTILINE)
     for arguments in arguments_of_desks():
-        helped = CliRunner().invoke(app, [arguments[0], "--help"], env={"COLUMNS": "200"}).output
+        code, helped, said = run_command(arguments[0], "--help")
+        assert code == 0, said
         assert all(word in helped for word in arguments if word.startswith("--"))
         assert arguments[1].startswith(f"{volume}/")
 

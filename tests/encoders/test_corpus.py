@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from askalike import encoders, rankers
-from askalike.encoders.recipes import CORPUS_ENCODERS
+from askalike.encoders.trainable import CORPUS_ENCODERS
 from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
 from askalike.experiments import models
 from askalike.types import Question

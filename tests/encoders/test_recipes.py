@@ -3,7 +3,8 @@ import tomllib
 import pytest
 
 from askalike import registry
-from askalike.encoders.recipes import TABLE_NAMES, Recipe, _load_settings_classes, format_toml, list_recipes
+from askalike.encoders.recipes import TABLE_NAMES, Recipe, _load_settings_classes, format_toml
+from askalike.encoders.trainable import list_recipes
 from askalike.errors import InputError, SettingsError
 
 

@@ -14,7 +14,7 @@ from askalike import encoders
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoder
 from askalike.errors import InputError, SettingsError
 from askalike.text.features.pieces import TOKENIZER_FILE
-from askalike.text.pieces import PieceLookup, RowCounts
+from askalike.text.pieces import PieceLookup, RowCounts, sum_weighted_rows
 from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
 from askalike.types import Answer, Question
 from random_examples import examples
@@ -95,6 +95,15 @@ def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
     np.testing.assert_allclose(values[0], (vectors * weights[:, None])[rows[:7]].sum(axis=0), rtol=1e-5)
     assert not values[1].any()
     np.testing.assert_array_equal(values[0], values[2])
+
+
+def test_rows_in_16_bits_add_up_as_their_values_in_32_bits_do():
+    finite = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    vectors = finite[np.isfinite(finite)].reshape(-1, 32)
+    rows = np.arange(len(vectors), dtype=np.int32)
+    offsets, weights = np.array([0, 1, 1, 5, len(rows)]), np.linspace(-1, 2, len(rows), dtype=np.float32)
+    sums = sum_weighted_rows(rows, offsets, vectors, weights)
+    assert np.array_equal(sums, sum_weighted_rows(rows, offsets, vectors.astype(np.float32), weights))
 
 
 def test_words_and_pairs_know_their_order_and_unknown_words_have_a_row():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import kendalltau
 
 from askalike.evaluation import resampling
 from askalike.evaluation.resampling import bootstrap_means, bootstrap_taus, percentile_interval, sign_flip_p
@@ -63,6 +62,8 @@ def test_chunks_cover_all_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bootstrap_taus_are_scipys(monkeypatch: pytest.MonkeyPatch) -> None:
+    from scipy.stats import kendalltau  # takes long to load
+
     rng = np.random.default_rng(3)
     one, other = rng.integers(5, size=23).astype(float), rng.normal(size=23).round(1)
     monkeypatch.setattr(resampling, "CHUNK_SIZE", 23 * 7)  # queries and draws in several chunks

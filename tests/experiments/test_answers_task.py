@@ -13,6 +13,8 @@ from askalike.experiments.run import run_experiment
 from askalike.store.archive import Archive
 from askalike.types import Answer, Question
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 
 @pytest.fixture
 def archive(tmp_path):

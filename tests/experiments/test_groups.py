@@ -21,6 +21,8 @@ from askalike.labels.splits import load_split
 from askalike.store import Archive
 from askalike.types import Link, Question
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 MEASURES = ("RR", "Success@1")
 
 

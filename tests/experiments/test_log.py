@@ -9,7 +9,7 @@ from askalike.experiments.declaration import read_experiment
 from askalike.experiments.run import run_experiment
 
 
-def test_epochs_are_logged_and_given_on(tmp_path):
+def test_epochs_are_logged_and_given_on(tmp_path, without_figures):
     settings = ", ".join(f'"{key}" = {json.dumps(value)}' for key, value in NETWORK.items() if "epochs" not in key)
     toml = tmp_path / "one.toml"
     archive = plant(tmp_path / "planted")

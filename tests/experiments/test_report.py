@@ -92,10 +92,14 @@ def test_it_holds_what_a_report_must(html: str, outcome: ExperimentResult) -> No
     assert html.count('<details class="card"') == 80
 
 
-def test_the_same_outcome_gives_the_same_bytes(outcome: ExperimentResult, html: str) -> None:
-    path = write_report(outcome)
-    assert path == outcome.folder / "report.html"
-    assert path.read_text(encoding="utf-8") == html
+@pytest.fixture(scope="module")
+def written(outcome: ExperimentResult) -> Path:
+    return write_report(outcome)
+
+
+def test_the_same_outcome_gives_the_same_bytes(outcome: ExperimentResult, html: str, written: Path) -> None:
+    assert written == outcome.folder / "report.html"
+    assert written.read_text(encoding="utf-8") == html
     assert not list(outcome.folder.glob(".report*"))
 
 
@@ -119,13 +123,13 @@ def test_one_system_without_anything_optional(desk: Path) -> None:
     assert Tags(html).open == []
 
 
-def test_an_archive_that_is_gone_leaves_ids(outcome: ExperimentResult, tmp_path: Path) -> None:
+def test_an_archive_that_is_gone_leaves_ids(outcome: ExperimentResult, tmp_path: Path, without_figures: None) -> None:
     html = render_report(replace(outcome, archive=tmp_path / "gone"))
     assert re.search(r"</b>r\d{3}</li>", html)
 
 
 def test_the_browser_is_limited_and_the_page_states_it(
-    outcome: ExperimentResult, monkeypatch: pytest.MonkeyPatch
+    outcome: ExperimentResult, monkeypatch: pytest.MonkeyPatch, without_figures: None
 ) -> None:
     monkeypatch.setattr(cards, "MAX_QUERIES", 7)
     html = render_report(outcome)
@@ -160,11 +164,11 @@ def test_plots_are_imported_only_for_a_report() -> None:
     assert not {"matplotlib", "jinja2"} & set(loaded)
 
 
-def test_figures_are_files_for_a_paper_too(outcome, tmp_path):
-    write_report(replace(outcome, folder=tmp_path))
-    names = {path.name for path in (tmp_path / "figures").iterdir()}
+def test_figures_are_files_for_a_paper_too(outcome, written, tmp_path):
+    folder = written.parent / "figures"
+    names = {path.name for path in folder.iterdir()}
     assert {"accuracy.svg", "accuracy.pdf", "scatter0.pdf", "scores.svg"} <= names
-    svg, pdf = (tmp_path / "figures/accuracy.svg").read_text(), (tmp_path / "figures/accuracy.pdf").read_bytes()
+    svg, pdf = (folder / "accuracy.svg").read_text(), (folder / "accuracy.pdf").read_bytes()
     assert svg.startswith("<?xml")
     assert "#fa0" not in svg
     assert pdf.startswith(b"%PDF")

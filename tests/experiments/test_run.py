@@ -22,6 +22,8 @@ from askalike.store.archive import Archive
 from askalike.store.statistics import content_hash
 from askalike.types import Question
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 MANY = [
     {"ranker": "bm25", "label": f"bm25 {n}", "settings": {"k1": n / 10, "rephrasings": False}} for n in range(1, 31)
 ]

@@ -66,7 +66,7 @@ def test_each_group_is_ranked_by_what_was_learned_within_it(tmp_path):
         assert first != second
 
 
-def test_experiment(planted, tmp_path):
+def test_experiment(planted, tmp_path, without_figures):
     file = tmp_path / "planted.toml"
     system = {"ranker": "cnn", "settings": NETWORK, "tune": {"learning_rate": [0.01, 0.02]}}
     values = {"archive": str(planted.path), "split": "halves/test", "measures": MEASURES, "system": [system]}
@@ -101,7 +101,7 @@ def trained(tmp_path_factory):
         yield archive
 
 
-def test_a_model_is_not_measured_on_what_it_has_learned_from(trained, command, tmp_path):
+def test_a_model_is_not_measured_on_what_it_has_learned_from(trained, command, tmp_path, without_figures):
     words = ["evaluate", trained.path, "--ranker", "mine", "--json"]
     code, printed, _ = command(*words)  # the split that it has learned nothing of
     assert code == 0
@@ -179,7 +179,7 @@ def test_what_a_model_of_an_earlier_version_taught_is_as_unknown(tmp_path):
     assert LearnedLabels.read(tmp_path, {}) == LearnedLabels(frozenset("a"), frozenset("b"), frozenset("c"))
 
 
-def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command):
+def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command, without_figures):
     with Archive.open(plant(tmp_path / "planted")) as archive:
         train, test = (askalike.load_split(archive, f"halves/{part}") for part in ("train", "test"))
         serve_ranker(archive, "bm25", {"k1": 0.5}, "a test", train.qrels)

@@ -9,9 +9,9 @@ from askalike.rankers.late_interaction import LateInteractionRanker
 from askalike.store import Archive
 from askalike.types import Question
 from needs import need
-from small_models import WORDS, make_model_folder
+from small_models import WORDS, write_encoder
 
-need("onnxruntime", "onnx", "sentence_transformers")
+need("onnxruntime", "onnx", "safetensors", "tokenizers")
 
 DEPTH, WEIGHT = 5, 0.4
 QUERIES = {f"q{n}": Question(f"q{n}", " ".join(WORDS[n : n + 4])) for n in range(6)}
@@ -30,7 +30,7 @@ def archive(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def values(tmp_path_factory):
-    model = str(make_model_folder(tmp_path_factory.mktemp("small"), "bert"))
+    model = str(write_encoder(tmp_path_factory.mktemp("small") / "model", [*dict.fromkeys(WORDS)]))
     parts = {"parts": ["bm25", "pretrained"], "pretrained.model": model}
     return {**parts, "depth": DEPTH, "weight": WEIGHT}
 

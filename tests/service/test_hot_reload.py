@@ -42,7 +42,7 @@ class Load:
         while not self._stop.is_set():
             answer = self._served.get(SIMILAR)
             self.answers[answer.status, answer.json.get("model", "")] += 1
-            time.sleep(0.05)  # leaves the processor to whoever builds the index
+            time.sleep(0.25)  # leaves the processor to whoever builds the index
 
     def end(self) -> Counter[tuple[int, str]]:
         self._stop.set()

@@ -1,12 +1,13 @@
 """`similar`: the questions that it finds, how it describes them, and the requests that it refuses."""
 
+import shutil
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from serving import Service
 
 import askalike
-from askalike.calibration.calibrate import calibrate
 
 SIMILAR = "/v1/riverside/similar"
 STOLEN = "my bicycle was stolen, what now"
@@ -86,10 +87,8 @@ def test_min_probability_is_refused_where_nothing_is_calibrated(service: Service
     assert (answer.status, "not calibrated" in answer.json["detail"]) == (422, True)
 
 
-def test_min_probability_leaves_out_less_probable_questions(serve, archive) -> None:
-    with askalike.Archive.open(archive) as opened:
-        calibrate(opened, askalike.build("lm_jelinek_mercer")).calibration.save(archive)
-    service = serve(archive)
+def test_min_probability_leaves_out_less_probable_questions(serve, calibrated_riverside, tmp_path) -> None:
+    service = serve(Path(shutil.copytree(calibrated_riverside, tmp_path / "riverside")))
     sure, doubtful = (service.get(f"{SIMILAR}?title={quote(t)}&min_probability=0.3") for t in (STOLEN, "zebra card"))
     assert sure.json["results"][0]["probability"] > 0.3
     assert sure.json["results"][0]["calibrated"]

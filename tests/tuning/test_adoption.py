@@ -24,9 +24,9 @@ from askalike.tuning.run import _encoder_trial
 from askalike.types import Question
 from commands import askalike
 from needs import need
-from small_models import make_model_folder
+from small_models import WORDS, write_encoder
 
-need("onnxruntime", "onnx", "sentence_transformers")
+need("onnxruntime", "onnx", "safetensors", "tokenizers")
 
 HUB_NAME = "somebody/small-model"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -34,8 +34,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    folder = make_model_folder(tmp_path_factory.mktemp("small"), "bert")
-    return folder.rename(folder.with_name("Small Model"))
+    return write_encoder(tmp_path_factory.mktemp("small") / "Small Model", [*dict.fromkeys(WORDS)])
 
 
 @pytest.fixture

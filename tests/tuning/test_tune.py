@@ -128,7 +128,7 @@ def test_a_better_ranker_goes_into_service_whatever_the_seed(tmp_path, monkeypat
     assert rankers.create(None, {}, tmp_path / "a").name == now.ranker
 
 
-def test_18_5_it_never_ends_below_where_it_began(tmp_path, monkeypatch):
+def test_18_5_it_never_ends_below_where_it_began(tmp_path, monkeypatch, lexical_settings):
     """Words are all that is tried, and are worse than the default: by labels, by few of them, and by a proxy."""
     pytest.importorskip("wordllama")
     monkeypatch.setattr(ladder_search, "LADDER", ())
@@ -140,7 +140,7 @@ def test_18_5_it_never_ends_below_where_it_began(tmp_path, monkeypatch):
             assert get_served_ranker(archive).ranker == "hybrid"
 
 
-def test_18_5_a_model_that_lost_is_removed_and_not_trained_again(tmp_path, monkeypatch):
+def test_18_5_a_model_that_lost_is_removed_and_not_trained_again(tmp_path, monkeypatch, lexical_settings):
     pytest.importorskip("torch")
     values = {"epochs": 1, "dim": 16, "start": "random", "words": 1024, "accelerator": "cpu", "least_pairs": 8}
     family = CandidateFamily("words", "static", False, (), ("question_answer",), 1e6, values)
@@ -167,7 +167,9 @@ def test_18_5_a_spent_budget_stops_the_search_between_two_trials(tmp_path, monke
     assert all("no time" in skipped.reason or "not installed" in skipped.reason for skipped in outcome.skipped)
 
 
-def test_18_5_what_no_budget_stops_is_announced_where_it_takes_long(tmp_path, monkeypatch, only_lexical):
+def test_18_5_what_no_budget_stops_is_announced_where_it_takes_long(
+    tmp_path, monkeypatch, only_lexical, lexical_settings
+):
     """What serves now and the verdict; the calibration only begins where it fits in what is left."""
     monkeypatch.setattr(ladder_search, "INDEXED_PER_SECOND", 8.0)
     monkeypatch.setattr(ladder_search, "VERDICT_RANKINGS", 1e6)
@@ -197,7 +199,7 @@ def test_18_5_without_time_nothing_is_counted_before_it_is_left_out(tmp_path, mo
     assert skipped["trained static"] == "no time: 0.0 s are left"
 
 
-def test_families_without_their_requirements_are_named(tmp_path, monkeypatch):
+def test_families_without_their_requirements_are_named(tmp_path, monkeypatch, lexical_settings):
     ladder = (
         CandidateFamily("absent", required_modules=("no_such_module",)),
         CandidateFamily("pretrained", needs_teacher=True),
@@ -211,7 +213,7 @@ def test_families_without_their_requirements_are_named(tmp_path, monkeypatch):
     ]  # fmt: skip
 
 
-def test_on_a_proxy_it_says_so_and_is_not_calibrated(tmp_path, only_lexical):
+def test_on_a_proxy_it_says_so_and_is_not_calibrated(tmp_path, only_lexical, lexical_settings):
     with Archive.open(unlabelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive)
         assert "a proxy" in outcome.verdict.sentence
@@ -229,7 +231,7 @@ def test_wrong_names_are_one_line(tmp_path):
 
 def test_the_table_fills_while_it_runs(tmp_path):
     path = labelled(tmp_path / "a")
-    command = [sys.executable, "-m", "askalike", "tune", str(path), "--budget", "5s", "--json"]
+    command = [sys.executable, "-m", "askalike", "tune", str(path), "--budget", "2s", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout)

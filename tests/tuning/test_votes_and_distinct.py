@@ -50,7 +50,7 @@ def crowded(path):
     return path
 
 
-def test_votes_serve_where_they_help(tmp_path):
+def test_votes_serve_where_they_help(tmp_path, lexical_settings):
     with Archive.open(voted(tmp_path / "a", 50)) as archive:
         outcome = run.tune_archive(archive)
         assert outcome.verdict.chosen.candidate.name == "hybrid (lm_jelinek_mercer + votes)"
@@ -76,7 +76,7 @@ def test_without_votes_they_are_not_tried(tmp_path):
         assert not [t for t in run.tune_archive(archive).candidate_results if "votes" in t.candidate.name]
 
 
-def test_distinct_hits_serve_where_crowds_are_known(tmp_path):
+def test_distinct_hits_serve_where_crowds_are_known(tmp_path, lexical_settings):
     with Archive.open(crowded(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive)
         assert outcome.verdict.chosen.candidate.name.startswith("distinct (")
@@ -84,7 +84,7 @@ def test_distinct_hits_serve_where_crowds_are_known(tmp_path):
         assert outcome.verdict.difference_to_lexical.mean > 0.3
 
 
-def test_duplicates_of_the_measured_queries_stay_hidden(tmp_path):
+def test_duplicates_of_the_measured_queries_stay_hidden(tmp_path, lexical_settings):
     """All that is known is hidden while it is measured: there is nothing to be distinct by."""
     with Archive.open(voted(tmp_path / "a", None)) as archive:
         assert not [t for t in run.tune_archive(archive).candidate_results if "distinct" in t.candidate.name]

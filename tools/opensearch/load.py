@@ -12,12 +12,12 @@ from askalike.index.cluster.connection import connect
 from askalike.store import Archive
 from askalike.types import Question
 
-SEARCHES_PER_S, SEARCHERS = 50, 5
-WRITES_PER_S, WRITERS = 20, 2
+SEARCHES_PER_S, SEARCHERS = 50, 10
+WRITES_PER_S, WRITERS = 20, 10
 
 
 class Load:
-    """Five threads that search and two that write, until it is stopped.
+    """Threads that search and threads that write, as many clients of a service, until it is stopped.
 
     errors: what no retry helped against. gaps, write_gaps: the seconds in which no search ended, or no write, one for
     each that did.
@@ -65,10 +65,11 @@ class Load:
             with Archive.open(self._path, self._url) as archive:
                 view = archive.view() if follows else archive.committed_view()
                 engine = OpenSearchEngine(archive, rankers.create("bm25"), view)
+                due = time.monotonic()
                 while not self._stopped.is_set():
-                    started = time.monotonic()
-                    pause = work(engine)
-                    self._stopped.wait(max(0.0, pause - (time.monotonic() - started)))
+                    due += work(engine)
+                    due = max(due, time.monotonic())
+                    self._stopped.wait(due - time.monotonic())
         except Exception as error:
             self.errors.append(error)
 

@@ -18,7 +18,8 @@ INTERRUPTED_EXIT_CODE = 130
 FILES = {
     "importing": "import",
     "health": "check info",
-    "search": "index search rank answer",
+    "search": "index search answer",
+    "rank": "rank",
     "evaluate": "evaluate compare split experiment",
     "replaying": "replay",
     "tune": "tune",
@@ -48,6 +49,8 @@ GROUPS = {
 GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
 GC_THRESHOLD = 200_000
 """Number of new objects after which Python looks for garbage: imports make many, and all of them stay."""
+PYDANTIC_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
+"""The variable that tells pydantic not to look for plugins in every installed package."""
 COMPLETION_VARIABLES = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
 """Variables in which a shell passes a command line for completion."""
 
@@ -133,6 +136,7 @@ def _global_options(
 def main() -> None:
     """Run the command line. An error that a user can fix is one line on stderr, with exit code 2."""
     gc.set_threshold(GC_THRESHOLD)
+    os.environ.setdefault(PYDANTIC_PLUGINS, "__all__")
     try:
         command = _find_command()
         register(app, command) if command else register_summaries(app)

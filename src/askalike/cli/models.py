@@ -26,7 +26,7 @@ from askalike.cli._options import (
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.encoders import NEURAL_EXTRA_MODULES
-from askalike.encoders.recipes import list_trainable
+from askalike.encoders.trainable import list_trainable
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.models import list_models, load_recipe, remove_model, train

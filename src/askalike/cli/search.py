@@ -1,8 +1,7 @@
-"""askalike index, search, rank, answer: from a question to similar questions and their answers."""
+"""askalike index, search, answer: from a question to similar questions and their answers."""
 
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Literal
 
 from rich.console import Console
@@ -37,17 +36,13 @@ from askalike.cli._results import NO_RESULT_MESSAGE, match_lines, matches_as_jso
 from askalike.counts import format_count
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
-from askalike.evaluation.trec import write_run
 from askalike.filters import Filter
-from askalike.labels.splits import identify_queries, load_split
 from askalike.pieces import work_on
-from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive
 from askalike.types import Question
 from askalike.values import parse_memory
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]
-SPLIT_PREFIX = "split:"
 MAX_SHOWN_CHARACTERS = 40
 
 
@@ -151,47 +146,6 @@ def search_command(
         _print_lines(match_lines(matches, explain, precedents))
     else:
         print("nothing similar yet" if calibrated else NO_RESULT_MESSAGE)
-
-
-def rank_command(
-    directory: Directory,
-    queries: Annotated[
-        str, Option(metavar="FILE", help="A file of JSON lines, or split:NAME for a split of the archive.")
-    ],
-    output: Annotated[Path, Option("-o", "--output", metavar="FILE", help="The run to write, in TREC's format.")],
-    ranker: RankerName = None,
-    settings: Assignments = None,
-    fields: Fields = None,
-    engine: EngineUrl = None,
-    k: Annotated[int, Option("-k", min=1, help="Documents per query.")] = 100,
-    candidates: Annotated[
-        Path | None, Option(metavar="FILE", help="JSON lines with the documents to rank for each query.")
-    ] = None,
-    tag: Tags = None,
-    before: Before = None,
-    after: After = None,
-    without: Without = None,
-) -> None:
-    """Rank the archive's questions for many queries, as a TREC run.
-
-    Examples:
-
-    ```
-    askalike rank DIR --queries split:test -o run.trec
-    askalike rank DIR --queries queries.jsonl -o bm25.trec --ranker bm25 -k 1000
-    ```
-    """
-    filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
-    with Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
-        is_split = queries.startswith(SPLIT_PREFIX)
-        split = load_split(archive, queries.removeprefix(SPLIT_PREFIX)) if is_split else None
-        questions = split.queries if split else identify_queries(archive.view(), read_queries(Path(queries)))
-        pools = read_candidates(candidates) if candidates else split.candidates if split else None
-        searcher = rankers.open_current(build_ranker(archive, ranker, settings, fields), archive.view(), report)
-        archive.view().require_tags(tag or ())
-        run = searcher.rank(questions, k, candidates=pools, filter=filter or None)
-    write_run(run, output, searcher.name)
-    print(f"{format_count(len(run), 'query')} ranked by {searcher.name}: {output}")
 
 
 def answer_command(

@@ -16,7 +16,8 @@ from askalike.config import Settings, validate_settings
 from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions, read_model_file
 from askalike.encoders.learning.trained_network import WEIGHTS_FILE, open_network, start_fingerprints
 from askalike.encoders.learning.training_run import train_recipe
-from askalike.encoders.recipes import Recipe, Tables, list_recipes
+from askalike.encoders.recipes import Recipe
+from askalike.encoders.trainable import Tables, list_recipes
 from askalike.errors import NotFittedError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.nn import Network, TokenTrace

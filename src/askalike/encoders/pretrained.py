@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field
 
 from askalike import config
 from askalike.encoders import Role, TextWords, VectorCache, read_model_file
-from askalike.encoders.recipes import Tables
+from askalike.encoders.trainable import Tables
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.packages import find_model

@@ -26,7 +26,7 @@ from askalike import config
 from askalike.counts import format_count
 from askalike.encoders import MODEL_FILE, Role, TextWords, read_model_file
 from askalike.encoders._encoder import find_ends
-from askalike.encoders.recipes import Tables
+from askalike.encoders.trainable import Tables
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView
@@ -71,7 +71,7 @@ class StaticEncoder:
         self.values = values or {}
         """See Encoder.values; a trained encoder has none."""
         self.pieces = PieceFeatures(settings, bpe)
-        self.vectors = np.ascontiguousarray(vectors, np.float32)
+        self.vectors = np.ascontiguousarray(vectors, np.float16 if vectors.dtype == np.float16 else np.float32)
         self.weights = np.ascontiguousarray(weights, np.float32)
         described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
         self.fingerprint = hashlib.sha256(described.encode()).hexdigest()

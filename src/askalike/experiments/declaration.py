@@ -22,7 +22,7 @@ from pydantic import (
 from askalike import rankers
 from askalike.config import Settings, describe_errors, format_path
 from askalike.counts import format_count
-from askalike.encoders.recipes import list_trainable
+from askalike.encoders.trainable import list_trainable
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation import rules
 from askalike.evaluation.measures import canonical_name

@@ -10,7 +10,8 @@ from askalike import encoders, rankers
 from askalike.config import validate_settings
 from askalike.encoders import MODEL_FILE
 from askalike.encoders.learning.corpus import CorpusEncoder
-from askalike.encoders.recipes import CORPUS_ENCODERS, Recipe
+from askalike.encoders.recipes import Recipe
+from askalike.encoders.trainable import CORPUS_ENCODERS
 from askalike.errors import ArchiveError, SettingsError
 from askalike.files import measure_folder
 from askalike.labels.splits import document_kind, load_split

@@ -12,7 +12,7 @@ import shutil
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -130,6 +130,10 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
             self._stamp = stamp
             return True
         raise SearchIndexError(f"{self.path}: files that its manifest names are missing; delete it, it will be rebuilt")
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait for nobody before following the archive: a second writer is refused, see `lock_writer`."""
+        return nullcontext()
 
     @contextmanager
     def lock_writer(self) -> Iterator[None]:

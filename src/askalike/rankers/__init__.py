@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from askalike import registry
-from askalike.encoders.recipes import CORPUS_ENCODERS, list_recipes, list_trainable
+from askalike.encoders.trainable import CORPUS_ENCODERS, list_recipes, list_trainable
 from askalike.errors import IndexBusyError, ReadOnlyClusterError, SettingsError
 from askalike.index.commits import CommittedIndex
 from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher, SearchSession, Tunable, resolve_queries

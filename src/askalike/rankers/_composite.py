@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from askalike import rankers
 from askalike.config import NumberList, Settings, TextList, validate_settings
-from askalike.encoders.recipes import list_recipes
+from askalike.encoders.trainable import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher

@@ -48,7 +48,9 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         change = view.change
         index = self._current_index(view)
         while index.change < change:
-            self._apply_changes(view, index, change, progress)
+            with index.turn():
+                if index.change < change:
+                    self._apply_changes(view, index, view.change, progress)
 
     def index_paths(self, view: View) -> Sequence[Path]:
         """The directory of the view's index; views that end at a date, or hold one group, have their own."""

@@ -22,9 +22,9 @@ MIN_PROBABILITY: Final = 0.6
 """The lowest probability, among the candidate languages, that counts as certain."""
 
 _LETTER = re.compile(r"[^\W\d_]")
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_KANA = re.compile("[\u3041-\u30ff\uff66-\uff9d]")
-_HANGUL = re.compile("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]")
+_HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+_KANA = "[\u3041-\u30ff\uff66-\uff9d]"
+_HANGUL = "[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
 _MAX_CHARACTERS = 1000
 """The number of characters examined, which suffices for any question."""
 
@@ -49,7 +49,7 @@ def _detect_by_script(text: str, letters: int) -> str | None:
     """Return zh, ja or ko where at least a third of the letters are theirs: a question may be full of Latin names."""
     if text.isascii():
         return None
-    han, kana, hangul = (len(script.findall(text)) for script in (_HAN, _KANA, _HANGUL))
+    han, kana, hangul = (len(re.findall(script, text)) for script in (_HAN, _KANA, _HANGUL))
     if 3 * (han + kana + hangul) < letters:
         return None
     if hangul > han + kana:

@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled
+from askalike.compiled import Matrix, compiled, inner
 from askalike.text.subwords import Bpe
 from askalike.text.words import hash_word
 
 Array = NDArray[Any]
 MAX_CACHED_WORDS = 1 << 20
 WORD = re.compile(r"\w+")
+EXPONENT_GAP = np.float32(2.0**112)
+"""By how much an exponent in float32 is above the same one in float16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +149,18 @@ def _make_rows(
 
 
 def sum_weighted_rows(
-    rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: NDArray[np.float32], weights: NDArray[np.float32]
+    rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: Array, weights: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the weighted sum of each text's rows, in their order: float32 (texts, dim)."""
+    """Return the weighted sum of each text's rows, in their order: float32 (texts, dim).
+
+    vectors: float16 or float32 (all rows, dim). Those in 16 bits are read as they are stored: widening all of them
+    takes longer than a search.
+    """
     sums = np.zeros((len(offsets) - 1, vectors.shape[1]), np.float32)
-    _add_weighted_rows(rows, offsets, vectors, weights, sums)
+    if vectors.dtype == np.float16:
+        _add_weighted_half_rows(rows, offsets, vectors.view(np.uint16), weights, sums)
+    else:
+        _add_weighted_rows(rows, offsets, vectors, weights, sums)
     return sums
 
 
@@ -167,3 +176,25 @@ def _add_weighted_rows(
             vector = vectors[rows[i]]
             for j in range(len(total)):
                 total[j] += weight * vector[j]
+
+
+@compiled()
+def _add_weighted_half_rows(
+    rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: Matrix[np.uint16], weights: NDArray[np.float32],
+    sums: Matrix[np.float32],
+) -> None:  # fmt: skip
+    for text in range(len(offsets) - 1):
+        total = sums[text]
+        for i in range(offsets[text], offsets[text + 1]):
+            weight = weights[rows[i]]
+            vector = vectors[rows[i]]
+            for j in range(len(total)):
+                total[j] += weight * _widen(vector[j])
+
+
+@inner()
+def _widen(half: int) -> np.float32:
+    """Return the value of the 16 bits of a finite float16: its bits as those of a float32, whose exponent counts on."""
+    bits = np.uint32(half)
+    moved = ((bits & np.uint32(0x7FFF)) << np.uint32(13)) | ((bits & np.uint32(0x8000)) << np.uint32(16))
+    return np.uint32(moved).view(np.float32) * EXPONENT_GAP

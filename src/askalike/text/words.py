@@ -61,7 +61,7 @@ def any_word_pattern(forms: Iterable[str]) -> re.Pattern[str]:
 def find_words(text: str, forms: Iterable[str]) -> list[tuple[int, int]]:
     """Return the spans of these words in a text, as `any_word_pattern` finds them, without a pattern of their own."""
     forms = set(forms)
-    whole = {form.lower() for form in forms if _LETTERS.fullmatch(form) and not cjk_pattern().search(form)}
+    whole = {form.lower() for form in forms if _LETTERS.fullmatch(form) and not _has_cjk(form)}
     spans = [m.span() for m in _LETTERS.finditer(text) if m[0].lower() in whole]
     if others := {form for form in forms if form.lower() not in whole}:
         spans += [m.span() for m in any_word_pattern(others).finditer(text)]
@@ -79,7 +79,11 @@ def _drop_overlaps(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _whole_word(form: str) -> str:
     pattern = re.escape(form)
-    return pattern if cjk_pattern().search(form) else rf"(?<!\w){pattern}(?!\w)"
+    return pattern if _has_cjk(form) else rf"(?<!\w){pattern}(?!\w)"
+
+
+def _has_cjk(text: str) -> bool:
+    return not text.isascii() and cjk_pattern().search(text) is not None
 
 
 def hash_word(word: str) -> int:

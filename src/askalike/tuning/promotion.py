@@ -8,7 +8,7 @@ from typing import Any
 
 from askalike import rankers
 from askalike.counts import format_count
-from askalike.encoders.recipes import list_recipes
+from askalike.encoders.trainable import list_recipes
 from askalike.errors import SettingsError
 from askalike.evaluation.comparison import SystemPair
 from askalike.evaluation.evaluate import evaluate

@@ -1,6 +1,5 @@
 """Recipes: all settings by which a network is built and trained; the TOML files here are the packaged ones."""
 
-import importlib.resources
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,26 +11,12 @@ from pydantic import Field
 
 from askalike import registry
 from askalike.config import Settings, TextList, accepted_keys, validate_settings
+from askalike.encoders.trainable import RECIPE_FOLDER, Tables, list_recipes
 from askalike.errors import InputError, SettingsError
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
-Tables = Mapping[str, Mapping[str, Any]]
-
 SIGNALS = ("duplicates", "judgements", "rephrasings")
 TABLE_NAMES = ("network", "features", "embeddings", "teacher", "loss", "negatives", "training", "data")
-CORPUS_ENCODERS = ("doc2vec", "topics")
-"""The encoders that learn from texts alone; they have settings but no recipe."""
-RECIPE_FOLDER = importlib.resources.files(__name__)
-
-
-def list_recipes() -> tuple[str, ...]:
-    """Return the names of the packaged recipes."""
-    return tuple(sorted(f.name.removesuffix(".toml") for f in RECIPE_FOLDER.iterdir() if f.name.endswith(".toml")))
-
-
-def list_trainable() -> tuple[str, ...]:
-    """Return what can be trained by its name: the packaged recipes and the encoders that need none."""
-    return (*list_recipes(), *CORPUS_ENCODERS)
 
 
 class EmbeddingSettings(Settings):

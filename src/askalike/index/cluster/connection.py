@@ -11,9 +11,11 @@ from functools import lru_cache, partial
 from threading import Lock, local
 from typing import Any, Self, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
+from weakref import WeakValueDictionary
 
 from askalike.errors import EngineError, ReadOnlyClusterError, SettingsError
 from askalike.index.cluster.hedging import NodesInTurn, Patience, first_answer
+from askalike.index.cluster.state import SharedIndex
 from askalike.iteration import chunks
 
 DEFAULT_PORT = 9200
@@ -26,6 +28,7 @@ READ_WAIT_S, WRITE_WAIT_S = 0.1, 2.0
 """After how long without an answer another node is asked as well, at least."""
 CONNECTIONS_PER_NODE = 32
 """Number of connections to a node that stay open for the threads of a process."""
+CREATED, CONFLICT = 201, 409
 RETRIED_STATUSES = (429, 502, 503, 504)
 LOST_NODE_ERRORS = (
     "node_disconnected_exception",
@@ -38,10 +41,13 @@ LOST_NODE_ERRORS = (
 SEARCHES_PER_REQUEST = 50
 SEARCH_HEADER = {
     "search_type": "dfs_query_then_fetch",
+    "preference": "_local",
     "allow_partial_search_results": False,
     "ignore_unavailable": True,
 }
-"""Scores use the term statistics of all shards; a result is whole or an error; an empty archive has no index."""
+"""Scores use the term statistics of all shards; a node asks another only for shards of which it has no copy; a result
+is whole or an error; an empty archive has no index."""
+WRITTEN_PARTS = "items.*.status,items.*.error"
 ANSWER_PARTS = "took," + ",".join(
     f"responses.{part}" for part in ("hits.hits", "aggregations", "suggest", "error", "status", "_shards")
 )
@@ -170,6 +176,8 @@ class ClusterConnection:
         self._make_timeout = partial(urllib3.Timeout, connect=min(CONNECT_S, address.timeout_s))
         self._reads, self._writes = Patience(READ_WAIT_S), Patience(WRITE_WAIT_S)
         self._local = local()
+        self._indexes: WeakValueDictionary[str, SharedIndex[Any]] = WeakValueDictionary()
+        self._opening = Lock()
         self.version = self._read_version()
 
     def request(self, method: str, path: str, body: Any = None, missing: Any = None, **params: Any) -> Any:
@@ -188,6 +196,11 @@ class ClusterConnection:
 
         self._repeat(send)
 
+    def shared_index(self, name: str) -> SharedIndex[Any]:
+        """Return what the threads of this process know of an index."""
+        with self._opening:
+            return self._indexes.setdefault(name, SharedIndex())
+
     def search_later(self, index: str, body: Mapping[str, Any]) -> PendingSearch:
         """Return a search that travels with those of this thread that wait as well."""
         queue = getattr(self._local, "queue", None)
@@ -197,41 +210,45 @@ class ClusterConnection:
             )
         return queue.add(index, body)
 
-    def bulk(self, index: str, lines: Sequence[Line]) -> None:
-        """Write documents: (action, document) pairs.
+    def bulk(self, index: str, lines: Sequence[Line]) -> set[str]:
+        """Write documents: (action, document) pairs. Return the ids of those that are new.
 
         What the cluster has no room for now is sent again, and what a node refuses that has not heard of the index
         yet, too. What it has in the same version or a newer one is left as it is. A node that says so may be cut off
         from the others, which then continue without it: what they lack is sent once more.
         """
-        if refused := self._send_documents(index, lines):
+        statuses = self._send_documents(index, lines)
+        if refused := [line for line in lines if statuses[line[0]["index"]["_id"]] == CONFLICT]:
             self.request("POST", f"/{index}/_refresh")  # answered once all copies are reached, or left out
             ids = [action["index"]["_id"] for action, _ in refused]
             found = self.request("POST", f"/{index}/_mget", {"ids": ids}, realtime="false", _source="false")["docs"]
             versions = [document["_version"] if document.get("found") else 0 for document in found]
             pairs = zip(refused, versions, strict=True)
             self._send_documents(index, [line for line, version in pairs if version < line[0]["index"]["version"]])
+        return {id for id, status in statuses.items() if status == CREATED}
 
-    def _send_documents(self, index: str, lines: Sequence[Line]) -> list[Line]:
-        """Send documents until the cluster has taken each or refused its version; return the refused ones."""
-        remaining, refused = list(lines), list[Line]()
+    def _send_documents(self, index: str, lines: Sequence[Line]) -> dict[str, int]:
+        """Send documents until the cluster has taken each or refused its version; return id → the answer's status."""
+        remaining, statuses = list(lines), dict[str, int]()
 
         def send(tries: int) -> None:
             nonlocal remaining
             body = _json_lines(line for pair in remaining for line in pair)
-            answer = self._send("POST", f"/{index}/_bulk", body, tries)
+            answer = self._send("POST", f"/{index}/_bulk", body, tries, params={"filter_path": WRITTEN_PARTS})
             states = [next(iter(item.values())) for item in answer["items"]]
-            failed = [(n, state) for n, state in enumerate(states) if "error" in state and state["status"] != 409]
-            refused.extend(remaining[n] for n, state in enumerate(states) if state["status"] == 409)
-            remaining = [remaining[n] for n, _ in failed]
+            statuses.update(
+                (line[0]["index"]["_id"], one["status"]) for line, one in zip(remaining, states, strict=True)
+            )
+            failed = [n for n, state in enumerate(states) if "error" in state and state["status"] != CONFLICT]
+            remaining = [remaining[n] for n in failed]
             if failed:
-                pairs = ((503 if state["status"] == 404 else state["status"], state["error"]) for _, state in failed)
-                problems = [_Unavailable.from_answer(*pair) for pair in pairs]
+                errors = ((states[n]["status"], states[n]["error"]) for n in failed)
+                problems = [_Unavailable.from_answer(503 if status == 404 else status, e) for status, e in errors]
                 raise max(problems, key=lambda problem: problem.status not in RETRIED_STATUSES)
 
         if remaining:
             self._repeat(send)
-        return refused
+        return statuses
 
     def _send_searches(self, searches: Sequence[PendingSearch], tries: int) -> None:
         body = _json_lines(line for one in searches for line in ({"index": one.index, **SEARCH_HEADER}, one.body))

@@ -1,23 +1,27 @@
 """Synchronisation of an index in a cluster with an archive: numbered changes in bulk, and generations behind an alias.
 
 An index is an alias. Behind it is one generation, which holds the documents and, in a document of its own, the number
-of the archive's change that it follows. Every write carries its change's number as an external version: what is sent
+of the archive's change that it follows. Every document carries its change's number as an external version: what is sent
 twice, late, or by two processes ends up the same, and an interrupted run resumes where it was acknowledged.
+
+The state is written after the documents that it stands for, and becomes visible with them, or after them. It is read as
+a search would find it: a read in real time may make a node refresh.
 """
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 from askalike.errors import SearchIndexError
 from askalike.index.cluster.connection import ClusterConnection, Line
+from askalike.index.cluster.state import FORMAT, ClusterState, SharedIndex, StoredState
 from askalike.index.rows import Array, DocAttributes
 from askalike.types import AllowedDocs
 
-FORMAT = 2
 STATE_ID = "state"
 GENERATION = re.compile(r"-(\d{6})")
 MAX_WINDOW = 100_000
@@ -47,40 +51,27 @@ SearcherT = TypeVar("SearcherT")
 WriterT = TypeVar("WriterT", bound="ClusterWriter[Any]")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterState:
-    """The state of a generation: the changes of the archive that it has.
-
-    change: all changes up to this number are in it. target, docid: of an update that has begun: up to which change it
-    goes, and up to which docid it has come. phrasings: of how many texts a question has most.
-    """
-
-    fingerprint: str
-    format: int = FORMAT
-    change: int = 0
-    target: int = 0
-    docid: int = 0
-    phrasings: int = 1
-    facts: Mapping[str, Any] | None = None
-    """Further data that a kind of index stores."""
-
-
 class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
     """An index behind an alias of a cluster, with any number of readers and writers."""
 
     def __init__(self, cluster: ClusterConnection, name: str, fingerprint: str) -> None:
         self.cluster, self.name, self._fingerprint = cluster, name, fingerprint
-        self.state = ClusterState(fingerprint)
-        self._searcher: SearcherT | None = None
-        self._started_over = False
+        self._shared: SharedIndex[SearcherT] = cluster.shared_index(name)
+        self._was_read = self._started_over = False
 
     @abstractmethod
     def schema(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the settings and the fields of a new generation, besides those that all have."""
 
     @abstractmethod
-    def make_searcher(self) -> SearcherT:
-        """Return a searcher of the index as it is."""
+    def make_searcher(self, state: ClusterState) -> SearcherT:
+        """Return a searcher of the index in a state."""
+
+    @property
+    def state(self) -> ClusterState:
+        """The state last read or committed by any thread of this process."""
+        stored = self._shared.stored
+        return stored.state if stored else ClusterState(self._fingerprint)
 
     @property
     def change(self) -> int:
@@ -89,25 +80,28 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
 
     @property
     def searcher(self) -> SearcherT:
-        """The searcher of the state last read or committed."""
-        if self._searcher is None:
-            self._searcher = self.make_searcher()
-        return self._searcher
+        """The searcher of the state last read or committed, which the threads of this process share."""
+        empty = ClusterState(self._fingerprint)
+        return self._shared.searcher(lambda stored: self.make_searcher(stored.state if stored else empty))
 
-    def refresh(self) -> bool:
-        """Read the state again; return whether it has changed. Raises SearchIndexError for another format or layout."""
-        state = self.read_state(self.name) or ClusterState(self._fingerprint)
-        advice = "build a new generation: askalike index ARCHIVE --rebuild --engine URL"
+    def refresh(self, *, now: bool = False) -> None:
+        """Read the state again, if it was not read lately. Raises SearchIndexError for another format or layout."""
         if self._started_over:
-            return False
+            return
+        self._shared.refresh(lambda: self._read_state(self.name, realtime="false"), now=now or not self._was_read)
+        self._was_read = True
+        state, advice = self.state, "build a new generation: askalike index ARCHIVE --rebuild --engine URL"
         if state.format != FORMAT:
             raise SearchIndexError(f"{self.name}: format {state.format}, but this askalike uses {FORMAT}; {advice}")
         if state.fingerprint != self._fingerprint:
             raise SearchIndexError(f"{self.name}: built with another analyzer or other settings; {advice}")
-        changed, self.state = state != self.state, state
-        if changed:
-            self._searcher = None
-        return changed
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait while another thread of this process follows the archive, as it may send this one's changes, too."""
+        with self._shared.turn():
+            self.refresh(now=True)
+            yield
 
     def start_over(self) -> None:
         """Let the next writer build a new generation. Searches use the present one until the new one is complete."""
@@ -116,44 +110,29 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
     @contextmanager
     def writer(self, change: int) -> Iterator[WriterT]:
         """Yield a writer for the changes up to one; what another writer has begun is continued."""
-        generation = self._writable_generation()
-        state = self.read_state(generation) or ClusterState(self._fingerprint)
+        searched = self._shared.stored
+        stored = searched if searched and self.change else self._unfinished_generation()
+        state = stored.state
         if state.target <= state.change:
             state = replace(state, target=change, docid=0)
-        yield self.make_writer(generation, state)
+        yield self.make_writer(stored.generation, state)
 
     @abstractmethod
     def make_writer(self, generation: str, state: ClusterState) -> WriterT:
         """Return a writer into a generation."""
 
-    def read_state(self, index: str) -> ClusterState | None:
-        """Return the state of a generation, or of the one behind an alias; None where there is none."""
-        document = self.cluster.request("GET", f"/{index}/_doc/{STATE_ID}", missing={}, preference="_local")
-        if not document.get("found"):
-            return None
-        stored, known = document["_source"]["state"], ClusterState.__dataclass_fields__
-        return ClusterState(
-            **{name: value for name, value in stored.items() if name in known}
-        )  # another version's, too
-
     def commit(self, generation: str, state: ClusterState) -> None:
         """Make a generation the one that is searched, with its state; remove those before it."""
-        self.write_state(generation, state)
-        current = self.current_generation()
-        if current != generation:
-            removed = [{"remove": {"index": current, "alias": self.name, "must_exist": False}}] if current else []
-            actions = [*removed, {"add": {"index": generation, "alias": self.name}}]
-            self.cluster.request("POST", "/_aliases", {"actions": actions})
-            for old in self.generations():
-                if old < generation:
-                    self.cluster.request("DELETE", f"/{old}", missing={})
+        self.write_state(generation, state, refresh="true")
+        searched = self._shared.stored
+        if not searched or searched.generation != generation:
+            self._search_generation(generation)
         self._started_over = False
-        self.state, self._searcher = state, None
+        self._shared.note(StoredState(generation, state), settled=True)
 
-    def write_state(self, generation: str, state: ClusterState) -> None:
+    def write_state(self, generation: str, state: ClusterState, **params: str) -> None:
         """Store the state of a generation."""
-        values = {name: getattr(state, name) for name in ClusterState.__dataclass_fields__}
-        self.cluster.request("PUT", f"/{generation}/_doc/{STATE_ID}", {"state": values})
+        self.cluster.request("PUT", f"/{generation}/_doc/{STATE_ID}", {"state": state.as_json()}, **params)
 
     def current_generation(self) -> str | None:
         """Return the name of the generation behind the alias; None where nothing is searchable yet."""
@@ -166,20 +145,50 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         )
         return sorted(name for name in names if GENERATION.fullmatch(name.removeprefix(self.name)))
 
-    def _writable_generation(self) -> str:
-        """Return the newest generation; a new one where there is none, or where the present one is to be replaced."""
+    def _read_state(self, index: str, **params: str) -> StoredState | None:
+        """Return the state of a generation, or of the one behind an alias; None where there is none."""
+        path = f"/{index}/_doc/{STATE_ID}"
+        document = self.cluster.request("GET", path, missing={}, preference="_local", **params)
+        if not document.get("found"):
+            return None
+        return StoredState(document["_index"], ClusterState.from_json(document["_source"]["state"]))
+
+    def _search_generation(self, generation: str) -> None:
+        """Let the alias be another generation; remove those before it."""
+        current = self.current_generation()
+        removed = [{"remove": {"index": current, "alias": self.name, "must_exist": False}}] if current else []
+        actions = [*removed, {"add": {"index": generation, "alias": self.name}}]
+        self.cluster.request("POST", "/_aliases", {"actions": actions})
+        for old in self.generations():
+            if old < generation:
+                self.cluster.request("DELETE", f"/{old}", missing={})
+
+    def _unfinished_generation(self) -> StoredState:
+        """Return the generation that is being built; a new one where none is that this version could continue."""
         generations = self.generations()
         if generations and (not self._started_over or generations[-1] != self.current_generation()):
-            state = self.read_state(generations[-1])
-            if state is None or (state.format, state.fingerprint) == (FORMAT, self._fingerprint):
-                return generations[-1]
+            stored = self._read_state(generations[-1])
+            if stored is None:
+                return self._empty_generation(generations[-1])
+            if (stored.state.format, stored.state.fingerprint) == (FORMAT, self._fingerprint):
+                return stored
         number = int(generations[-1][-6:]) + 1 if generations else 1
         settings, fields = self.schema()
         mappings = {"dynamic": "strict", "properties": {**SHARED_FIELDS, **fields}}
         body = {"settings": {**SHARED_SETTINGS, **settings}, "mappings": mappings}
         name = f"{self.name}-{number:06}"
         self.cluster.create_index(name, body)
-        return name
+        return self._empty_generation(name)
+
+    def _empty_generation(self, name: str) -> StoredState:
+        """Return the state of a generation without documents, with a routing value found for each shard."""
+        path, routings = f"/{name}/_search_shards", dict[int, str]()
+        shards, numbers = self.cluster.request("GET", path)["shards"], count()
+        while len(routings) < len(shards):
+            number = str(next(numbers))
+            [[copy, *_]] = self.cluster.request("GET", path, routing=number)["shards"]
+            routings.setdefault(copy["shard"], number)
+        return StoredState(name, ClusterState(self._fingerprint, routings=tuple(routings.values())))
 
 
 IndexT = TypeVar("IndexT", bound=ClusterIndex[Any, Any])
@@ -194,6 +203,7 @@ class ClusterWriter(Generic[IndexT]):
         self._bytes, self._last_docid = 0, state.docid
         self._replaced: list[int] = []
         self._deleted: list[int] = []
+        self._new: set[str] = set()
 
     @property
     def change(self) -> int:
@@ -210,7 +220,7 @@ class ClusterWriter(Generic[IndexT]):
         self._deleted.extend(docids)
 
     def replace(self, docids: Sequence[int]) -> None:
-        """Delete what is older than this update of documents that are sent again."""
+        """Delete what is older than this update of documents that are sent again, unless they are new."""
         if self.state.change:
             self._replaced.extend(dict.fromkeys(docids))
 
@@ -229,20 +239,21 @@ class ClusterWriter(Generic[IndexT]):
     def commit(self, change: int) -> None:
         """Make everything visible at once, as the state of a change: of the one that an interrupted update was for."""
         self._flush()
-        refresh = f"/{self._generation}/_refresh"
-        if self._deleted or self._replaced:
-            self.index.cluster.request("POST", refresh)
-            self._delete_where(self._deleted, None)
-            self._delete_where(self._replaced, self.state.target)
-        self.index.cluster.request("POST", refresh)
+        replaced = [docid for docid in self._replaced if f"{docid}-0" not in self._new]
+        if self._deleted or replaced or len(self.state.routings) > 1:
+            self.index.cluster.request("POST", f"/{self._generation}/_refresh")
+        self._delete_where(self._deleted, None)
+        self._delete_where(replaced, self.state.target)
         self.index.commit(self._generation, replace(self.state, change=self.state.target, docid=0))
 
     def _flush(self) -> None:
         if not self._lines:
             return
-        self.index.cluster.bulk(self._generation, self._lines)
+        new = self.index.cluster.bulk(self._generation, self._lines)
         self._lines, self._bytes = [], 0
-        if not self.state.change:  # a later update is small, and begins again
+        if self.state.change:
+            self._new |= new
+        else:  # a later update is small, and begins again
             self.state = replace(self.state, docid=self._last_docid)
             self.index.write_state(self._generation, self.state)
 
@@ -254,7 +265,7 @@ class ClusterWriter(Generic[IndexT]):
             if older_than is not None:
                 filters.append({"range": {"change": {"lt": older_than}}})
             body = {"query": {"bool": {"filter": filters}}}
-            self.index.cluster.request("POST", path, body, conflicts="proceed")
+            self.index.cluster.request("POST", path, body, conflicts="proceed", refresh="true")
 
 
 def expunge(cluster: ClusterConnection, index: str) -> int:

@@ -6,7 +6,7 @@ The cluster's scores are float32: hits that they cannot tell apart are scored he
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from askalike.index.cluster.connection import ClusterConnection, PendingSearch
 from askalike.index.cluster.index import (
     MAX_WINDOW,
     ClusterIndex,
-    ClusterState,
     ClusterWriter,
     exclusion_clauses,
     filter_clauses,
@@ -25,7 +24,9 @@ from askalike.index.cluster.index import (
 )
 from askalike.index.cluster.rephrasings import SIMILARITY, table_clause
 from askalike.index.cluster.spelling import ClusterTermSpeller
-from askalike.index.cluster.statistics import TermStatistics
+from askalike.index.cluster.state import ClusterState
+from askalike.index.cluster.statistics import LONGEST, TermStatistics
+from askalike.index.cluster.uncertain import larger_windows, nearly_equal, sort_hits
 from askalike.index.lexical.completions import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
 from askalike.index.lexical.index import PostingsLayout
 from askalike.index.lexical.searcher import MIN_INFORMATION, QueryTerms, TermContributions
@@ -34,11 +35,11 @@ from askalike.index.rows import Array, DocAttributes
 from askalike.types import AllowedDocs, LaterTopDocs, TopDocs
 
 MAX_TOKEN = 30_000
+SHORT_LIST = 100
+"""Up to so many hits come with their texts, as searches that show hits need them; runs have longer lists."""
 MORE_TEXTS = 10
 REPHRASINGS_PER_HIT, MORE_REPHRASINGS = 4, 100
 """Numbers of texts and rephrasings fetched first in addition to k, since several may be of one question."""
-NEARLY_EQUAL = 1 - 2e-6
-"""Scores that the cluster computes differ from the exact ones by less."""
 SMALLEST_SCORE = 1e-30
 OWN, REPHRASING = "terms", "rephrasing"
 
@@ -63,11 +64,11 @@ class ClusterPostingsIndex(ClusterIndex["ClusterPostingsSearcher", "ClusterPosti
         field = {"type": "text", "analyzer": "terms", "similarity": "ranker", "index_options": "freqs"}
         similarities = {"ranker": self._similarity, "rephrasings": SIMILARITY}
         settings = {"analysis": analysis, "index.similarity": similarities}
-        words = {"vocabulary": {"type": "keyword"}, "length": {"type": "integer"}}
-        return settings, {OWN: field, REPHRASING: {**field, "similarity": "rephrasings"}, **words}
+        rephrasing = {**field, "similarity": "rephrasings"}
+        return settings, {OWN: field, REPHRASING: rephrasing, "vocabulary": {"type": "keyword"}}
 
-    def make_searcher(self) -> "ClusterPostingsSearcher":
-        return ClusterPostingsSearcher(self.cluster, self.name, self.state.phrasings)
+    def make_searcher(self, state: ClusterState) -> "ClusterPostingsSearcher":
+        return ClusterPostingsSearcher(self.cluster, self.name, state)
 
     def make_writer(self, generation: str, state: ClusterState) -> "ClusterPostingsWriter":
         return ClusterPostingsWriter(self, generation, state)
@@ -82,17 +83,33 @@ class ClusterPostingsWriter(ClusterWriter[ClusterPostingsIndex]):
         for phrasing, terms in phrasings:
             text = " ".join(terms)
             field = REPHRASING if phrasing else OWN
-            fields = {field: text, "vocabulary": sorted(set(terms)), "length": len(terms)}
+            fields = {field: text, "vocabulary": sorted(set(terms))}
             self.put(docid, phrasing, attributes, fields, 2 * len(text) + 200)
+        self._note_lengths(len(phrasings[0][1]), max((len(terms) for _, terms in phrasings[1:]), default=0))
+
+    def _note_lengths(self, *lengths: int) -> None:
+        """Note the lengths of an own text and of its longest rephrasing, if they are the longest so far."""
+        before = (self.state.facts or {}).get(LONGEST, [0, 0])
+        longest = [max(pair) for pair in zip(before, lengths, strict=True)]
+        if longest != before:
+            self.state = replace(self.state, facts={LONGEST: longest})
+
+
+Text = tuple[int, int, str]
+"""Docid, phrasing, and terms with spaces between them, of a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedClusterQueries:
-    """Queries with the completions of their unfinished words."""
+    """Queries with the completions of their unfinished words.
+
+    texts: for each query, docid → those of its texts that the query may find, as far as they were read.
+    """
 
     queries: Sequence[QueryTerms]
     similarity: TermScorer
     completions: Sequence[Sequence[str]]
+    texts: Sequence[dict[int, list[Text]]]
 
     @property
     def terms(self) -> set[str]:
@@ -103,13 +120,12 @@ class PreparedClusterQueries:
 class ClusterPostingsSearcher:
     """Searches an inverted index of a cluster. Its methods are those of index.lexical's PostingsSearcher."""
 
-    def __init__(self, cluster: ClusterConnection, index: str, phrasings: int) -> None:
-        """phrasings: of how many texts a question has most."""
-        self._cluster, self._index, self._phrasings = cluster, index, phrasings
-        self._fields = (OWN, REPHRASING) if phrasings > 1 else (OWN,)
-        self._statistics = TermStatistics(cluster, index, OWN, REPHRASING)
+    def __init__(self, cluster: ClusterConnection, index: str, state: ClusterState) -> None:
+        self._cluster, self._index, self._phrasings = cluster, index, state.phrasings
+        self._fields = (OWN, REPHRASING) if state.phrasings > 1 else (OWN,)
+        self._statistics = TermStatistics(cluster, index, state, OWN, REPHRASING)
         self._completions: dict[str, list[str]] = {}
-        self.speller = ClusterTermSpeller(cluster, index, self._fields)
+        self.speller = ClusterTermSpeller(cluster, index, self._fields, self._statistics)
         """Finds terms that are spelt nearly like a word."""
 
     def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> PreparedClusterQueries:
@@ -118,7 +134,7 @@ class ClusterPostingsSearcher:
         for query in queries:
             found = dict.fromkeys([*query.prefix_terms, *self.complete(query.prefix)]) if query.prefix else {}
             completions.append([term for term in found if term not in query.terms])
-        return PreparedClusterQueries(queries, similarity, completions)
+        return PreparedClusterQueries(queries, similarity, completions, [{} for _ in queries])
 
     def search(self, prepared: PreparedClusterQueries, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing."""
@@ -135,8 +151,8 @@ class ClusterPostingsSearcher:
             while rows:
                 more: dict[int, dict[str, int]] = {}
                 for row in rows:
-                    found[row] = _best_scores(pending[row])
-                    if windows := _larger_windows(pending[row], fetched[row], found[row], k):
+                    found[row] = self._read_hits(prepared, row, pending[row])
+                    if windows := larger_windows(pending[row], fetched[row], found[row], k):
                         more[row] = windows
                 for row, windows in more.items():
                     pending[row] = pending[row] | self._search_fields(prepared, row, windows, filters)
@@ -153,8 +169,8 @@ class ClusterPostingsSearcher:
             for row, docids in enumerate(candidates)
         ]
         found = [
-            {docid: score for search in searches for docid, score in _best_scores(search).items()}
-            for searches in pending
+            {docid: score for search in searches for docid, score in self._read_hits(prepared, row, search).items()}
+            for row, searches in enumerate(pending)
         ]
         scores = []
         for docids, top in zip(candidates, self._order_hits(prepared, found, list(map(len, found))), strict=True):
@@ -182,16 +198,15 @@ class ClusterPostingsSearcher:
         """Return which share of each query's words its candidates have; see PostingsSearcher.coverage."""
         self._statistics.look_up(prepared.terms)
         shares = []
-        pending = [self._search_texts(*pair) for pair in zip(prepared.queries, candidates, strict=True)]
         for query, completions, docids, texts in zip(
-            prepared.queries, prepared.completions, candidates, pending, strict=True
+            prepared.queries, prepared.completions, candidates, self._read_texts(prepared, candidates), strict=True
         ):
             idf = self._statistics.information([*dict.fromkeys(query.terms), *completions])
             unfinished = min((idf[term] for term in completions), default=0.0)
             finished = {term: idf[term] for term in query.terms}
             best = dict.fromkeys(docids.tolist(), 0.0)
-            for docid, _, terms in _read_terms(texts):
-                present = set(terms)
+            for docid, _, terms in texts:
+                present = set(terms.split())
                 shared = sum(value for term, value in finished.items() if term in present)
                 shared += unfinished if present.intersection(completions) else 0.0
                 best[docid] = max(best[docid], shared)
@@ -204,11 +219,9 @@ class ClusterPostingsSearcher:
     ) -> list[list[TermContributions]]:
         """Return what each term adds to the score of each query's candidates (docids in any order)."""
         rows: list[list[TermContributions]] = []
-        pending = [self._search_texts(*pair) for pair in zip(prepared.queries, candidates, strict=True)]
-        for row, docids in enumerate(candidates):
+        for row, (docids, texts) in enumerate(zip(candidates, self._read_texts(prepared, candidates), strict=True)):
             best = {int(docid): (0.0, TermContributions()) for docid in docids}
-            texts = _read_terms(pending[row])
-            scored = self._score_texts(prepared, row, [terms for _, _, terms in texts])
+            scored = self._score_texts(prepared, row, [terms.split() for _, _, terms in texts])
             for (docid, phrasing, _), scores in zip(texts, scored, strict=True):
                 if (total := sum(score for _, score in scores)) > best[docid][0]:
                     best[docid] = total, TermContributions(phrasing, scores)
@@ -217,11 +230,12 @@ class ClusterPostingsSearcher:
 
     def complete(self, prefix: str) -> list[str]:
         """Return the terms that begin with a prefix, those in most questions first, at most MAX_COMPLETIONS."""
-        if prefix not in self._completions:
-            if len(self._completions) >= MAX_CACHED_PREFIXES:
-                self._completions.clear()
-            self._completions[prefix] = self._find_completions(prefix)
-        return self._completions[prefix]
+        known = self._completions
+        if prefix not in known:
+            if len(known) >= MAX_CACHED_PREFIXES:
+                known = self._completions = {}
+            known[prefix] = self._find_completions(prefix)
+        return known[prefix]
 
     def _find_completions(self, prefix: str) -> list[str]:
         escaped = "".join(f"\\{c}" if not c.isalnum() else c for c in prefix)
@@ -249,7 +263,7 @@ class ClusterPostingsSearcher:
         """Return a search for own texts, and one for rephrasings where there are any."""
         query = prepared.queries[row]
         excluded = exclusion_clauses(query.excluded_docid, query.excluded_phrasing)
-        order = {"sort": [{"_score": "desc"}, {"docid": "asc"}], "track_total_hits": False, "_source": False}
+        order = {"sort": [{"_score": "desc"}, {"docid": "asc"}], "track_total_hits": False}
         searches = {}
         for field, size in sizes.items():
             clauses = self._term_clauses(prepared, row, field) if field in self._fields else []
@@ -257,6 +271,7 @@ class ClusterPostingsSearcher:
                 continue
             found = {"should": clauses, "minimum_should_match": 1, "filter": filters, "must_not": excluded}
             body = {"query": {"bool": found}, "size": min(size, MAX_WINDOW), "min_score": SMALLEST_SCORE, **order}
+            body["_source"] = self._phrasings == 1 and size <= SHORT_LIST and [OWN]
             searches[field] = self._cluster.search_later(self._index, body)
         return searches
 
@@ -279,35 +294,65 @@ class ClusterPostingsSearcher:
         self, prepared: PreparedClusterQueries, found: Sequence[Mapping[int, float]], counts: Sequence[int]
     ) -> list[TopDocs]:
         """Return the k best of each query's docid → score. Near ties are scored again, exactly."""
-        hits = [_sort_hits(np.array(list(of_query), np.int64), np.array(list(of_query.values()))) for of_query in found]
-        uncertain = [_nearly_equal(top.scores, k) for top, k in zip(hits, counts, strict=True)]
-        rows = zip(prepared.queries, hits, uncertain, strict=True)
-        texts = [self._search_texts(query, top.docids[which]) for query, top, which in rows]
+        hits = [sort_hits(np.array(list(of_query), np.int64), np.array(list(of_query.values()))) for of_query in found]
+        uncertain = [nearly_equal(top.scores, k) for top, k in zip(hits, counts, strict=True)]
+        unclear = [top.docids[which] for top, which in zip(hits, uncertain, strict=True)]
+        texts = self._read_texts(prepared, unclear)
         ordered = []
         for row, (top, which, k) in enumerate(zip(hits, uncertain, counts, strict=True)):
             if which.any():
-                top.scores[which] = self._score_exactly(prepared, row, top.docids[which], texts[row])
-                top = _sort_hits(top.docids, top.scores)
+                top.scores[which] = self._score_exactly(prepared, row, unclear[row], texts[row])
+                top = sort_hits(top.docids, top.scores)
             ordered.append(TopDocs(top.docids[:k], top.scores[:k]))
         return ordered
 
     def _score_exactly(
-        self, prepared: PreparedClusterQueries, row: int, docids: Array, texts: PendingSearch | None
+        self, prepared: PreparedClusterQueries, row: int, docids: Array, texts: Sequence[Text]
     ) -> NDArray[np.float64]:
-        """Return the score of each docid as a local index computes it. texts: the search for their phrasings."""
+        """Return the score of each docid as a local index computes it. texts: of these docids."""
         best = dict.fromkeys(docids.tolist(), 0.0)
-        read = _read_terms(texts)
-        scored = self._score_texts(prepared, row, [terms for _, _, terms in read])
-        for (docid, _, _), scores in zip(read, scored, strict=True):
+        scored = self._score_texts(prepared, row, [terms.split() for _, _, terms in texts])
+        for (docid, _, _), scores in zip(texts, scored, strict=True):
             best[docid] = max(best[docid], sum(score for _, score in scores))
         return np.array(list(best.values()), np.float64)
 
-    def _search_texts(self, query: QueryTerms, docids: Array) -> PendingSearch | None:
+    def _read_hits(
+        self, prepared: PreparedClusterQueries, row: int, searches: Mapping[str, PendingSearch]
+    ) -> dict[int, float]:
+        """Return docid → the cluster's score of its best phrasing; remember texts that came with the hits."""
+        best: dict[int, float] = {}
+        for search in searches.values():
+            for hit in search.hits:
+                score, docid = hit["sort"]
+                best[docid] = max(score, best.get(docid, 0.0))
+                if "_source" in hit:
+                    prepared.texts[row][docid] = [(docid, 0, hit["_source"][OWN])]
+        return best
+
+    def _read_texts(self, prepared: PreparedClusterQueries, candidates: Sequence[Array]) -> list[list[Text]]:
+        """Return every text of each query's candidates that the query may find. Each is read once."""
+        known = prepared.texts
+        missing = [
+            [d for d in docids.tolist() if d not in of_query]
+            for docids, of_query in zip(candidates, known, strict=True)
+        ]
+        pending = [self._search_texts(*pair) for pair in zip(prepared.queries, missing, strict=True)]
+        for of_query, docids, search in zip(known, missing, pending, strict=True):
+            of_query |= {docid: [] for docid in docids}
+            for hit in search.hits if search else ():
+                docid, phrasing = hit["sort"]
+                of_query[docid].append((docid, phrasing, *hit["_source"].values()))
+        return [
+            [text for docid in docids.tolist() for text in of_query[docid]]
+            for docids, of_query in zip(candidates, known, strict=True)
+        ]
+
+    def _search_texts(self, query: QueryTerms, docids: Sequence[int]) -> PendingSearch | None:
         """Return a search for every phrasing of these docids that the query may find; None where there are none."""
-        if not len(docids):
+        if not docids:
             return None
         excluded = exclusion_clauses(query.excluded_docid, query.excluded_phrasing)
-        conditions = {"filter": [{"terms": {"docid": docids.tolist()}}], "must_not": excluded}
+        conditions = {"filter": [{"terms": {"docid": docids}}], "must_not": excluded}
         order = [{"docid": "asc"}, {"phrasing": "asc"}]
         body = {"query": {"bool": conditions}, "size": len(docids) * self._phrasings, "sort": order}
         return self._cluster.search_later(self._index, {**body, "_source": list(self._fields)})
@@ -338,60 +383,8 @@ class ClusterPostingsSearcher:
         return [_drop_lesser_completions(scores, weights) for scores in rows]
 
 
-def _sort_hits(docids: Array, scores: NDArray[np.float64]) -> TopDocs:
-    """Return hits with the best first, equal ones by docid."""
-    order = np.lexsort((docids, -scores))
-    return TopDocs(docids[order], scores[order])
-
-
-def _read_terms(texts: PendingSearch | None) -> list[tuple[int, int, list[str]]]:
-    """Return (docid, phrasing, terms) of every text that was searched for."""
-    hits = texts.hits if texts else ()
-    return [(*hit["sort"], next(iter(hit["_source"].values())).split()) for hit in hits]
-
-
 def _drop_lesser_completions(scores: Mapping[str, float], weights: Mapping[str, int]) -> list[tuple[str, float]]:
     """Return the scores of a text's terms, of the completions the best one alone."""
     completed = [pair for pair in scores.items() if pair[0] not in weights]
     best = [max(completed, key=lambda pair: pair[1])] if completed else []
     return [(term, scores[term]) for term in weights if term in scores] + best
-
-
-def _best_scores(searches: Mapping[str, PendingSearch]) -> dict[int, float]:
-    """Return docid → the cluster's score of its best phrasing."""
-    best: dict[int, float] = {}
-    for search in searches.values():
-        for hit in search.hits:
-            score, docid = hit["sort"]
-            best[docid] = max(score, best.get(docid, 0.0))
-    return best
-
-
-def _larger_windows(
-    searches: Mapping[str, PendingSearch], fetched: Mapping[str, int], found: Mapping[int, float], k: int
-) -> dict[str, int]:
-    """Return field → how many texts to fetch of those fields whose texts that are left may be among the k best."""
-    worst = sorted(found.values(), reverse=True)[:k][-1] if len(found) >= k else 0.0
-    return {
-        field: min(4 * fetched[field], MAX_WINDOW)
-        for field, search in searches.items()
-        if fetched[field] == len(search.hits) < MAX_WINDOW and _may_go_on(search.hits, worst)
-    }
-
-
-def _may_go_on(hits: Sequence[Mapping[str, Any]], worst: float) -> bool:
-    """Whether what comes after these hits may be better than the worst that is wanted. Equal scores are by docid."""
-    last: float = hits[-1]["sort"][0]
-    return last > worst * NEARLY_EQUAL and last != worst
-
-
-def _nearly_equal(scores: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
-    """Return which of some descending scores are in a group, begun by one of the first k, of nearly equal ones.
-
-    A group of the same score needs no second look: its texts have the same terms as often.
-    """
-    uncertain = np.zeros(len(scores), np.bool_)
-    ends = [*np.flatnonzero(scores[1:] < scores[:-1] * NEARLY_EQUAL) + 1, len(scores)]
-    for start, end in zip([0, *ends], ends, strict=False):
-        uncertain[start:end] = start < min(k, end) and scores[start] != scores[end - 1]
-    return uncertain

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from askalike.index.cluster.connection import ClusterConnection, PendingSearch
+from askalike.index.cluster.statistics import TermStatistics
 from askalike.index.lexical.edits import code_points, find_near_terms, sign_terms
-from askalike.index.lexical.spelling import MAX_REMEMBERED_TERMS, NearSearch, NearTerm, rank_near_terms
+from askalike.index.lexical.spelling import NearSearch, NearTerm, rank_near_terms
 from askalike.index.lexical.terms import pack_terms
 from askalike.iteration import chunks
 
@@ -20,19 +21,16 @@ OWN_TEXT: Mapping[str, Any] = {"term": {"phrasing": 0}}
 class ClusterTermSpeller:
     """Knows an index's terms, and finds those that are spelt nearly like a word. As index.lexical's TermSpeller."""
 
-    def __init__(self, cluster: ClusterConnection, index: str, fields: Sequence[str]) -> None:
+    def __init__(
+        self, cluster: ClusterConnection, index: str, fields: Sequence[str], statistics: TermStatistics
+    ) -> None:
         """fields: those that hold terms; their dictionaries are looked through."""
-        self._cluster, self._index, self._fields = cluster, index, fields
-        self._is_known: dict[str, bool] = {}
+        self._cluster, self._index, self._fields, self._statistics = cluster, index, fields, statistics
 
     def unknown(self, terms: Sequence[str]) -> set[str]:
         """Return those of the terms that no document holds."""
-        if len(self._is_known) > MAX_REMEMBERED_TERMS:
-            self._is_known = {}
-        if new := [term for term in dict.fromkeys(terms) if term not in self._is_known]:
-            counts = self._count_documents(new)
-            self._is_known.update((term, term in counts) for term in new)
-        return {term for term in terms if not self._is_known[term]}
+        self._statistics.look_up(terms)
+        return {term for term in terms if not self._statistics.is_known(term)}
 
     def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
         """Return the lowest docids of the questions that hold each term, up to a limit."""

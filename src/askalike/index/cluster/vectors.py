@@ -16,12 +16,12 @@ from askalike.index.cluster.connection import ClusterConnection, PendingSearch
 from askalike.index.cluster.index import (
     MAX_WINDOW,
     ClusterIndex,
-    ClusterState,
     ClusterWriter,
     exclusion_clauses,
     filter_clauses,
     split_docids,
 )
+from askalike.index.cluster.state import ClusterState
 from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows, prepare_rows
@@ -49,10 +49,10 @@ class ClusterVectorIndex(ClusterIndex["ClusterVectorSearcher", "ClusterVectorWri
         """See ClusterIndex.schema. The field of vectors is added with the first of them, which tells its length."""
         return {"index.knn": self._count_documents() > self.layout.exact_up_to}, {}
 
-    def make_searcher(self) -> "ClusterVectorSearcher":
-        facts = self.state.facts or {}
+    def make_searcher(self, state: ClusterState) -> "ClusterVectorSearcher":
+        facts = state.facts or {}
         schemas = tuple(PartSchema(**values) for values in facts.get("schemas", ()))
-        return ClusterVectorSearcher(self.cluster, self.name, schemas, bool(facts.get("graph")), self.state.phrasings)
+        return ClusterVectorSearcher(self.cluster, self.name, schemas, bool(facts.get("graph")), state.phrasings)
 
     def make_writer(self, generation: str, state: ClusterState) -> "ClusterVectorWriter":
         return ClusterVectorWriter(self, generation, state)

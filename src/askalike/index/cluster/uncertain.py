@@ -1,0 +1,51 @@
+"""Which hits of a cluster need a second look: those that its rounded scores cannot order, or that it left out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.index.cluster.connection import PendingSearch
+from askalike.index.cluster.index import MAX_WINDOW
+from askalike.index.rows import Array
+from askalike.types import TopDocs
+
+NEARLY_EQUAL = 1 - 2e-6
+"""Scores that the cluster computes differ from the exact ones by less."""
+
+
+def sort_hits(docids: Array, scores: NDArray[np.float64]) -> TopDocs:
+    """Return hits with the best first, equal ones by docid."""
+    order = np.lexsort((docids, -scores))
+    return TopDocs(docids[order], scores[order])
+
+
+def larger_windows(
+    searches: Mapping[str, PendingSearch], fetched: Mapping[str, int], found: Mapping[int, float], k: int
+) -> dict[str, int]:
+    """Return field → how many texts to fetch of those fields whose texts that are left may be among the k best."""
+    worst = sorted(found.values(), reverse=True)[:k][-1] if len(found) >= k else 0.0
+    return {
+        field: min(4 * fetched[field], MAX_WINDOW)
+        for field, search in searches.items()
+        if fetched[field] == len(search.hits) < MAX_WINDOW and _may_go_on(search.hits, worst)
+    }
+
+
+def _may_go_on(hits: Sequence[Mapping[str, Any]], worst: float) -> bool:
+    """Whether what comes after these hits may be better than the worst that is wanted. Equal scores are by docid."""
+    last: float = hits[-1]["sort"][0]
+    return last > worst * NEARLY_EQUAL and last != worst
+
+
+def nearly_equal(scores: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
+    """Return which of some descending scores are in a group, begun by one of the first k, of nearly equal ones.
+
+    A group of the same score needs no second look: its texts have the same terms as often.
+    """
+    uncertain = np.zeros(len(scores), np.bool_)
+    ends = [*np.flatnonzero(scores[1:] < scores[:-1] * NEARLY_EQUAL) + 1, len(scores)]
+    for start, end in zip([0, *ends], ends, strict=False):
+        uncertain[start:end] = start < min(k, end) and scores[start] != scores[end - 1]
+    return uncertain
