@@ -85,8 +85,8 @@ class TorchEncoder:
 def encoder_of(name: str, folder: Path, threads: int) -> Any:
     """The encoder of that name with random weights, over an archive's vocabulary."""
     from askalike import encoders
-    from askalike.encoders.trainable import CORPUS_ENCODERS
     from askalike.experiments import models
+    from askalike.trainable import CORPUS_ENCODERS
 
     if name == TORCH:
         return TorchEncoder()

@@ -18,7 +18,7 @@ from pydantic_core import PydanticUndefined
 from askalike import registry
 from askalike.config import Settings
 from askalike.encoders.recipes import TABLE_NAMES, Recipe
-from askalike.encoders.trainable import RECIPE_FOLDER, list_recipes
+from askalike.trainable import RECIPE_FOLDER, list_recipes
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 HEAD = """# Settings

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from askalike import encoders, rankers
-from askalike.encoders.trainable import CORPUS_ENCODERS
 from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
 from askalike.experiments import models
+from askalike.trainable import CORPUS_ENCODERS
 from askalike.types import Question
 
 SMALL = {

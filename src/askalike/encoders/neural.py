@@ -17,12 +17,12 @@ from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions,
 from askalike.encoders.learning.trained_network import WEIGHTS_FILE, open_network, start_fingerprints
 from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.recipes import Recipe
-from askalike.encoders.trainable import Tables, list_recipes
 from askalike.errors import NotFittedError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.nn import Network, TokenTrace
 from askalike.store import TrainingView
 from askalike.text.features import Text, TextFeatures
+from askalike.trainable import Tables, list_recipes
 from askalike.training.encoding import encode_rows, score_pairs, trace_rows
 from askalike.types import Answer, Vectors
 

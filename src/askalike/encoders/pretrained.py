@@ -17,13 +17,13 @@ from pydantic import BeforeValidator, Field
 
 from askalike import config
 from askalike.encoders import Role, TextWords, VectorCache, read_model_file
-from askalike.encoders.trainable import Tables
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.packages import find_model
 from askalike.store import TrainingView
 from askalike.text.clean import CodeRule, plain_text
 from askalike.text.features import require_text
+from askalike.trainable import Tables
 from askalike.types import Answer, Question, VectorPart, Vectors
 
 MODEL_FOLDER = "pretrained"

@@ -26,13 +26,13 @@ from askalike import config
 from askalike.counts import format_count
 from askalike.encoders import MODEL_FILE, Role, TextWords, read_model_file
 from askalike.encoders._encoder import find_ends
-from askalike.encoders.trainable import Tables
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView
 from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
 from askalike.text.pieces import sum_weighted_rows
 from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
+from askalike.trainable import Tables
 from askalike.types import RESERVED, Answer, Question, VectorPart, Vectors
 
 WEIGHTS_FILE = "static.safetensors"

@@ -22,7 +22,6 @@ from pydantic import (
 from askalike import rankers
 from askalike.config import Settings, describe_errors, format_path
 from askalike.counts import format_count
-from askalike.encoders.trainable import list_trainable
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation import rules
 from askalike.evaluation.measures import canonical_name
@@ -32,6 +31,7 @@ from askalike.experiments.measuring import DEFAULT_MEASURES
 from askalike.labels.splits import load_split
 from askalike.labels.splitters import create_splitter
 from askalike.store import Archive
+from askalike.trainable import list_trainable
 
 Grid = dict[str, tuple[Any, ...]]
 """Setting → the values to try."""

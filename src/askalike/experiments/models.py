@@ -11,13 +11,13 @@ from askalike.config import validate_settings
 from askalike.encoders import MODEL_FILE
 from askalike.encoders.learning.corpus import CorpusEncoder
 from askalike.encoders.recipes import Recipe
-from askalike.encoders.trainable import CORPUS_ENCODERS
 from askalike.errors import ArchiveError, SettingsError
 from askalike.files import measure_folder
 from askalike.labels.splits import document_kind, load_split
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts
 from askalike.store.archive_encoder import get_archive_encoder, set_archive_encoder
+from askalike.trainable import CORPUS_ENCODERS
 from askalike.training.settings import NegativesSettings
 from askalike.types import Question, Run
 

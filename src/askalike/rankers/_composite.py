@@ -10,12 +10,12 @@ from pydantic import AfterValidator, Field
 
 from askalike import rankers
 from askalike.config import NumberList, Settings, TextList, validate_settings
-from askalike.encoders.trainable import list_recipes
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
+from askalike.trainable import list_recipes
 from askalike.types import Progress, Vectors
 from askalike.values import check_weights
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from askalike import rankers
 from askalike.counts import format_count
-from askalike.encoders.trainable import list_recipes
 from askalike.errors import SettingsError
 from askalike.evaluation.comparison import SystemPair
 from askalike.evaluation.evaluate import evaluate
@@ -22,6 +21,7 @@ from askalike.rankers import Ranker, fit_and_open
 from askalike.store import Archive, serve_ranker
 from askalike.store.feedback import held_out_feedback_split
 from askalike.store.labels import ranks_answers
+from askalike.trainable import list_recipes
 from askalike.types import Progress, Split
 
 MIN_QUERIES = 30

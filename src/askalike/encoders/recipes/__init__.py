@@ -11,8 +11,8 @@ from pydantic import Field
 
 from askalike import registry
 from askalike.config import Settings, TextList, accepted_keys, validate_settings
-from askalike.encoders.trainable import RECIPE_FOLDER, Tables, list_recipes
 from askalike.errors import InputError, SettingsError
+from askalike.trainable import RECIPE_FOLDER, Tables, list_recipes
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
 SIGNALS = ("duplicates", "judgements", "rephrasings")

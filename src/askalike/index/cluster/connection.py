@@ -210,6 +210,18 @@ class ClusterConnection:
             )
         return queue.add(index, body)
 
+    def term_vectors(self, documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the term vectors of documents, each with its shard's statistics; none of an index that is gone."""
+
+        def send(tries: int) -> list[Mapping[str, Any]]:
+            found = self._send("POST", "/_mtermvectors", {"docs": documents}, tries, params={"preference": "_local"})
+            errors = [one["error"] for one in found["docs"] if "error" in one]
+            if failed := [error for error in errors if "index_not_found" not in str(error)]:
+                raise _Unavailable(503, _reason(failed[0]))
+            return list(found["docs"])
+
+        return self._repeat(send)
+
     def bulk(self, index: str, lines: Sequence[Line]) -> set[str]:
         """Write documents: (action, document) pairs. Return the ids of those that are new.
 

@@ -36,7 +36,7 @@ from askalike.types import AllowedDocs, LaterTopDocs, TopDocs
 
 MAX_TOKEN = 30_000
 SHORT_LIST = 100
-"""Up to so many hits come with their texts, as searches that show hits need them; runs have longer lists."""
+"""Maximum length of a list whose hits come with their texts: searches that show hits need them; runs are longer."""
 MORE_TEXTS = 10
 REPHRASINGS_PER_HIT, MORE_REPHRASINGS = 4, 100
 """Numbers of texts and rephrasings fetched first in addition to k, since several may be of one question."""

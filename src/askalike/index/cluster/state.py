@@ -56,7 +56,7 @@ class StoredState:
 
 
 class SharedIndex(Generic[SearcherT]):
-    """What the threads of a process know of an index: its state as last read or written, and a searcher for all.
+    """The knowledge of an index that a process's threads share: its state as last read or written, and a searcher.
 
     The state is read at most every REFRESH_S, so that a change costs all threads of a process one look.
     """

@@ -129,7 +129,7 @@ class TermStatistics:
         known = (self._known[term] for term in terms)
         return np.array([(one.df, one.ttf) for one in known], np.float64).reshape(-1, 2)
 
-    def _read_term_vectors(self, terms: Sequence[str]) -> Sequence[dict[str, Any]]:
+    def _read_term_vectors(self, terms: Sequence[str]) -> Sequence[Mapping[str, Any]]:
         """Return the statistics of every shard for a document of these terms that exists nowhere."""
         if not self._routings:  # nothing is indexed yet
             return []
@@ -137,5 +137,4 @@ class TermStatistics:
         document = {"doc": dict.fromkeys(fields, " ".join(terms) or "x"), "fields": fields}
         options = {"term_statistics": True, "field_statistics": True, "positions": False, "offsets": False}
         documents = [{"_index": self._index, "routing": routing, **document, **options} for routing in self._routings]
-        answer = self._cluster.request("POST", "/_mtermvectors", {"docs": documents}, preference="_local")
-        return list(answer["docs"])
+        return self._cluster.term_vectors(documents)

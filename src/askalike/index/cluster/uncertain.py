@@ -1,4 +1,4 @@
-"""Which hits of a cluster need a second look: those that its rounded scores cannot order, or that it left out."""
+"""Finds the hits of a cluster that need a second look: its rounded scores cannot order them, or it left them out."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

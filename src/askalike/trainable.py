@@ -8,7 +8,7 @@ Tables = Mapping[str, Mapping[str, Any]]
 """The tables of a TOML file: table → key → value."""
 CORPUS_ENCODERS = ("doc2vec", "topics")
 """The encoders that learn from texts alone; they have settings but no recipe."""
-RECIPE_FOLDER = importlib.resources.files("askalike.encoders") / "recipes"
+RECIPE_FOLDER = importlib.resources.files("askalike") / "encoders" / "recipes"
 
 
 def list_recipes() -> tuple[str, ...]:
