@@ -2,6 +2,7 @@
 
 import threading
 import time
+import traceback
 from collections.abc import Callable
 
 from askalike import rankers
@@ -71,6 +72,7 @@ class Load:
                     due = max(due, time.monotonic())
                     self._stopped.wait(due - time.monotonic())
         except Exception as error:
+            traceback.print_exc()
             self.errors.append(error)
 
     def _search(self, engine: OpenSearchEngine) -> float:
