@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import askalike as package
-from askalike.cli import app, main
+from askalike.cli import main
 
 MAIN = "import sys; from askalike.cli import main; sys.argv[0] = 'askalike'; main()"
 Finished = subprocess.CompletedProcess[str]
@@ -23,8 +23,7 @@ def askalike(*words: object, cwd: Path | str = ".", merged: bool = False) -> Fin
     command = ["askalike", *map(str, words)]
     output = io.StringIO()
     errors = output if merged else io.StringIO()
-    new_app = patch.multiple(app, registered_commands=[], registered_groups=[])  # else those of earlier runs add up
-    with chdir(cwd), new_app, patch.object(sys, "argv", command), redirect_stdout(output), redirect_stderr(errors):
+    with chdir(cwd), patch.object(sys, "argv", command), redirect_stdout(output), redirect_stderr(errors):
         try:
             main()
         except SystemExit as end:

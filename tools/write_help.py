@@ -18,7 +18,6 @@ WIDTH = "100"
 def help_texts() -> str:
     """Return the help of the program and of every command, on a terminal of 100 columns without colours."""
     os.environ |= {"COLUMNS": WIDTH, "TERMINAL_WIDTH": WIDTH, "NO_COLOR": "1"}
-    app.registered_commands, app.registered_groups = [], []  # those that have run in this process before
     register(app)
     return "\n".join(_describe(typer.main.get_command(app), "askalike", None))
 

@@ -16,8 +16,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def _pages() -> Iterator[str]:
-    if not app.registered_commands:
-        register(app)
+    register(app)
     yield from _described(typer.main.get_command(app), "askalike", None)
 
 

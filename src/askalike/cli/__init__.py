@@ -83,7 +83,8 @@ app = typer.Typer(
 
 
 def register(app: typer.Typer, only: str = "") -> None:
-    """Add the commands to the application; those of one file alone where `only` is one of its commands."""
+    """Give the application its commands anew; those of one file alone where `only` is one of its commands."""
+    app.registered_commands, app.registered_groups = [], []
     files = [file for file, commands in FILES.items() if only in commands.split()] or FILES
     for file in files:
         module = importlib.import_module(f"askalike.cli.{file}")
@@ -98,7 +99,8 @@ def register(app: typer.Typer, only: str = "") -> None:
 
 
 def register_summaries(app: typer.Typer) -> None:
-    """Add the commands with their summaries alone, for the list of all: none is imported, and none can be run."""
+    """Give it the commands with their summaries alone, for the list of all: none is imported, and none can be run."""
+    app.registered_commands, app.registered_groups = [], []
     for file in FILES:
         for name, summary in _read_summaries(file):
             app.command(name, help=summary, rich_help_panel=GROUP_OF[name])(lambda: None)
