@@ -83,7 +83,7 @@ app = typer.Typer(
 
 
 def register(app: typer.Typer, only: str = "") -> None:
-    """Give the application its commands anew; those of one file alone where `only` is one of its commands."""
+    """Set the commands of the application: all, or those of one file where `only` is one of its commands."""
     app.registered_commands, app.registered_groups = [], []
     files = [file for file, commands in FILES.items() if only in commands.split()] or FILES
     for file in files:
@@ -99,7 +99,7 @@ def register(app: typer.Typer, only: str = "") -> None:
 
 
 def register_summaries(app: typer.Typer) -> None:
-    """Give it the commands with their summaries alone, for the list of all: none is imported, and none can be run."""
+    """Set the commands with their summaries alone, for the list of all: none is imported, and none can be run."""
     app.registered_commands, app.registered_groups = [], []
     for file in FILES:
         for name, summary in _read_summaries(file):

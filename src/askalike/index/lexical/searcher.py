@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import is_, itemgetter
 from threading import Lock
@@ -28,6 +27,7 @@ from askalike.index.lexical.term_scores import (
     term_information,
 )
 from askalike.index.rows import Array, find_distinct
+from askalike.lazy import lazy_property
 from askalike.types import AllowedDocs, Collection, TopDocs
 
 MAX_CACHED_SCORES = 1 << 23
@@ -106,14 +106,14 @@ class _PreparedBatch:
     def __len__(self) -> int:
         return len(self.columns.scales)
 
-    @cached_property
+    @lazy_property
     def self_scores(self) -> NDArray[np.float64]:
         """The score of each query for a text with the same words: float64 (queries)."""
         counts, rows = self.columns.weights, self._query_of_term
         lengths = self.sum_terms(counts)[rows]
         return self.sum_terms(counts * self.scores.score_in_text(self.columns.terms, counts, lengths))
 
-    @cached_property
+    @lazy_property
     def term_information(self) -> NDArray[np.float64]:
         """Each term's idf, (terms,); completions of a word all have that of the commonest."""
         known = self.scores.terms
@@ -127,7 +127,7 @@ class _PreparedBatch:
         sums = np.bincount(self._query_of_term[finished], values[finished], len(self))
         return np.asarray(sums + self._least_of_completions(values), np.float64)
 
-    @cached_property
+    @lazy_property
     def _named_terms(self) -> Sequence[tuple[str, bool]]:
         """The name of each term, and whether it is a completion."""
         names = self.scores.terms.names
@@ -152,7 +152,7 @@ class _PreparedBatch:
             least[np.isinf(least)] = 0.0
         return least
 
-    @cached_property
+    @lazy_property
     def _query_of_term(self) -> Array:
         return np.repeat(np.arange(len(self)), np.diff(self.columns.offsets))
 
