@@ -1,0 +1,132 @@
+"""How many questions with a known duplicate `dedupe` finds at a precision, among labelled questions that are drawn.
+
+python experiments/dedupe_precision.py ARCHIVE [SPLIT:CLUSTERS …]
+
+The archive's active ranker, which must be calibrated, searches for the drawn questions among all. Drawn: up to six of
+each of CLUSTERS clusters of a split (seed 0; 0: all of them), all labelled questions without a split. A pair is right
+where both are in one cluster. Found: of the drawn questions with a partner among them, those in a right pair above the
+lowest threshold with that precision; and above 0.5, where RATE of the questions have a duplicate.
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.calibration.calibration import load_calibration
+from askalike.calibration.features import HitFeatureExtractor
+from askalike.calibration.samples import retrieve_hits
+from askalike.iteration import chunks
+from askalike.labels.splits import load_split
+from askalike.moderation.linking import ProbableLinker
+from askalike.moderation.pairs import Link
+from askalike.rankers import active_ranker, create, open_current
+from askalike.store import Archive, Clusters
+
+MOST_OF_CLUSTER = 6
+MIN_PAIRS = 20  # below it a precision says little
+RATES = (0.05, 0.082, 0.12)
+Pair = tuple[float, str, str]
+Floats = NDArray[np.float64]
+
+
+def main(path: str, *draws: str) -> None:
+    """Print a line for each draw, and one for all of them together."""
+    with Archive.open(Path(path)) as archive:
+        present = {question.id for _, question in archive.view().questions()}
+        cluster_of = {id: name for id, name in Clusters.read(archive).visible_names.items() if id in present}
+        drawn = {draw: draw_questions(archive, cluster_of, draw) for draw in draws} or {"all": sorted(cluster_of)}
+        if len(drawn) > 1:
+            drawn["together"] = sorted({id for ids in drawn.values() for id in ids})
+        ranker = create(*active_ranker(archive), archive)
+        calibration = load_calibration(archive, ranker)
+        if calibration is None:
+            raise SystemExit(f"{path}: {ranker.name} is not calibrated; run: askalike calibrate {path}")
+        linker = ProbableLinker(calibration)
+        links = find_links(archive, linker, sorted({id for ids in drawn.values() for id in ids}))
+        for name, ids in drawn.items():
+            for rate in RATES:
+                print(f"{name}: {describe(set(ids), links, linker, rate, cluster_of)}", flush=True)
+
+
+def draw_questions(archive: Archive, cluster_of: Mapping[str, str], draw: str) -> list[str]:
+    """Return the questions of some of a split's clusters."""
+    split, count = draw.split(":")
+    names = sorted({cluster_of[id] for id in load_split(archive, split).queries if id in cluster_of})
+    rng = np.random.default_rng(0)
+    if int(count):
+        names = [names[place] for place in rng.permutation(len(names))[: int(count)]]
+    members = defaultdict(list)
+    for id in sorted(cluster_of):
+        members[cluster_of[id]].append(id)
+    return [members[name][place] for name in names for place in rng.permutation(len(members[name]))[:MOST_OF_CLUSTER]]
+
+
+def find_links(archive: Archive, linker: ProbableLinker, ids: Sequence[str]) -> list[Link]:
+    """Return the links of some questions, as `dedupe` finds them."""
+    view = archive.view()
+    searcher = open_current(create(*active_ranker(archive), archive), view)
+    extractor, links = HitFeatureExtractor(view.language), list[Link]()
+    texts = {question.id: question for _, question in view.questions()}
+    for chunk in chunks(ids, 512):
+        batch = {id: texts[id] if linker.with_bodies else replace(texts[id], body="") for id in chunk}
+        links += linker.find(retrieve_hits(searcher, batch), extractor)[0]
+    return links
+
+
+def describe(
+    ids: set[str], links: Iterable[Link], linker: ProbableLinker, rate: float, cluster_of: Mapping[str, str]
+) -> str:
+    """Return what is found at precisions of 0.95 and 0.85, with intervals over clusters, and at a probability of 0.5."""
+    own = [link for link in links if link[0] in ids]
+    pairs = sorted(linker.combine_at(rate, own).items(), key=lambda pair: (-pair[1], pair[0]))
+    labelled = Labelled([(p, a, b) for (a, b), p in pairs if a in ids and b in ids], ids, cluster_of)
+    even, rng = np.ones(len(labelled.names)), np.random.default_rng(0)
+    draws = [rng.multinomial(len(even), even / len(even)).astype(float) for _ in range(200)]
+    parts = [f"n {len(ids)}, {labelled.partnered.sum()} with a partner, rate {rate}"]
+    for precision in (0.95, 0.85):
+        low, high = np.quantile([labelled.found_at(precision, draw)[0] for draw in draws], [0.025, 0.975])
+        share, count = labelled.found_at(precision, even)
+        parts.append(f"at precision {precision} {share:.1f} % [{low:.1f}, {high:.1f}] of {count} pairs")
+    likely = int(np.sum(labelled.probabilities >= 0.5))
+    right = labelled.right[:likely].mean() if likely else np.nan
+    return "; ".join(
+        [*parts, f"at probability 0.5 {labelled.found(likely, even):.1f} %, precision {right:.3f} of {likely}"]
+    )
+
+
+class Labelled:
+    """Pairs, most probable first, of questions whose clusters are known. Weights: how often each cluster counts."""
+
+    def __init__(self, pairs: Sequence[Pair], ids: set[str], cluster_of: Mapping[str, str]) -> None:
+        place = {id: n for n, id in enumerate(sorted(ids))}
+        self.names, self.clusters = np.unique([cluster_of[id] for id in place], return_inverse=True)
+        self.partnered = np.bincount(self.clusters)[self.clusters] > 1
+        self.probabilities = np.array([p for p, _, _ in pairs])
+        self.first, self.second = np.array([(place[a], place[b]) for _, a, b in pairs], np.int64).reshape(-1, 2).T
+        self.right = self.clusters[self.first] == self.clusters[self.second]
+
+    def found_at(self, precision: float, weights: Floats) -> tuple[float, int]:
+        """Return the share of questions that are found (in %), and the number of pairs that this takes."""
+        a, b = weights[self.clusters[self.first]], weights[self.clusters[self.second]]
+        count = np.where(self.right, a, a * b)
+        precisions = np.cumsum(count * self.right) / np.maximum(np.cumsum(count), 1e-9)
+        enough = np.flatnonzero((precisions >= precision) & (np.arange(len(count)) >= MIN_PAIRS))
+        n = int(enough[-1]) + 1 if len(enough) else 0
+        return self.found(n, weights), n
+
+    def found(self, n: int, weights: Floats) -> float:
+        """Return the share of questions with a partner that are in a right pair of the first n, in %."""
+        right = np.zeros(len(self.clusters))
+        for side in (self.first[:n], self.second[:n]):
+            right[side[self.right[:n]]] = 1
+        of_question = weights[self.clusters] * self.partnered
+        return float(100 * (right * of_question).sum() / max(of_question.sum(), 1e-9))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
