@@ -81,7 +81,7 @@ def find_links(archive: Archive, linker: ProbableLinker, ids: Sequence[str]) -> 
 def describe(
     ids: set[str], links: Iterable[Link], linker: ProbableLinker, rate: float, cluster_of: Mapping[str, str]
 ) -> str:
-    """Return what is found at precisions of 0.95 and 0.85, with intervals over clusters, and at a probability of 0.5."""
+    """Return what is found at precisions of 0.95 and 0.85 (and intervals over clusters) and at a probability of 0.5."""
     own = [link for link in links if link[0] in ids]
     pairs = sorted(linker.combine_at(rate, own).items(), key=lambda pair: (-pair[1], pair[0]))
     labelled = Labelled([(p, a, b) for (a, b), p in pairs if a in ids and b in ids], ids, cluster_of)
