@@ -48,11 +48,21 @@ def require_scope(scope: Scope, identify: Callable[..., Awaitable[Caller]]) -> C
     """Return the dependency that gives a route its archive if the caller that it identifies has the scope, else 403."""
 
     async def require_archive(caller: Annotated[Caller, Depends(identify)]) -> ServedArchive:
-        if caller.key and not caller.key.allows(scope):
-            raise HTTPException(403, f"this key has the scope {caller.key.scope}; this request needs {scope}")
-        return caller.site
+        return _open_archive(caller, scope)
 
     return require_archive
+
+
+def _open_archive(caller: Caller, scope: Scope) -> ServedArchive:
+    if caller.key and not caller.key.allows(scope):
+        raise HTTPException(403, f"this key has the scope {caller.key.scope}; this request needs {scope}")
+    return caller.site
+
+
+async def find_searchable_archive(request: Request) -> ServedArchive:
+    """Return the archive that `SearchableArchive` gives, for a route that does without FastAPI's dependencies."""
+    archive: str = request.path_params["archive"]
+    return _open_archive(_identify(request, archive, await BEARER_SCHEME(request)), "read")
 
 
 async def identify_key(request: Request, archive: ArchiveName, credentials: Credentials) -> Caller:

@@ -151,7 +151,9 @@ class SimilarQuestion(BaseModel):
     def from_hit(cls, hit: SearchHit, explain: bool = False) -> Self:
         """Return a hit as the API gives it, with its matched words where they are to be explained."""
         question, contributions = hit.question, hit.explanation.contributions if hit.explanation else ()
-        matched = [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in contributions]
+        matched = None
+        if explain:
+            matched = [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in contributions]
         return cls(
             id=question.id,
             title=question.title,
@@ -168,7 +170,7 @@ class SimilarQuestion(BaseModel):
             asked_as=AskedAs(id=hit.asked_as.id, title=hit.asked_as.title) if hit.asked_as else None,
             duplicate_of=hit.duplicate_of,
             words=list(dict.fromkeys(c.word for c in contributions)),
-            matched=matched if explain else None,
+            matched=matched,
         )
 
 
