@@ -152,6 +152,22 @@ def test_every_network_is_trained_saved_and_opened(archive, network):
 LSTM = {k: v for k, v in TINY.items() if k != "units"} | {"hidden": 6, "signals": "duplicates", "training.epochs": 1}
 
 
+def test_initial_word_vectors_are_scaled_together(archive):
+    values = {**LSTM, "learning_rate": 1e-12, "deviation": 2}
+    folder = models.train(archive, Recipe.read("siamese_lstm", values), "scaled")
+    table = open_encoder(folder).trained_network.network.word_embedding.weight
+    assert table[2:].std().item() == pytest.approx(2, rel=1e-5)
+    assert not table[0].any()
+    with pytest.raises(SettingsError, match=r"embeddings\.deviation: expected a network over word vectors"):
+        models.train(
+            archive,
+            Recipe.read(
+                "scqa", {"deviation": 2, "start": "random", "dim": 32, "signals": "duplicates", "trigrams": 512}
+            ),
+            "none",
+        )
+
+
 def test_an_lstm_begins_as_a_trained_one(archive):
     """The vectors are those of the trained one, whatever the order of the words; its labels are learned, too."""
     first = models.train(archive, Recipe.read("lstm", LSTM), "first")

@@ -62,3 +62,17 @@ def test_pairs_are_drawn_by_query_and_by_cluster(tmp_path):
         assert draw(of_cluster=0, of_query=2) == {"q1": 1} | {f"q{n}": 2 for n in range(2, 10)}
         assert draw(of_cluster=5).total() == draw(of_cluster=5, of_query=1).total() == 5
         assert max(draw(of_cluster=5, of_query=1).values()) == 1
+
+
+def test_balanced_clusters_have_equally_many_pairs(tmp_path):
+    sizes = {"a": 1, "b": 2, "c": 7, "d": 0}
+    with Archive.create(tmp_path / "balanced") as archive:
+        archive.upsert(Question(f"{c}{n}", f"text {c} {n}") for c, size in sizes.items() for n in range(size + 1))
+        archive.upsert(Link(f"{c}{n}", f"{c}0") for c, size in sizes.items() for n in range(1, size + 1))
+        dev = Split({"x": Question("x", "text")}, {"x": {"d0": 1}})
+        settings = DataSettings(of_cluster=4, balanced=True)
+        pairs = collect_training_data(archive.training_view((), dev=dev), settings, 10, 1).pairs
+        queries = Counter(pair.query.id for pair in pairs)
+        assert {c: sorted(n for id, n in queries.items() if id[0] == c) for c in sizes} == {
+            "a": [4], "b": [2, 2], "c": [1, 1, 1, 1], "d": [],
+        }  # fmt: skip

@@ -63,6 +63,19 @@ def test_unknown_settings_are_named(values, message):
         Recipe.read("cnn", values)
 
 
+def test_the_siamese_lstm_learns_from_its_batch_and_the_drafts_way_has_a_name():
+    ours, drafts = Recipe.read("siamese_lstm"), Recipe.read("siamese_lstm_paper")
+    assert (ours.loss_name, ours.negatives.in_batch, ours.negatives.random) == ("multiple_negatives", True, 0)
+    assert (drafts.loss_name, drafts.negatives.in_batch, drafts.negatives.random) == ("contrastive", False, 1)
+    assert (ours.embeddings.deviation, drafts.embeddings.deviation) == (1, 0)
+    assert Recipe.read("siamese_lstm_topics").loss_name == "multiple_negatives"
+
+
+def test_balanced_clusters_need_a_number_of_pairs():
+    with pytest.raises(SettingsError, match="expected of_cluster=1 or more"):
+        Recipe.read("cnn", {"balanced": True})
+
+
 def test_single_pairs_have_their_own_loss_and_no_negatives():
     assert Recipe.read("lstm_paper").data.irrelevant
     with pytest.raises(SettingsError, match="data.irrelevant: pairs are learned one by one"):

@@ -31,7 +31,7 @@ def collect_training_data(view: TrainingView, settings: DataSettings, limit: int
     """Return the pairs of a view's signals with dev queries, its own or some set aside, and `limit` documents."""
     every = training_pairs(view, settings.signals, seed)
     of_query = _draw_pairs(every, settings.of_query, seed, lambda pair: pair.query.id)
-    pairs = _draw_pairs(of_query, settings.of_cluster, seed, lambda pair: pair.cluster)
+    pairs = _draw_pairs(of_query, settings.of_cluster, seed, lambda pair: pair.cluster, balanced=settings.balanced)
     irrelevant = _irrelevant_pairs(view) if settings.irrelevant else []
     if view.dev is not None:
         are_answers = view.kind == "answers"
@@ -76,8 +76,18 @@ def _irrelevant_pairs(view: TrainingView) -> Pairs:
     return pairs
 
 
-def _draw_pairs(pairs: Iterable[TrainingPair], limit: int, seed: int, group: Callable[[TrainingPair], str]) -> Pairs:
-    """Return at most `limit` pairs of each group and signal, drawn with the seed, in their order; all where it is 0."""
+def _draw_pairs(
+    pairs: Iterable[TrainingPair],
+    limit: int,
+    seed: int,
+    group: Callable[[TrainingPair], str],
+    *,
+    balanced: bool = False,
+) -> Pairs:
+    """Return at most `limit` pairs of each group and signal, drawn with the seed, in their order; all where it is 0.
+
+    balanced: exactly `limit` pairs, of which a smaller group repeats some.
+    """
     all_pairs = list(pairs)
     if not limit:
         return all_pairs
@@ -86,6 +96,8 @@ def _draw_pairs(pairs: Iterable[TrainingPair], limit: int, seed: int, group: Cal
         members[group(pair), pair.signal].append(number)
     random = np.random.default_rng(seed)
     drawn = [n if len(n) <= limit else random.permutation(n)[:limit].tolist() for n in members.values()]
+    if balanced:
+        drawn = [np.resize(numbers, limit).tolist() for numbers in drawn]
     return [all_pairs[number] for number in sorted(number for numbers in drawn for number in numbers)]
 
 

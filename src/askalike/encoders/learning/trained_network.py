@@ -50,6 +50,15 @@ def open_network(folder: Path) -> SavedNetwork:
     return SavedNetwork(recipe, features, network)
 
 
+def scale_word_vectors(network: Network, deviation: float) -> None:
+    """Scale all initial word vectors by one factor, to a standard deviation. Raises SettingsError without any."""
+    if not isinstance(network, WordVectorNetwork):
+        raise SettingsError("embeddings.deviation: expected a network over word vectors, such as siamese_lstm")
+    with torch.no_grad():
+        table = network.word_embedding.weight
+        table *= deviation / table[RESERVED:].std()
+
+
 def find_start_models(recipe: Recipe) -> Sequence[Path]:
     """Return the folders of the trained models that the network, or a part of it, begins as."""
     parts = registry.load("network", recipe.name).part_models(recipe.network)

@@ -25,6 +25,7 @@ from askalike.encoders.learning.trained_network import (
     create_network,
     find_start_models,
     load_features_class,
+    scale_word_vectors,
     start_fingerprints,
 )
 from askalike.encoders.learning.word_vectors import initialise_vectors, load_packaged_vectors
@@ -245,6 +246,8 @@ class TrainingRun:
         initial = initialise_vectors(settings, self.features.tokens, dim, texts, self.view.path / WORD_VECTORS_FOLDER)
         vectors = None if initial.vectors is None else torch.from_numpy(initial.vectors)
         network.initialise(vectors, torch.from_numpy(self.features.idf))
+        if settings.deviation:
+            scale_word_vectors(network, settings.deviation)
         if network.generates_answers:
             network.set_word_counts(_count_answer_tokens(examples, len(self.features.tokens)))
         return initial.coverage

@@ -53,7 +53,7 @@ def _load_or_train_skipgram(
 ) -> Array:
     if cache is None:
         return train_skipgram(settings, tokens, dim, texts)
-    digest = hashlib.sha256(json.dumps([settings.model_dump(), list(tokens), dim]).encode())
+    digest = hashlib.sha256(json.dumps([settings.model_dump(exclude={"deviation"}), list(tokens), dim]).encode())
     for words in texts():
         digest.update("\0".join(words).encode("utf-8", "replace"))
     path = cache / f"{digest.hexdigest()[:24]}.npy"

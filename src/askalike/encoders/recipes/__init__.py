@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import tomli_w
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from askalike import registry
 from askalike.config import Settings, TextList, accepted_keys, validate_settings
@@ -37,6 +37,11 @@ class EmbeddingSettings(Settings):
     noise: int = Field(5, ge=1, description="number of negative samples for each predicted word")
     passes: int = Field(10, ge=1, description="number of passes over the archive")
     vector_seed: int = Field(1, ge=0, description="seed of skip-gram; training.seed does not change it")
+    deviation: float = Field(
+        0.0,
+        ge=0,
+        description="standard deviation that all initial word vectors together are scaled to; 0: they are not scaled",
+    )
 
 
 class DataSettings(Settings):
@@ -51,8 +56,18 @@ class DataSettings(Settings):
     of_query: int = Field(
         0, ge=0, description="maximum number of pairs of one query, applied before of_cluster; 0: no limit"
     )
+    balanced: bool = Field(
+        False,
+        description="whether a cluster with fewer than of_cluster pairs repeats its own, so that each counts the same",
+    )
     dev_share: float = Field(0.1, description="share of clusters held out as dev queries if no dev split is named")
     dev_queries: int = Field(1000, description="maximum number of held-out dev queries")
+
+    @model_validator(mode="after")
+    def _check_balanced(self) -> Self:
+        if self.balanced and not self.of_cluster:
+            raise ValueError("balanced: each cluster has of_cluster pairs; expected of_cluster=1 or more")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
