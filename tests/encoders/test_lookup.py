@@ -8,6 +8,7 @@ import pytest
 
 from askalike import encoders, rankers
 from askalike.encoders.learning.distillation import fit_piece_vectors
+from askalike.encoders.learning.lookup import LookupLearningSettings
 from askalike.encoders.learning.text_vectors import concatenate_parts
 from askalike.errors import ArchiveError, SettingsError
 from askalike.experiments.models import distil
@@ -51,6 +52,19 @@ def test_the_regression_is_scikit_learn_s():
     targets = random.normal(size=(200, 70)).astype(np.float32)
     expected = Ridge(alpha=2.0, fit_intercept=False).fit(counts, targets).coef_.T
     vectors = fit_piece_vectors(RaggedArray.from_rows(lists), targets, 30, penalty=2.0, steps=40)
+    np.testing.assert_allclose(vectors, expected, atol=1e-4)
+
+
+def test_pairs_of_words_have_a_penalty_of_their_own():
+    settings = LookupLearningSettings(subwords=0, words=20, bigrams=10, penalty=2, bigram_penalty=7)
+    penalties = settings.penalties
+    assert penalties.tolist() == [2] * 20 + [7] * 10
+    random = np.random.default_rng(1)
+    counts = random.poisson(0.3, (200, 30))
+    targets = random.normal(size=(200, 5)).astype(np.float32)
+    expected = np.linalg.solve(counts.T @ counts + np.diag(penalties), counts.T @ targets)
+    rows = RaggedArray.from_rows([np.repeat(np.arange(30), own).tolist() for own in counts])
+    vectors = fit_piece_vectors(rows, targets, 30, penalty=penalties, steps=40)
     np.testing.assert_allclose(vectors, expected, atol=1e-4)
 
 

@@ -94,24 +94,26 @@ def fit_piece_vectors(
     targets: Array,
     size: int,
     initial_vectors: Array | None = None,
-    penalty: float = RIDGE_PENALTY,
+    penalty: float | Array = RIDGE_PENALTY,
     steps: int = CONJUGATE_GRADIENT_STEPS,
 ) -> Array:
     """Return the ridge regression of targets (texts, dim) on the pieces of each text: (size, dim).
 
     A piece in no text gets zeros. initial_vectors: those of the first pieces (at most size, any dim), NaN for none;
     one linear map turns them towards the targets first, so that pieces in no text resemble similar pieces.
+    penalty: one for all pieces, or each piece's own, (size,).
     """
+    penalties = np.broadcast_to(np.asarray(penalty, np.float32), size)
     ones = np.ones(len(rows.values), np.float32)
     arrays = ones, rows.values, rows.starts
     pieces = scipy.sparse.csr_array(arrays, (len(targets), size), copy=True)  # repeated pieces are summed in place
     if initial_vectors is None:
-        return _solve_ridge(pieces, targets, penalty, steps)
+        return _solve_ridge(pieces, targets, penalties, steps)
     initial, first_pieces = np.nan_to_num(initial_vectors), pieces[:, : len(initial_vectors)]
     sums = first_pieces @ initial
-    turned = np.linalg.solve(sums.T @ sums + penalty * np.eye(initial.shape[1]), sums.T @ targets)
+    turned = np.linalg.solve(sums.T @ sums + penalties.mean() * np.eye(initial.shape[1]), sums.T @ targets)
     start = initial @ turned.astype(np.float32)
-    vectors = _solve_ridge(pieces, targets - first_pieces @ start, penalty, steps)
+    vectors = _solve_ridge(pieces, targets - first_pieces @ start, penalties, steps)
     vectors[: len(start)] += start
     return vectors
 
@@ -192,7 +194,7 @@ def _find_principal_directions(matrix: Array | scipy.sparse.csr_array, size: int
     return np.square(singular), rows.T
 
 
-def _solve_ridge(pieces: Any, targets: Array, penalty: float, steps: int) -> Array:
+def _solve_ridge(pieces: Any, targets: Array, penalties: Array, steps: int) -> Array:
     """Solve the normal equations by conjugate gradients, preconditioned by their diagonal (Saad 2003, algorithm 9.1).
 
     Without that, rare pieces would hardly have moved when frequent ones are right. A piece in no text gets zeros.
@@ -201,20 +203,21 @@ def _solve_ridge(pieces: Any, targets: Array, penalty: float, steps: int) -> Arr
     used, columns = np.unique(pieces.indices, return_inverse=True)
     pieces = scipy.sparse.csr_array((pieces.data, columns, pieces.indptr), (len(targets), len(used)))
     transposed = pieces.T.tocsr()
-    diagonal = np.asarray(pieces.power(2).sum(0), np.float32).reshape(-1, 1) + np.float32(penalty)
+    penalties = penalties[used].reshape(-1, 1)
+    diagonal = np.asarray(pieces.power(2).sum(0), np.float32).reshape(-1, 1) + penalties
     for start in range(0, targets.shape[1], COLUMNS):
         own = slice(start, start + COLUMNS)
-        vectors[used, own] = _solve_block(pieces, transposed, diagonal, targets[:, own], penalty, steps)
+        vectors[used, own] = _solve_block(pieces, transposed, diagonal, targets[:, own], penalties, steps)
     return vectors
 
 
-def _solve_block(pieces: Any, transposed: Any, diagonal: Array, targets: Array, penalty: float, steps: int) -> Array:
+def _solve_block(pieces: Any, transposed: Any, diagonal: Array, targets: Array, penalties: Array, steps: int) -> Array:
     """Solve for some of the target columns, each by itself."""
     residual = transposed @ targets
     solution, direction = np.zeros_like(residual), residual / diagonal
     product = (residual * direction).sum(0)
     for _ in range(steps):
-        image = transposed @ (pieces @ direction) + np.float32(penalty) * direction
+        image = transposed @ (pieces @ direction) + penalties * direction
         step = product / np.maximum((direction * image).sum(0), 1e-12)
         solution += step * direction
         residual -= step * image

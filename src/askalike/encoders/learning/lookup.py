@@ -50,7 +50,8 @@ class LookupLearningSettings(TeacherSettings):
         65_536, ge=0, description="number of rows for hashed pairs of adjacent words; 0: none are used"
     )
     longest: int = Field(128, ge=1, description="maximum number of words read from a text")
-    penalty: float = Field(1.0, gt=0, description="ridge penalty of the pieces' vectors")
+    penalty: float = Field(1.0, gt=0, description="ridge penalty of the vectors of subwords and words")
+    bigram_penalty: float = Field(5.0, gt=0, description="ridge penalty of the vectors of pairs of words")
     lookup_share: float = Field(
         0.5, ge=0, description="weight of the lookup in a document's vector; the teacher's vector has weight 1"
     )
@@ -61,6 +62,12 @@ class LookupLearningSettings(TeacherSettings):
         """Texts are looked up in lower case, since a word is the same at the beginning of a sentence."""
         chosen = self.model_dump(include={"subwords", "words", "bigrams", "longest"})
         return StaticEncoderSettings(**chosen, lower_case=True)
+
+    @property
+    def penalties(self) -> NDArray[np.float32]:
+        """The ridge penalty of each row: pairs of words are rarer, and would learn texts by heart."""
+        single = self.subwords + self.words
+        return np.repeat(np.array([self.penalty, self.bigram_penalty], np.float32), [single, self.bigrams])
 
 
 def learn_lookup(
@@ -83,7 +90,7 @@ def learn_lookup(
     features = PieceFeatures.from_texts(settings.lookup, ())
     rows = RaggedArray(*features.lookup([features.extract_text(text) for text in texts]))
     targets -= targets.mean(0)  # what all texts have in common says nothing about a query
-    vectors = fit_piece_vectors(rows, targets, settings.lookup.row_counts.total, penalty=settings.penalty)
+    vectors = fit_piece_vectors(rows, targets, settings.lookup.row_counts.total, penalty=settings.penalties)
     with folder_errors(folder, "free some space"):
         _save(view, settings, teacher, folder, features, vectors.astype(np.float16))
     shutil.rmtree(cache, ignore_errors=True)
