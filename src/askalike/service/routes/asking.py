@@ -99,13 +99,15 @@ class _PostSimilarRoute(APIRoute):
     """The route of every keystroke: what FastAPI does for any route takes longer than this one has to do."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        reject = super().get_route_handler()
+        handle_as_any = super().get_route_handler()
 
         async def answer(request: Request) -> Response:
+            if request.headers.get("content-type") != "application/json":
+                return await handle_as_any(request)
             try:
                 query = SimilarRequest.model_validate(json.loads(await request.body()))
             except (ValueError, RecursionError):  # pydantic's errors, too
-                return await reject(request)
+                return await handle_as_any(request)
             response = await post_similar(await find_searchable_archive(request), request, query)
             return Response(response.model_dump_json(), media_type="application/json")
 
