@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple, Self, overload
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingsError
 from askalike.filters import Filter
+from askalike.lazy import lazy_property
 from askalike.states import Mark, State, derive_states
 
 Floats = NDArray[np.float64]
@@ -274,7 +274,7 @@ class AllowedDocs:
     def __init__(self, find_docids: Callable[[], NDArray[np.int64]], filter: Filter | None = None) -> None:
         self._find_docids, self.filter = find_docids, filter
 
-    @cached_property
+    @lazy_property
     def docids(self) -> NDArray[np.int64]:
         """Their docids, int64 (n), ascending."""
         return self._find_docids()
@@ -286,7 +286,7 @@ class LaterTopDocs(Sequence[TopDocs]):
     def __init__(self, count: int, fetch: Callable[[], Sequence[TopDocs]]) -> None:
         self._count, self._fetch = count, fetch
 
-    @cached_property
+    @lazy_property
     def _fetched(self) -> Sequence[TopDocs]:
         return self._fetch()
 

@@ -1,7 +1,6 @@
 """Selects the retrieved questions that are shown: originals in place of their duplicates, and above the threshold."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from askalike.calibration.silence import is_too_short, looks_up
 from askalike.engines._display import extract_shown_snippet, name_links
 from askalike.engines._engine import SearchRequest
 from askalike.filters import Filter
+from askalike.lazy import lazy_property
 from askalike.rankers import SearchSession
 from askalike.store.originals import find_originals
 from askalike.types import Floats, Question, SearchHit
@@ -95,7 +95,7 @@ class HitSelection:
             )
         return hits
 
-    @cached_property
+    @lazy_property
     def _originals(self) -> "_ShownOriginals":
         view = self._session.view
         ids = {question.id: question for questions in self._retrieved for question in questions}
@@ -137,7 +137,7 @@ class HitSelection:
             for score, hit in zip(scores, matched, strict=True)
         ]
 
-    @cached_property
+    @lazy_property
     def _absolute_scores(self) -> Sequence[Floats]:
         """The absolute score of each candidate, (candidates,) for each query."""
         rows = zip(self._session.absolute_scores, self._present, self._candidates, strict=True)

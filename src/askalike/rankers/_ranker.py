@@ -8,7 +8,6 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from askalike.filters import Filter
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
+from askalike.lazy import lazy_property
 from askalike.store import TrainingView, View
 from askalike.types import AllowedDocs, Contribution, Explanation, Progress, Question, Run, TopDocs, Vectors
 
@@ -277,7 +277,7 @@ class SearchSession:
         """The view that is searched."""
         return self._searcher.view
 
-    @cached_property
+    @lazy_property
     def run(self) -> Run:
         """The retrieved documents by ids, without those deleted since."""
         if "texts" in self.__dict__:
@@ -290,22 +290,22 @@ class SearchSession:
             columns[query_id] = [ids[docid] for docid in top.docids[present].tolist()], top.scores[present]
         return Run(columns)
 
-    @cached_property
+    @lazy_property
     def texts(self) -> Mapping[int, Question]:
         """Docid → question, for everything that was retrieved and is still there."""
         return self._searcher.view.questions_by_docid(self._docids)
 
-    @cached_property
+    @lazy_property
     def similarities(self) -> Sequence[Scores] | None:
         """Similarities of each query and its documents; see `Searcher.similarities`."""
         return self._searcher.similarities(self._prepared, self.topdocs)
 
-    @cached_property
+    @lazy_property
     def absolute_scores(self) -> Sequence[Scores]:
         """The absolute score of each document that was retrieved; see `Searcher.absolute_scores`."""
         return self._searcher.absolute_scores(self._prepared, self.topdocs)
 
-    @cached_property
+    @lazy_property
     def query_vectors(self) -> Vectors | None:
         """The vectors of the queries; see `Searcher.query_vectors`."""
         return self._searcher.query_vectors(self._prepared)
@@ -324,7 +324,7 @@ class SearchSession:
         corrections = self.queries[row].corrections
         return {n: _show_typed_words(reason, corrections) for n, reason in reasons.items()} if corrections else reasons
 
-    @cached_property
+    @lazy_property
     def _docids(self) -> Sequence[int]:
         every = [top.docids for top in self.topdocs]
         return [int(docid) for docid in find_distinct(np.concatenate(every))] if every else []

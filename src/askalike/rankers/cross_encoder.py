@@ -7,7 +7,6 @@ that of a sentence-transformers CrossEncoder with one label, of BERT's architect
 import hashlib
 import importlib.util
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -17,6 +16,7 @@ from pydantic import BeforeValidator, Field
 
 from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
+from askalike.lazy import lazy_property
 from askalike.rankers.pairwise import PairwiseRanker
 from askalike.text.clean import CodeRule, plain_text
 from askalike.types import Answer, Question
@@ -71,7 +71,7 @@ class CrossEncoderScorer:
             return body
         return f"{plain_text(text.title, 'text') if 'title' in self.settings.fields else ''} {body}".strip()
 
-    @cached_property
+    @lazy_property
     def _model(self) -> Any:
         """The model, opened when it is first used. Raises SettingsError without the extra that runs it, InputError."""
         try:

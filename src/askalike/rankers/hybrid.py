@@ -8,7 +8,6 @@ depends on k, on candidates or on filters.
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Literal
 
@@ -20,6 +19,7 @@ from askalike import rankers
 from askalike.counts import format_count
 from askalike.errors import SettingsError
 from askalike.index.rows import find_distinct
+from askalike.lazy import lazy_property
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
 from askalike.rankers._ranker import Candidates, Docids, Explanations, Ranker, ResolvedQuery, Scores, Texts, top_k
 from askalike.store import View
@@ -132,12 +132,12 @@ class PreparedHybrid:
         self._searcher = searcher
         self.parts = parts
 
-    @cached_property
+    @lazy_property
     def pools(self) -> list[Pool]:
         """The pool of each query."""
         return self._searcher.retrieve_pools(self.parts)
 
-    @cached_property
+    @lazy_property
     def comparable(self) -> list[list[Scores]]:
         """Query by query, part by part, the comparable scores of the query's pool."""
         return self._searcher.make_comparable(

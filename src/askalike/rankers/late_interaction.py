@@ -6,7 +6,7 @@ mean over the query's tokens is added to the score, as by itself it ranks worse 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,8 @@ from pydantic import Field
 
 from askalike.config import TextList
 from askalike.errors import SettingsError
+from askalike.index.rows import find_distinct
+from askalike.lazy import lazy_property
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Texts, top_k
 from askalike.store import View
@@ -74,7 +76,7 @@ class PreparedLateInteraction:
         self._searcher, self._queries = searcher, queries
         self.prepared = prepared
 
-    @cached_property
+    @lazy_property
     def added(self) -> list[Mapping[int, float]]:
         """Query by query, docid → what is added to the score; 0 for all other documents."""
         return self._searcher.compare_pools(self._queries, self.prepared)
@@ -119,7 +121,7 @@ class LateInteractionSearcher(CompositeSearcher):
     def compare_pools(self, queries: Sequence[ResolvedQuery], prepared: Any) -> list[Mapping[int, float]]:
         """Return, query by query, docid → what comparing tokens adds, for the first part's first documents."""
         tops = self._first.retrieve(prepared, self.depth, None)
-        texts = self._texts(np.unique(np.concatenate([top.docids for top in tops]))) if tops else {}
+        texts = self._texts(find_distinct(np.concatenate([top.docids for top in tops]))) if tops else {}
         weight = self._ranker.settings.weight
         return [
             {

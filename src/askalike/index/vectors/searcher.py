@@ -7,15 +7,15 @@ any k and any layout of segments. Segments with a graph (graph.py) propose their
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SearchIndexError
-from askalike.index.rows import Array
+from askalike.index.rows import Array, find_distinct
 from askalike.index.vectors.parts import Bounds, PartSchema, nonzero_rows, prepare_rows
 from askalike.index.vectors.segment import VectorSegment
+from askalike.lazy import lazy_property
 from askalike.types import AllowedDocs, Floats, TopDocs, Vectors
 
 MAX_BOUNDS = 1 << 22
@@ -33,12 +33,12 @@ class VectorQueries:
     vectors: Vectors
     exclusions: Sequence[tuple[int, int]]
 
-    @cached_property
+    @lazy_property
     def schemas(self) -> tuple[PartSchema, ...]:
         """The schemas of the vectors' parts."""
         return tuple(map(PartSchema.from_part, self.vectors.parts))
 
-    @cached_property
+    @lazy_property
     def prepared(self) -> "_PreparedVectors":
         """The vectors as the segments score them."""
         parts = self.vectors.parts
@@ -170,7 +170,7 @@ def _graph_candidates(segment: VectorSegment, queries: _PreparedVectors, q: int,
     excluded = segment.excluded_rows(*queries.exclusions[q])
     count = int(k * segment.rows_per_docid) + len(excluded) + 100
     proposed = [g.search(v[q], count) for g, v in zip(segment.graphs, queries.parts, strict=True) if g]
-    rows = np.unique(np.concatenate(proposed))
+    rows = find_distinct(np.concatenate(proposed))
     if len(mask):
         rows = rows[mask[rows]]
     return rows[~np.isin(rows, excluded)]
