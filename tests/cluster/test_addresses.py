@@ -89,6 +89,30 @@ def test_a_request_is_sent_again_where_a_node_has_lost_another():
         server.shutdown()
 
 
+class _NodeThatBreaksOff(_Site):
+    """A node that knows its version, and then ends the connection once within the head of an answer."""
+
+    broken = False
+
+    def do_GET(self) -> None:
+        if self.path != "/" and not type(self).broken:
+            type(self).broken = True
+            self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-ty")
+            return
+        self.status, self.body = 201, json.dumps(VERSION).encode()
+        super().do_GET()
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again():
+    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _NodeThatBreaksOff) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        connection = ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+        assert connection.request("GET", "/index/_doc/state") == VERSION
+        assert _NodeThatBreaksOff.broken
+        server.shutdown()
+
+
 class _NodeThatRefusesFirst(_Site):
     """A node that refuses the first bulk request's document, with the status `refusal`."""
 

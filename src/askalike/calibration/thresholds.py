@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 from askalike.calibration.curves import Bools, Floats
 from askalike.config import Settings
 from askalike.evaluation.proportion import BinomialProportion
+from askalike.index.rows import find_distinct
 
 THRESHOLD_GRID = tuple(step / 20 for step in range(20))
 MIN_HITS_ABOVE = 30
@@ -118,7 +119,7 @@ def choose_threshold(
     """Choose the lowest threshold with a precision by first hits, (n,), and measure the choice by cross-validation."""
     threshold = find_lowest_threshold(probabilities, relevant, target_precision)
     n_right = n_shown = 0
-    for in_fold in (fold_of_hit == fold for fold in np.unique(fold_of_hit)):
+    for in_fold in (fold_of_hit == fold for fold in find_distinct(fold_of_hit)):
         fold_threshold = find_lowest_threshold(probabilities[~in_fold], relevant[~in_fold], target_precision)
         if fold_threshold is not None:
             shown = in_fold & (probabilities >= fold_threshold)

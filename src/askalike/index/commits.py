@@ -22,7 +22,7 @@ import numpy as np
 
 from askalike.errors import IndexBusyError, SearchIndexError
 from askalike.files import fsync_folder, fsync_path, write_atomically
-from askalike.index.rows import Array, LiveRows
+from askalike.index.rows import Array, LiveRows, find_distinct
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -257,7 +257,7 @@ class IndexWriter(ABC, Generic[LiveT]):
 
     def commit(self, change: int) -> None:
         """Make everything since the last commit visible at once, as the state of that change number."""
-        deleted = np.unique(np.array(self._deleted_docids, np.int64))
+        deleted = find_distinct(np.array(self._deleted_docids, np.int64))
         remaining = (self._delete_documents(segment, deleted) for segment in self._index.segments)
         segments = [segment for segment in remaining if segment.live_count]
         self._flush()

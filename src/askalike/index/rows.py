@@ -96,7 +96,10 @@ def map_array(path: Path) -> Array:
 
 
 def find_distinct(values: Array) -> Array:
-    """Return each value once, ascending: as np.unique does, which takes longer and imports masked arrays first."""
+    """Return each value once, ascending: as np.unique does, which takes longer and imports masked arrays first.
+
+    A thread that calls np.unique just before another one has imported them fails with a RecursionError.
+    """
     ordered = np.sort(values)
     is_new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])

@@ -11,6 +11,7 @@ from pydantic import Field
 from askalike import rankers
 from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
+from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
@@ -106,7 +107,7 @@ class ByQuestionSearcher(Searcher):
 
     def retrieve(self, prepared: Any, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         tops = self.inner.retrieve(prepared, k, None)
-        answers = self.view.docids_of_answers(np.unique(np.concatenate([t.docids for t in tops])) if tops else ())
+        answers = self.view.docids_of_answers(find_distinct(np.concatenate([t.docids for t in tops])) if tops else ())
         return [_answers(top, answers, k, allowed) for top in tops]
 
     def score(self, prepared: Any, candidates: Sequence[Docids]) -> list[Scores]:

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from askalike.config import TextList
 from askalike.errors import SettingsError
+from askalike.index.rows import find_distinct
 from askalike.lazy import lazy_property
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Texts, top_k
@@ -120,7 +121,7 @@ class LateInteractionSearcher(CompositeSearcher):
     def compare_pools(self, queries: Sequence[ResolvedQuery], prepared: Any) -> list[Mapping[int, float]]:
         """Return, query by query, docid → what comparing tokens adds, for the first part's first documents."""
         tops = self._first.retrieve(prepared, self.depth, None)
-        texts = self._texts(np.unique(np.concatenate([top.docids for top in tops]))) if tops else {}
+        texts = self._texts(find_distinct(np.concatenate([top.docids for top in tops]))) if tops else {}
         weight = self._ranker.settings.weight
         return [
             {

@@ -12,6 +12,7 @@ import numpy as np
 from askalike import clock
 from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
+from askalike.index.rows import find_distinct
 from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, SearchSession, Texts
 from askalike.store import View
 from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs
@@ -62,7 +63,7 @@ class VotesSearcher(Searcher):
         return [TopDocs(np.empty(0, np.int64), np.empty(0, np.float64)) for _ in range(prepared)]
 
     def score(self, prepared: int, candidates: Sequence[Docids]) -> list[Scores]:
-        docids = np.unique(np.concatenate([np.empty(0, np.int64), *candidates]))
+        docids = find_distinct(np.concatenate([np.empty(0, np.int64), *candidates]))
         votes = self.view.votes(docids)
         scores = np.log1p([max(votes.get(docid, 0), 0) for docid in docids.tolist()])
         return [scores[np.searchsorted(docids, own)] for own in candidates]

@@ -291,6 +291,8 @@ class ClusterConnection:
         def ask() -> Any:
             started, options = time.monotonic(), dict(params or {})
             answer = self._client.transport.perform_request(method, path, params=options, body=body, timeout=timeout)
+            if answer == "":  # what is left of an answer whose connection breaks within its head
+                raise self._errors.ConnectionError("N/A", "the answer is empty", EOFError())
             patience.note(time.monotonic() - started)
             return answer
 

@@ -19,6 +19,7 @@ from askalike.index.lexical.term_scores import (
     score_bounds,
     term_information,
 )
+from askalike.index.rows import find_distinct
 from askalike.types import Collection, Floats
 
 LONGEST = "longest"
@@ -59,7 +60,7 @@ class TermStatistics:
         self._own: OwnTextStatistics | None = None
         self._longest, longest_rephrasing = (state.facts or {}).get(LONGEST, (0, 0))
         lengths = np.arange(1, min(longest_rephrasing, BASE - 1) + 1)
-        self._rephrasing_lengths: Sequence[int] = np.unique(round_lengths(lengths)).tolist()
+        self._rephrasing_lengths: Sequence[int] = find_distinct(round_lengths(lengths)).tolist()
 
     def look_up(self, terms: Iterable[str]) -> None:
         """Read what is not yet known of these terms."""

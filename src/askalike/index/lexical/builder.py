@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from askalike.compiled import Matrix, compiled, inner
 from askalike.index.lexical.segment import Segment
 from askalike.index.lexical.terms import pack_terms, term_at
-from askalike.index.rows import Array
+from askalike.index.rows import Array, find_distinct
 
 MAX_CODES = 65_535
 EXACT_CODES = 24  # the first length codes stand for themselves; the small float begins after them
@@ -99,7 +99,7 @@ def build_segments(forward: ForwardIndex, exact_lengths: bool, scale: int) -> li
 def can_merge(segments: Sequence[Segment]) -> bool:
     """Return whether one segment has codes for the (frequency, length) pairs of all of these."""
     pairs = [s.code_tf.astype(np.int64) << 32 | s.code_length for s in segments]
-    return len(np.unique(np.concatenate(pairs))) <= MAX_CODES
+    return len(find_distinct(np.concatenate(pairs))) <= MAX_CODES
 
 
 def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: bool, scale: int) -> list[Segment]:

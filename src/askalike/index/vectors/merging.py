@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from askalike.index.rows import Array
+from askalike.index.rows import Array, find_distinct
 from askalike.index.vectors.parts import PartSchema, SparsePart, StoredPart
 from askalike.index.vectors.segment import VectorSegment, array_path, write_schemas
 
@@ -55,7 +55,7 @@ def _merge_columns(path: Path, columns: Sequence[Array], origins: RowOrigins) ->
     merged = open_memmap(path, "w+", columns[0].dtype, (n, *columns[0].shape[1:]))
     for start in range(0, n, CHUNK_ROWS):
         segments, rows = (column[start : start + CHUNK_ROWS] for column in origins)
-        for place in np.unique(segments):
+        for place in find_distinct(segments):
             chosen = segments == place
             merged[start : start + CHUNK_ROWS][chosen] = columns[place][rows[chosen]]
 

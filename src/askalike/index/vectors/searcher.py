@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.errors import SearchIndexError
-from askalike.index.rows import Array
+from askalike.index.rows import Array, find_distinct
 from askalike.index.vectors.parts import Bounds, PartSchema, nonzero_rows, prepare_rows
 from askalike.index.vectors.segment import VectorSegment
 from askalike.lazy import lazy_property
@@ -170,7 +170,7 @@ def _graph_candidates(segment: VectorSegment, queries: _PreparedVectors, q: int,
     excluded = segment.excluded_rows(*queries.exclusions[q])
     count = int(k * segment.rows_per_docid) + len(excluded) + 100
     proposed = [g.search(v[q], count) for g, v in zip(segment.graphs, queries.parts, strict=True) if g]
-    rows = np.unique(np.concatenate(proposed))
+    rows = find_distinct(np.concatenate(proposed))
     if len(mask):
         rows = rows[mask[rows]]
     return rows[~np.isin(rows, excluded)]
