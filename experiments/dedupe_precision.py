@@ -24,8 +24,9 @@ from askalike.iteration import chunks
 from askalike.labels.splits import load_split
 from askalike.moderation.linking import ProbableLinker
 from askalike.moderation.pairs import Link
-from askalike.rankers import active_ranker, create, open_current
+from askalike.rankers import Searcher, active_ranker, create, open_current
 from askalike.store import Archive, Clusters
+from askalike.types import Question
 
 MOST_OF_CLUSTER = 6
 MIN_PAIRS = 20  # below it a precision says little
@@ -37,8 +38,8 @@ Floats = NDArray[np.float64]
 def main(path: str, *draws: str) -> None:
     """Print a line for each draw, and one for all of them together."""
     with Archive.open(Path(path)) as archive:
-        present = {question.id for _, question in archive.view().questions()}
-        cluster_of = {id: name for id, name in Clusters.read(archive).visible_names.items() if id in present}
+        texts = {question.id: question for _, question in archive.view().questions()}
+        cluster_of = {id: name for id, name in Clusters.read(archive).visible_names.items() if id in texts}
         drawn = {draw: draw_questions(archive, cluster_of, draw) for draw in draws} or {"all": sorted(cluster_of)}
         if len(drawn) > 1:
             drawn["together"] = sorted({id for ids in drawn.values() for id in ids})
@@ -47,7 +48,8 @@ def main(path: str, *draws: str) -> None:
         if calibration is None:
             raise SystemExit(f"{path}: {ranker.name} is not calibrated; run: askalike calibrate {path}")
         linker = ProbableLinker(calibration)
-        links = find_links(archive, linker, sorted({id for ids in drawn.values() for id in ids}))
+        drawn_texts = [texts[id] for id in sorted({id for ids in drawn.values() for id in ids})]
+        links = find_links(open_current(ranker, archive.view()), linker, drawn_texts)
         for name, ids in drawn.items():
             for rate in RATES:
                 print(f"{name}: {describe(set(ids), links, linker, rate, cluster_of)}", flush=True)
@@ -66,14 +68,11 @@ def draw_questions(archive: Archive, cluster_of: Mapping[str, str], draw: str) -
     return [members[name][place] for name in names for place in rng.permutation(len(members[name]))[:MOST_OF_CLUSTER]]
 
 
-def find_links(archive: Archive, linker: ProbableLinker, ids: Sequence[str]) -> list[Link]:
+def find_links(searcher: Searcher, linker: ProbableLinker, questions: Sequence[Question]) -> list[Link]:
     """Return the links of some questions, as `dedupe` finds them."""
-    view = archive.view()
-    searcher = open_current(create(*active_ranker(archive), archive), view)
-    extractor, links = HitFeatureExtractor(view.language), list[Link]()
-    texts = {question.id: question for _, question in view.questions()}
-    for chunk in chunks(ids, 512):
-        batch = {id: texts[id] if linker.with_bodies else replace(texts[id], body="") for id in chunk}
+    extractor, links = HitFeatureExtractor(searcher.view.language), list[Link]()
+    for chunk in chunks(questions, 512):
+        batch = {q.id: q if linker.with_bodies else replace(q, body="") for q in chunk}
         links += linker.find(retrieve_hits(searcher, batch), extractor)[0]
     return links
 
