@@ -11,7 +11,7 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled
+from askalike.compiled import Matrix, compiled, inner
 from askalike.index.rows import Array
 from askalike.types import Metric
 
@@ -52,15 +52,11 @@ class Sketch:
     def score_bounds(self, queries: Floats, metric: Metric) -> tuple[Floats, Floats]:
         """Return the (lowest, highest) possible score of every row for each query: float32 (queries, n) both."""
         lengths = np.linalg.norm(queries, axis=1).astype(np.float32)[:, None]
-        if metric != "euclidean" and len(queries) < MATMUL_MIN_QUERIES:
-            low, high = np.empty((2, len(queries), len(self.values)), np.float32)
-            for query, length, *bounds in zip(queries, lengths[:, 0].tolist(), low, high, strict=True):
-                _bound_dot_products(self.values, self.scales, self.errors, query, length, *bounds)
-            return low, high
         dots = self._dots(queries)
         if metric != "euclidean":
-            error = lengths * self.errors
-            return dots - error, dots + error
+            low = lengths * self.errors
+            high = dots + low
+            return np.subtract(dots, low, out=low), high
         slack = ROUNDING_ERROR * (queries.shape[1] + 8)
         squares = lengths**2 + self.lengths**2
         error = self.residuals + np.sqrt(np.float32(slack) * squares)
@@ -80,26 +76,40 @@ class Sketch:
         return np.multiply(dots, self.scales, out=dots)
 
 
+@inner(fastmath=True)
+def _eight_products(
+    values: Matrix[np.int8], i: int, step: int, query: Floats
+) -> tuple[np.float32, np.float32, np.float32, np.float32, np.float32, np.float32, np.float32, np.float32]:
+    """Return the products of eight rows that lie `step` apart."""
+    a = b = c = d = e = f = g = h = np.float32(0)
+    for j in range(len(query)):
+        number = query[j]
+        a += np.float32(values[i, j]) * number
+        b += np.float32(values[i + step, j]) * number
+        c += np.float32(values[i + 2 * step, j]) * number
+        d += np.float32(values[i + 3 * step, j]) * number
+        e += np.float32(values[i + 4 * step, j]) * number
+        f += np.float32(values[i + 5 * step, j]) * number
+        g += np.float32(values[i + 6 * step, j]) * number
+        h += np.float32(values[i + 7 * step, j]) * number
+    return a, b, c, d, e, f, g, h
+
+
 @compiled(fastmath=True)
 def _dot_products(values: Matrix[np.int8], scales: Floats, query: Floats, out: Floats) -> None:
-    for i in range(len(values)):
+    """Write the products of all rows: of eight stretches of rows at once, as memory answers eight streams sooner."""
+    step = len(values) // 8
+    for i in range(step):
+        a, b, c, d, e, f, g, h = _eight_products(values, i, step, query)
+        out[i], out[i + step], out[i + 2 * step], out[i + 3 * step] = a, b, c, d
+        out[i + 4 * step], out[i + 5 * step], out[i + 6 * step], out[i + 7 * step] = e, f, g, h
+    for i in range(8 * step, len(values)):
         dot = np.float32(0)
         for j in range(len(query)):
             dot += np.float32(values[i, j]) * query[j]
-        out[i] = dot * scales[i]
-
-
-@compiled(fastmath=True)
-def _bound_dot_products(
-    values: Matrix[np.int8], scales: Floats, errors: Floats, query: Floats, length: float, low: Floats, high: Floats
-) -> None:
+        out[i] = dot
     for i in range(len(values)):
-        dot = np.float32(0)
-        for j in range(len(query)):
-            dot += np.float32(values[i, j]) * query[j]
-        dot *= scales[i]
-        error = np.float32(length) * errors[i]
-        low[i], high[i] = dot - error, dot + error
+        out[i] *= scales[i]
 
 
 def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
