@@ -52,11 +52,15 @@ class Sketch:
     def score_bounds(self, queries: Floats, metric: Metric) -> tuple[Floats, Floats]:
         """Return the (lowest, highest) possible score of every row for each query: float32 (queries, n) both."""
         lengths = np.linalg.norm(queries, axis=1).astype(np.float32)[:, None]
+        if metric != "euclidean" and len(queries) < MATMUL_MIN_QUERIES:
+            low, high = np.empty((2, len(queries), len(self.values)), np.float32)
+            for query, length, *bounds in zip(queries, lengths[:, 0].tolist(), low, high, strict=True):
+                _bound_products(self.values, self.scales, self.errors, query, length, *bounds)
+            return low, high
         dots = self._dots(queries)
         if metric != "euclidean":
-            low = lengths * self.errors
-            high = dots + low
-            return np.subtract(dots, low, out=low), high
+            error = lengths * self.errors
+            return dots - error, dots + error
         slack = ROUNDING_ERROR * (queries.shape[1] + 8)
         squares = lengths**2 + self.lengths**2
         error = self.residuals + np.sqrt(np.float32(slack) * squares)
@@ -68,7 +72,7 @@ class Sketch:
         dots = np.empty((len(queries), len(self.values)), np.float32)
         if len(queries) < MATMUL_MIN_QUERIES:
             for query, row in zip(queries, dots, strict=True):
-                _dot_products(self.values, self.scales, query, row)
+                _bound_products(self.values, self.scales, self.errors, query, 0.0, row, row)
             return dots
         for start in range(0, len(self.values), BLOCK_ROWS):
             end = start + BLOCK_ROWS
@@ -95,21 +99,30 @@ def _eight_products(
     return a, b, c, d, e, f, g, h
 
 
+@inner(fastmath=True)
+def _write_bounds(
+    i: int, dot: np.float32, scales: Floats, errors: Floats, length: np.float32, low: Floats, high: Floats
+) -> None:
+    dot *= scales[i]
+    error = length * errors[i]
+    low[i], high[i] = dot - error, dot + error
+
+
 @compiled(fastmath=True)
-def _dot_products(values: Matrix[np.int8], scales: Floats, query: Floats, out: Floats) -> None:
-    """Write the products of all rows: of eight stretches of rows at once, as memory answers eight streams sooner."""
-    step = len(values) // 8
+def _bound_products(
+    values: Matrix[np.int8], scales: Floats, errors: Floats, query: Floats, length: float, low: Floats, high: Floats
+) -> None:
+    """Write the bounds of all rows, of eight stretches of rows at once, as memory answers eight streams sooner."""
+    step, length_of_query = len(values) // 8, np.float32(length)
     for i in range(step):
-        a, b, c, d, e, f, g, h = _eight_products(values, i, step, query)
-        out[i], out[i + step], out[i + 2 * step], out[i + 3 * step] = a, b, c, d
-        out[i + 4 * step], out[i + 5 * step], out[i + 6 * step], out[i + 7 * step] = e, f, g, h
+        dots = _eight_products(values, i, step, query)
+        for n, dot in enumerate(dots):
+            _write_bounds(i + n * step, dot, scales, errors, length_of_query, low, high)
     for i in range(8 * step, len(values)):
         dot = np.float32(0)
         for j in range(len(query)):
             dot += np.float32(values[i, j]) * query[j]
-        out[i] = dot
-    for i in range(len(values)):
-        out[i] *= scales[i]
+        _write_bounds(i, dot, scales, errors, length_of_query, low, high)
 
 
 def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
