@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.index.lexical.completions import MAX_COMPLETIONS
-from askalike.index.lexical.terms import find_prefix_range, find_terms, pack_terms, term_at
+from askalike.index.lexical.terms import find_prefix_range, find_terms, merge_dictionaries, pack_terms, term_at
 
 words = st.text("abé日\U0001f600", min_size=1, max_size=4)
 
@@ -30,3 +30,12 @@ def test_the_most_frequent_completions_come_first_and_at_most_50():
     documents = {n: [(0, [f"a{i:03}" for i in range(200) if n % (i + 1) == 0])] for n in range(1, 400)}
     found = fresh(documents).complete("a")
     assert found == [f"a{i:03}" for i in range(MAX_COMPLETIONS)]
+
+
+@given(st.lists(st.sets(st.text("abé日\U0001f600", max_size=4)), min_size=1, max_size=4))
+def test_merged_dictionaries_are_the_sorted_union(held):
+    terms = [sorted(own) for own in held]
+    term_bytes, term_offsets, positions = merge_dictionaries([pack_terms(own) for own in terms])
+    union = sorted(set().union(*held))
+    assert [term_at(term_bytes, term_offsets, n) for n in range(len(term_offsets) - 1)] == union
+    assert [[union[n] for n in own] for own in positions] == terms

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from askalike.compiled import Matrix, compiled, inner
 from askalike.index.lexical.segment import Segment
-from askalike.index.lexical.terms import pack_terms, term_at
+from askalike.index.lexical.terms import merge_dictionaries, pack_terms, term_at
 from askalike.index.rows import Array, find_distinct
 
 MAX_CODES = 65_535
@@ -104,25 +104,23 @@ def can_merge(segments: Sequence[Segment]) -> bool:
 
 def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: bool, scale: int) -> list[Segment]:
     """Return one segment (or a few) of the live documents of several. masks: bool (D) per segment."""
-    names = [[term_at(s.term_bytes, s.term_offsets, i) for i in range(len(s.df))] for s in segments]
-    vocabulary = sorted(set().union(*names))
-    new_ids = {term: i for i, term in enumerate(vocabulary)}
+    term_bytes, term_offsets, new_ids = merge_dictionaries([(s.term_bytes, s.term_offsets) for s in segments])
     docids = np.concatenate([s.docids[mask] for s, mask in zip(segments, masks, strict=True)])
     phrasings = np.concatenate([s.phrasings[mask] for s, mask in zip(segments, masks, strict=True)])
     order = np.argsort(docids, kind="stable")
     positions = np.empty(len(docids), np.int32)
     positions[order] = np.arange(len(docids), dtype=np.int32)
     postings, start = [], 0
-    for segment, mask, terms in zip(segments, masks, names, strict=True):
+    for segment, mask, own_ids in zip(segments, masks, new_ids, strict=True):
         new_docs = np.full(len(mask), -1, np.int32)
         new_docs[mask] = positions[start : start + int(mask.sum())]
         start += int(mask.sum())
-        docs, ids = new_docs[segment.docs], np.array([new_ids[t] for t in terms], np.int32)
-        live, ids = docs >= 0, np.repeat(ids, np.diff(segment.starts))
+        docs, ids = new_docs[segment.docs], np.repeat(own_ids.astype(np.int32), np.diff(segment.starts))
+        live = docs >= 0
         postings.append((docs[live], ids[live], segment.code_tf[segment.codes[live]]))
     docs, term_ids, tfs = (np.concatenate(column) for column in zip(*postings, strict=True))
     columns = _group_by_document(docs, term_ids, tfs, len(docids))
-    forward = ForwardIndex(docids[order], phrasings[order], *columns, *pack_terms(vocabulary))
+    forward = ForwardIndex(docids[order], phrasings[order], *columns, term_bytes, term_offsets)
     return build_segments(forward, exact, scale)
 
 

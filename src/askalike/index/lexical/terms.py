@@ -32,6 +32,23 @@ def find_prefix_range(term_bytes: Bytes, term_offsets: Offsets, prefix: str) -> 
     return range(*(_lower_bound(term_bytes, term_offsets, wanted, past_prefix) for past_prefix in (False, True)))
 
 
+def merge_dictionaries(dictionaries: Sequence[tuple[Bytes, Offsets]]) -> tuple[Bytes, Offsets, list[Offsets]]:
+    """Return the union of sorted dictionaries, and for each the positions of its terms in that."""
+    (term_bytes, term_offsets), *others = dictionaries
+    positions = [np.arange(len(term_offsets) - 1)]
+    for other_bytes, other_offsets in others:
+        size = len(term_offsets) + len(other_offsets) - 2
+        places, other_places = (np.empty(len(offsets) - 1, np.int64) for offsets in (term_offsets, other_offsets))
+        merged, merged_offsets = np.empty(len(term_bytes) + len(other_bytes), np.uint8), np.zeros(size + 1, np.int64)
+        count = _merge_packed(
+            term_bytes, term_offsets, other_bytes, other_offsets, places, other_places, merged, merged_offsets
+        )
+        positions = [*(places[own] for own in positions), other_places]
+        term_offsets = merged_offsets[: count + 1]
+        term_bytes = merged[: term_offsets[-1]]
+    return term_bytes, term_offsets, positions
+
+
 def term_at(term_bytes: Bytes, term_offsets: Offsets, position: int) -> str:
     """Return the term at a position."""
     return term_bytes[term_offsets[position] : term_offsets[position + 1]].tobytes().decode()
@@ -73,3 +90,33 @@ def _find_packed(
         at = _lower_bound(term_bytes, term_offsets, term, False)
         if at < size and _compare(term_bytes[term_offsets[at] : term_offsets[at + 1]], term, False) == 0:
             positions[i] = at
+
+
+@compiled()
+def _merge_packed(
+    a_bytes: Bytes, a_offsets: Offsets, b_bytes: Bytes, b_offsets: Offsets, a_places: Offsets, b_places: Offsets,
+    merged: Bytes, merged_offsets: Offsets,
+) -> int:  # fmt: skip
+    """Write the union of two sorted dictionaries and where each one's terms are in it; return how many it has."""
+    i = j = n = end = 0
+    while i < len(a_places) or j < len(b_places):
+        order = -1 if j == len(b_places) else 1
+        if i < len(a_places) and j < len(b_places):
+            a = a_bytes[a_offsets[i] : a_offsets[i + 1]]
+            order = _compare(a, b_bytes[b_offsets[j] : b_offsets[j + 1]], False)
+        if order <= 0:
+            for at in range(a_offsets[i], a_offsets[i + 1]):
+                merged[end] = a_bytes[at]
+                end += 1
+            a_places[i] = n
+            i += 1
+        else:
+            for at in range(b_offsets[j], b_offsets[j + 1]):
+                merged[end] = b_bytes[at]
+                end += 1
+        if order >= 0:
+            b_places[j] = n
+            j += 1
+        n += 1
+        merged_offsets[n] = end
+    return n
