@@ -95,7 +95,7 @@ def test_queries_are_looked_up_and_documents_encoded_by_the_teacher(archive, tmp
 def test_a_word_in_no_question_taught_is_read_by_the_teacher(archive, tmp_path):
     folder = archive.path / "models" / "fast"
     assert (folder / "words.txt").read_text().split()[:3] == ["at", "best", "bread"]
-    texts = [Question("1", "cook rice"), Question("2", "Zucchini, cook zucchini-gratin")]
+    texts = [Question("1", "cook rice"), Question("2", "Zucchini, cook zucchini-gratin unfinishe")]
     fast, teacher = encoders.open_encoder(folder), encoders.build("pretrained", {"model": MODEL})
     zucchini, gratin = concatenate_parts(teacher.encode([Question("z", "zucchini"), Question("g", "gratin")], "query"))
     plain, whole = (e.encode(texts, "query").parts[0].values for e in (fast.queries, fast))
@@ -118,9 +118,9 @@ def test_unknown_words_are_read_once():
         return np.array([[len(word)] for word in words], np.float32)
 
     words, vectors = UnknownWords({"known"}, count_letters), np.zeros((3, 1), np.float32)
-    words.add_to(vectors, ["Known new", "", "new, known-new other"])
+    words.add_to(vectors, ["Known new unfin", "", "new, known-new other?"])
     assert vectors.ravel().tolist() == [3, 0, 11]
-    words.add_to(vectors, ["new", "known", ""])
+    words.add_to(vectors, ["new ", "known ", "other"])
     assert vectors.ravel().tolist() == [6, 0, 11]
     assert sorted(read) == ["new", "other"]
 

@@ -42,8 +42,8 @@ class UnknownWords:
         (folder / WORDS_FILE).write_text("\n".join(sorted(known)), encoding="utf-8")
 
     def add_to(self, vectors: Array, texts: Sequence[str]) -> None:
-        """Add to each text's vector, (texts, dim), those of its unknown words."""
-        found = [[word for word in WORD.findall(text.lower()) if word not in self._known] for text in texts]
+        """Add to each text's vector, (texts, dim), those of its unknown words; one that ends it may be unfinished."""
+        found = [[word for word in _finished_words(text) if word not in self._known] for text in texts]
         by_word = self._look_up({word: None for words in found for word in words})
         for vector, words in zip(vectors, found, strict=True):
             for word in words:
@@ -58,3 +58,8 @@ class UnknownWords:
             self._vectors |= zip(new, read, strict=True)
             vectors |= zip(new, read, strict=True)
         return vectors
+
+
+def _finished_words(text: str) -> list[str]:
+    words = WORD.findall(text.lower())
+    return words[:-1] if words and text.lower().endswith(words[-1]) else words

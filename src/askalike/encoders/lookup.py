@@ -120,10 +120,13 @@ class LookupEncoder:
 
     def words(self, texts: Sequence[str]) -> TextWords:
         """Return plain texts' words with what each adds to its vector."""
-        words = self.queries.words(texts)
-        if self._unknown_words:
-            self._unknown_words.add_to(words.vectors, words.words)
-        return words
+        found = self.queries.words(texts)
+        if not self._unknown_words:
+            return found
+        words, vectors = [found.words[row] for row in found.rows], found.vectors[found.rows]
+        last = {*(found.ends[1:] - 1).tolist()}
+        self._unknown_words.add_to(vectors, [word if n in last else f"{word} " for n, word in enumerate(words)])
+        return TextWords(words, vectors, np.arange(len(words)), found.ends)
 
     @cached_property
     def _unknown_words(self) -> UnknownWords | None:
