@@ -24,7 +24,7 @@ from _served import Served, archive, titles
 CLIENTS = 50
 WRITES_PER_S = 100
 AT_ONCE = 16
-RANKERS = {"lm_jelinek_mercer": (), "hybrid": ("--set", "static.exact_up_to=50000")}
+RANKERS = ("lm_jelinek_mercer", "hybrid")
 
 
 TIMES = ("p50_ms", "p95_ms", "p99_ms", "longest_ms")
@@ -45,7 +45,7 @@ def line(name: str, workers: int, writes: int, outcome: Outcome) -> str:
 
 def measure_ranker(path: Path, ranker: str, workers: int, options: argparse.Namespace, asked: Sequence[str]) -> None:
     """Without writes, saturated, then with writes: what is written would else be in the way of the rest."""
-    more = ("--workers", workers, "--set", "requests_per_s=0", *RANKERS.get(ranker, ()))
+    more = ("--workers", workers, "--set", "requests_per_s=0")
     name = path.resolve().name
     with Served(path, ranker, *map(str, more)) as served:
         where = "127.0.0.1", served.port, name, asked
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def indexed(path: Path, ranker: str) -> None:
-    command = [sys.executable, "-m", "askalike", "index", path, "--ranker", ranker, *RANKERS.get(ranker, ())]
+    command = [sys.executable, "-m", "askalike", "index", path, "--ranker", ranker]
     started = time.perf_counter()
     subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
     print(f"{path.name}: {ranker} indexed in {time.perf_counter() - started:.0f} s", flush=True)

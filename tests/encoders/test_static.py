@@ -126,7 +126,7 @@ def test_a_text_alone_and_among_others_is_the_same(static):
 def test_the_words_add_up_to_the_text(static):
     text = static.text(Question("q", "How long, please,", "<p>do I boil &amp; cook it?</p>", "html"))
     whole = static.encode([Question("q", text)], "query").parts[0].values[0]
-    words, vectors, rows, ends = static.words([text])
+    words, vectors, _, rows, _, ends = static.words([text])
     np.testing.assert_allclose(vectors[rows].sum(axis=0), whole, rtol=1e-4, atol=1e-5)
     assert [words[row] for row in rows] == text.split()
     assert ends.tolist() == [0, len(rows)]
@@ -134,9 +134,10 @@ def test_the_words_add_up_to_the_text(static):
 
 def test_a_word_adds_what_it_is_alone_whatever_else_is_looked_up(static):
     texts = ["boil an egg", "", "egg, " * 3 + "x" * 200]
-    words, vectors, rows, ends = static.words(texts)
+    words, vectors, _, rows, starts, ends = static.words(texts)
     assert ends.tolist() == [0, 3, 3, 7]
     assert [words[row] for row in rows] == " ".join(texts).split()
+    assert starts.tolist() == [0, 5, 8, 0, 5, 10, 15]
     alone = static.encode([Question(word, word) for word in words], "query").parts[0].values
     np.testing.assert_array_equal(vectors, alone)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.encoders import TracedText, VectorContributions
+from askalike.encoders import TextWords, TracedText, VectorContributions
 from askalike.rankers._explanations import (
     encoder_score_function,
     explain_by_occlusion,
@@ -100,13 +100,12 @@ class Letters:
     def text(self, text: Question) -> str:
         return text.title
 
-    def words(self, texts: list[str]) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+    def words(self, texts: list[str]) -> TextWords:
         self.asked += len(texts)
         alphabet = "abcdefghijklmnopqrstuvwxyz"
-        words = [word for text in texts for word in text.split()]
-        counts = [[word.lower().count(letter) for letter in alphabet] for word in words]
-        ends = np.cumsum([0, *(len(text.split()) for text in texts)])
-        return words, np.array(counts, np.float32), np.arange(len(words)), ends
+        words = [text.split() for text in texts]
+        counts = [[word.lower().count(letter) for letter in alphabet] for own in words for word in own]
+        return TextWords.in_context(words, np.array(counts, np.float32))
 
 
 def test_words_are_read_together_and_set_beside_the_same_or_the_nearest_word():
@@ -120,10 +119,10 @@ def test_words_are_read_together_and_set_beside_the_same_or_the_nearest_word():
     assert cards == Word("cards", Span("title", 6, 11))
     assert nothing is None
     assert most == Word("lost", Span("title", 0, 4))
-    _, vectors, _, ends = encoder.words(["Reset cards nothing (most)", *document.values()])
-    total = vectors[ends[1] :].sum(axis=0)
+    words = encoder.words(["Reset cards nothing (most)", *document.values()])
+    total = words.vectors[words.ends[1] :].sum(axis=0)
     assert compared.sum(0).tolist() == total.tolist()
-    np.testing.assert_allclose(compared.products[0], vectors[:4] @ total)
+    np.testing.assert_allclose(compared.products[0], words.vectors[:4] @ total)
 
 
 def test_of_equally_similar_words_the_first_is_marked_whatever_else_is_read():

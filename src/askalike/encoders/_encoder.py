@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.store import TrainingView
+from askalike.text.words import find_form
 from askalike.types import Answer, Question, Vectors
 
 Role = Literal["query", "document"]
@@ -74,18 +75,27 @@ class TextWords(NamedTuple):
     words: Sequence[str]
     vectors: NDArray[np.float32]
     """(n, dim): what each of the n words adds to a text's vector."""
+    forms: NDArray[np.int64]
+    """(n,): equal for words that differ in case and the punctuation around them alone."""
     rows: NDArray[np.int64]
     """Of each text after the other the row of each of its words."""
+    starts: NDArray[np.int64]
+    """The place in its text at which each of these words begins."""
     ends: NDArray[np.int64]
     """Where the rows of each text begin, one more than texts."""
 
     @classmethod
     def in_context(cls, words: Sequence[Sequence[str]], vectors: NDArray[np.float32]) -> Self:
-        """Return the words of each text with a row of their own, as their vectors depend on the words around them."""
+        """Return the words of each text with a row of their own, as their vectors depend on the words around them.
+
+        One space stands between two words of a text.
+        """
         every = list(chain.from_iterable(words))
-        return cls(every, vectors, np.arange(len(every)), find_ends(words))
+        forms = np.array([hash(find_form(word).folded) for word in every], np.int64)
+        starts = [start for own in words for start in _word_starts(own)]
+        ends = np.array([*accumulate(map(len, words), initial=0)], np.int64)
+        return cls(every, vectors, forms, np.arange(len(every)), np.array(starts, np.int64), ends)
 
 
-def find_ends(words: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """Return where the words of each text begin, and where the last ones end: (texts + 1,)."""
-    return np.array([*accumulate(map(len, words), initial=0)], np.int64)
+def _word_starts(words: Sequence[str]) -> list[int]:
+    return list(accumulate((len(word) + 1 for word in words[:-1]), initial=0)) if words else []

@@ -15,7 +15,7 @@ import importlib.metadata
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from askalike import config
 from askalike.counts import format_count
 from askalike.encoders import MODEL_FILE, Role, TextWords, read_model_file
-from askalike.encoders._encoder import find_ends
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView
@@ -133,14 +132,12 @@ class StaticEncoder:
 
     def words(self, texts: Sequence[str]) -> TextWords:
         """Return plain texts' words with what each adds to its vector; a pair of words counts for its second word."""
-        split = [text.split() for text in texts]
         if self.settings.bigrams:
+            split = [text.split() for text in texts]
             return TextWords.in_context(split, self._sum_pairs(split))
-        every = list(chain.from_iterable(split))
-        numbers = {word: n for n, word in enumerate(dict.fromkeys(every))}
-        rows, offsets = self.pieces.lookup.look_up_words(list(numbers))
-        sums = sum_weighted_rows(rows, offsets, self.vectors, self.weights)
-        return TextWords(list(numbers), sums, np.array([*map(numbers.__getitem__, every)], np.int64), find_ends(split))
+        known = self.pieces.lookup.look_up_words(texts)
+        sums = sum_weighted_rows(known.rows, known.offsets, self.vectors, self.weights)
+        return TextWords(known.words, sums, known.forms, *known.stretches)
 
     def _sum_pairs(self, words: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """Return what each word adds after the one before it: the pair's rows without those of the word before."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled
 from askalike.encoders import TextWords
+from askalike.text.words import find_form
 from askalike.types import Answer, Floats, Markup, Question, Span
 
 MIN_WORD_SIMILARITY = 0.4
@@ -17,7 +18,6 @@ SAME_WORD = 2.0
 """Added to the cosine of the same word, which comes before all others."""
 SIMILARITY_UNIT = 1e5
 """Digits after the fifth depend on the order of addition: of equally similar words the first counts."""
-MAX_CACHED_FORMS = 1 << 16
 MAX_CACHED_FIELDS = 1_024
 
 TextFields = Mapping[str, str]
@@ -64,14 +64,6 @@ class Word(NamedTuple):
     span: Span
 
 
-class WordForm(NamedTuple):
-    """A word from its first letter or digit to its last, the number of characters before it, and without case."""
-
-    text: str
-    offset: int
-    folded: str
-
-
 class WordReader:
     """Reads the words of a query and of many documents at once."""
 
@@ -92,38 +84,33 @@ class WordReader:
     def compare(self, query: str, documents: Sequence[TextFields]) -> "WordComparison":
         """Compare each word of a plain query with those of the documents' plain fields."""
         texts = [query, *(text for fields in documents for text in fields.values())]
-        return WordComparison(*self._encoder.words(texts), documents)
+        return WordComparison(self._encoder.words(texts), documents)
 
 
 class WordComparison:
     """The words of a query, the first of some texts, beside those of documents, whose fields are the others."""
 
-    def __init__(
-        self, words: Sequence[str], vectors: NDArray[np.float32], rows: NDArray[np.int64], ends: NDArray[np.int64],
-        documents: Sequence[TextFields],
-    ) -> None:  # fmt: skip
-        self._words, self._vectors, self._rows, self._ends = words, vectors, rows, ends
+    def __init__(self, words: TextWords, documents: Sequence[TextFields]) -> None:
+        self._words = words
         self._fields = ["", *(field for fields in documents for field in fields)]
         self._first_texts = np.cumsum([1, *map(len, documents)])
-        self.query_forms = [_FORMS[words[row]] for row in rows[: ends[1]].tolist()]
+        self.query_forms = [find_form(words.words[row]) for row in words.rows[: words.ends[1]].tolist()]
         """The query's words without the punctuation around them."""
-        numbers = {form.folded: n for n, form in enumerate(self.query_forms)}
-        same = np.array([numbers.get(_FORMS[word].folded, -1) for word in words], np.int64)
-        products, cosines = np.empty((2, len(words), len(self.query_forms)), np.float32)
-        _multiply_words(vectors, rows, same, np.empty(len(words), np.float32), products, cosines)
-        shape = len(documents), len(self.query_forms)
+        count, shape = len(words.words), (len(documents), len(self.query_forms))
+        products, cosines = np.empty((2, count, len(self.query_forms)), np.float32)
+        _multiply_words(words.vectors, words.rows, words.forms, np.empty(count, np.float32), products, cosines)
         self.products: Floats = np.zeros(shape)
         """The product of each word of the query with all words of each document, (documents, query's words)."""
         self._best, self._nearest = np.zeros(shape), np.zeros((3, *shape), np.int64)
         _find_nearest(
-            rows, ends, self._first_texts, np.array([*map(len, words)], np.int64), products, cosines, self.products,
-            self._best, self._nearest.reshape(3, -1),
+            words.rows, words.ends, words.starts, self._first_texts, products, cosines, self.products, self._best,
+            self._nearest.reshape(3, -1),
         )  # fmt: skip
 
     def sum(self, document: int) -> NDArray[np.float32]:
         """Return a document's vector, (dim,)."""
-        first, last = (self._ends[self._first_texts[document + n]] for n in range(2))
-        total: NDArray[np.float32] = self._vectors[self._rows[first:last]].sum(axis=0)
+        first, last = (self._words.ends[self._first_texts[document + n]] for n in range(2))
+        total: NDArray[np.float32] = self._words.vectors[self._words.rows[first:last]].sum(axis=0)
         return total
 
     def nearest(self) -> list[list[Word | None]]:
@@ -141,41 +128,19 @@ class WordComparison:
         ]
 
     def _word(self, row: int, text: int, start: int) -> Word:
-        form = _FORMS[self._words[row]]
+        form = find_form(self._words.words[row])
         start += form.offset
         return Word(form.text, Span(self._fields[text], start, start + len(form.text)))
 
 
-class _Forms(dict[str, WordForm]):
-    """Word → its form, made on first use; emptied when it has too many words."""
-
-    def __missing__(self, word: str) -> WordForm:
-        if len(self) >= MAX_CACHED_FORMS:
-            self.clear()
-        form = self[word] = _strip_punctuation(word)
-        return form
-
-
-_FORMS = _Forms()
-
-
-def _strip_punctuation(word: str) -> WordForm:
-    if word.isalnum():
-        return WordForm(word, 0, word.casefold())
-    start = next((i for i, c in enumerate(word) if c.isalnum()), 0)
-    end = len(word) - next((i for i, c in enumerate(reversed(word)) if c.isalnum()), 0)
-    return WordForm(word[start:end], start, word[start:end].casefold())
-
-
 @compiled(fastmath=True)
 def _multiply_words(
-    vectors: Matrix[np.float32], rows: NDArray[np.int64], same: NDArray[np.int64], squares: NDArray[np.float32],
+    vectors: Matrix[np.float32], rows: NDArray[np.int64], forms: NDArray[np.int64], squares: NDArray[np.float32],
     products: Matrix[np.float32], cosines: Matrix[np.float32],
 ) -> None:  # fmt: skip
     """Write the product and the rounded cosine of each word with each word of the query, whose rows are the first.
 
-    same: a number that is the same for equal words of the query, −1 for all others. squares: working memory. So few
-    products are not worth a library's threads.
+    squares: working memory. So few products are not worth a library's threads.
     """
     for i in range(len(vectors)):
         square = np.float32(0)
@@ -191,28 +156,26 @@ def _multiply_words(
             norms = np.sqrt(squares[i] * squares[other])
             cosine = dot / norms if norms > 0 else np.float32(0)
             products[i, j] = dot
-            cosines[i, j] = np.rint(cosine * SIMILARITY_UNIT) / SIMILARITY_UNIT + SAME_WORD * (same[i] == same[other])
+            cosines[i, j] = np.rint(cosine * SIMILARITY_UNIT) / SIMILARITY_UNIT + SAME_WORD * (forms[i] == forms[other])
 
 
 @compiled()
 def _find_nearest(
-    rows: NDArray[np.int64], ends: NDArray[np.int64], first_texts: NDArray[np.int64], lengths: NDArray[np.int64],
+    rows: NDArray[np.int64], ends: NDArray[np.int64], starts: NDArray[np.int64], first_texts: NDArray[np.int64],
     products: Matrix[np.float32], cosines: Matrix[np.float32], sums: Matrix[np.float64], best: Matrix[np.float64],
     nearest: Matrix[np.int64],
 ) -> None:  # fmt: skip
     """Write the sums of products, and of the words with the best cosines the rows, the texts and the places in them.
 
-    first_texts: (documents + 1), where the texts of each begin. lengths: the characters of each word.
+    starts: the place in its text of each word. first_texts: (documents + 1), where the texts of each begin.
     """
     count = products.shape[1]
     for document in range(len(sums)):
         for text in range(first_texts[document], first_texts[document + 1]):
-            start = 0
             for i in range(ends[text], ends[text + 1]):
                 row = rows[i]
                 for j in range(count):
                     sums[document, j] += np.float64(products[row, j])
                     if cosines[row, j] > best[document, j]:
                         best[document, j], at = np.float64(cosines[row, j]), document * count + j
-                        nearest[0, at], nearest[1, at], nearest[2, at] = row, text, start
-                start += lengths[row] + 1
+                        nearest[0, at], nearest[1, at], nearest[2, at] = row, text, starts[i]

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -40,6 +40,8 @@ IndexedDocument = tuple[int, list[tuple[int, list[str]]], DocAttributes]
 """Docid, (phrasing, terms) of each phrasing, and what filters look at."""
 TermScores = Sequence[tuple[str, float]]
 """Terms that a document shares with a query, with what each adds to the score."""
+FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
+"""A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
 MAX_DETECTED_CHARS = 1_000
 """Number of characters from which the language of a query is detected."""
@@ -334,8 +336,29 @@ class LexicalSearcher(Searcher):
         typed = prepared.terms.queries[row].prefix
         completed = {term: typed for match in matches for term, _ in match.scores if typed}
         forms = completed | self._extractor.surface_forms(prepared.queries[row].query, prepared.languages[row])
-        pairs = zip(docids.tolist(), matches, strict=True)
-        return {docid: self._explain_document(texts[docid], forms, match) for docid, match in pairs}
+        questions = [texts[docid] for docid in docids.tolist()]
+        fields = [self._plain_fields(q, match.phrasing) for q, match in zip(questions, matches, strict=True)]
+        spans = self._find_terms(questions, fields, {term for match in matches for term, _ in match.scores})
+        reasons = [_explain_match(forms, *own) for own in zip(matches, fields, spans, strict=True)]
+        return dict(zip(docids.tolist(), reasons, strict=True))
+
+    def _plain_fields(self, question: Question, phrasing: int) -> dict[str, str]:
+        fields = self._extractor.phrasing_fields(question, phrasing)
+        return {name: self._extractor.analyzer.plain_text(text, markup) for name, (text, markup) in fields.items()}
+
+    def _find_terms(
+        self, questions: Sequence[Question], fields: Sequence[Mapping[str, str]], terms: Collection[str]
+    ) -> Sequence[Sequence[FieldTerms]]:
+        """Return the terms found in the plain fields of each question, all of a language at once."""
+        languages = [question.language or self.view.language for question in questions]
+        found: list[list[FieldTerms]] = [[] for _ in questions]
+        for language in dict.fromkeys(languages):
+            places = [(n, name) for n, own in enumerate(languages) if own == language for name in fields[n]]
+            plain = [fields[n][name] for n, name in places]
+            spans = self._extractor.analyzer.find_terms(plain, terms, language)
+            for (n, name), own in zip(places, spans, strict=True):
+                found[n].append((name, own))
+        return found
 
     def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
         """Return how often the collection has each term. Raises SettingsError where a cluster has the index."""
@@ -360,17 +383,18 @@ class LexicalSearcher(Searcher):
             return query.language or language
         return detect_language(f"{query.title} {query.body}"[:MAX_DETECTED_CHARS], self.view.languages)
 
-    def _explain_document(self, question: Question, forms: Mapping[str, str], match: TermContributions) -> Explanation:
-        language = question.language or self.view.language
-        fields = self._extractor.phrasing_fields(question, match.phrasing)
-        analyzer = self._extractor.analyzer
-        plain = {name: analyzer.plain_text(text, markup) for name, (text, markup) in fields.items()}
-        names: dict[str, dict[str, None]] = {term: {} for term, _ in match.scores}
-        spans = []
-        for name, text in plain.items():
-            for term, start, end in analyzer.find_terms(text, names, language):
+
+def _explain_match(
+    forms: Mapping[str, str], match: TermContributions, plain: Mapping[str, str], found: Sequence[FieldTerms]
+) -> Explanation:
+    """forms: how the query writes terms. plain: the document's fields. found: terms in them, also of other matches."""
+    names: dict[str, dict[str, None]] = {term: {} for term, _ in match.scores}
+    spans = []
+    for name, own in found:
+        for term, start, end in own:
+            if term in names:
                 names[term][name] = None
                 spans.append(Span(name, start, end))
-        rows = [Contribution(forms.get(term, term), tuple(names[term]), score) for term, score in match.scores]
-        ordered = tuple(sorted(rows, key=lambda c: -c.score))
-        return Explanation(sum(score for _, score in match.scores), ordered, tuple(spans), plain)
+    rows = [Contribution(forms.get(term, term), tuple(names[term]), score) for term, score in match.scores]
+    ordered = tuple(sorted(rows, key=lambda c: -c.score))
+    return Explanation(sum(score for _, score in match.scores), ordered, tuple(spans), plain)

@@ -119,7 +119,7 @@ class View:
 
     def count_changed(self, since: int = 0) -> int:
         """Return how many rows of the view were added or changed after change `since`."""
-        where, values = self._where_clause(since)
+        where, values = self._where_clause(self.kind, since)
         return int(self._connection.execute(f"SELECT COUNT(*) FROM {self.kind}{where}", values).fetchone()[0])
 
     def __len__(self) -> int:
@@ -127,7 +127,7 @@ class View:
 
     def questions(self, since: int = 0) -> Iterator[tuple[int, Question]]:
         """Yield docid and question of those changed after change `since`, by docid; a few are in memory at a time."""
-        for row in self._stream_rows(QUESTION_SQL, since):
+        for row in self._stream_rows("questions", QUESTION_SQL, since):
             yield row[0], question_from_row(row)
 
     def titles(self) -> Iterator[tuple[int, str, str]]:
@@ -146,7 +146,7 @@ class View:
 
     def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
         """Yield docid and answer of those changed after change `since`, by docid; a few are in memory at a time."""
-        for row in self._stream_rows(ANSWER_SQL, since, "a."):
+        for row in self._stream_rows("answers", ANSWER_SQL, since, "a."):
             yield row[0], answer_from_row(row)
 
     def deleted_docids(self, since: int = 0) -> list[int]:
@@ -263,7 +263,7 @@ class View:
 
     def groups_sharing(self, attribute: Literal["tag", "category"]) -> Iterator[tuple[str, list[str]]]:
         """Yield each tag (or category) with the ids of its questions in the view, by docid."""
-        where, values = self._where_clause(prefix="q.")
+        where, values = self._where_clause("questions", prefix="q.")
         tags = "t.tag, q.id FROM question_tags t JOIN questions q ON q.number = t.question"
         columns = {"tag": tags, "category": "q.category, q.id FROM questions q"}[attribute]
         rows = self._connection.execute(f"SELECT {columns}{where} ORDER BY 1, q.number", values)
@@ -301,10 +301,10 @@ class View:
     def _exists(self, rows_sql: str, *values: str) -> bool:
         return bool(self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {rows_sql})", values).fetchone()[0])
 
-    def _where_clause(self, since: int = 0, prefix: str = "") -> tuple[str, list[Any]]:
+    def _where_clause(self, kind: DocumentKind, since: int = 0, prefix: str = "") -> tuple[str, list[Any]]:
         where, values = self._conditions(prefix)
-        if since:
-            where.append(f"{prefix}change > ?")
+        if since:  # a list of numbers keeps their order, for which SQLite would else read the whole table
+            where.append(f"{prefix}number IN (SELECT number FROM {kind} WHERE change > ?)")
             values.append(since)
         return (f" WHERE {' AND '.join(where)}" if where else "", values)
 
@@ -320,8 +320,8 @@ class View:
             values += [f"{self.group}/", f"{self.group}0"]
         return where, values
 
-    def _stream_rows(self, sql: str, since: int, prefix: str = "") -> Iterator[tuple[Any, ...]]:
-        where, values = self._where_clause(since, prefix)
+    def _stream_rows(self, kind: DocumentKind, sql: str, since: int, prefix: str = "") -> Iterator[tuple[Any, ...]]:
+        where, values = self._where_clause(kind, since, prefix)
         cursor = self._connection.execute(f"{sql}{where} ORDER BY {prefix}number", values)
         while rows := cursor.fetchmany(CHUNK_ROWS):
             yield from rows

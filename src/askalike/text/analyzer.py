@@ -4,8 +4,8 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
-from functools import cache, cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, cached_property, partial
 from typing import Final, Literal
 
 import Stemmer
@@ -16,6 +16,7 @@ from askalike.text.clean import CodeRule, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
+from askalike.text.stretches import SpanFinder
 from askalike.text.words import Tokenizer, cjk_pattern, is_plain, word_pattern
 from askalike.types import Markup
 
@@ -71,6 +72,7 @@ class Analyzer:
     def __init__(self, settings: AnalyzerSettings | None = None) -> None:
         self.settings = settings or AnalyzerSettings()
         self._term_caches: dict[str, _TermCache] = {}
+        self._finders: dict[str, SpanFinder] = {}
         self._plain_pattern = word_pattern(self.settings.tokenizer, plain=True)
 
     @cached_property
@@ -98,13 +100,15 @@ class Analyzer:
         spans = [(terms[word[0]], word.start(), word.end()) for word in self._plain_pattern.finditer(text)]
         return [span for span in spans if span[0]] if self.settings.stop_words else spans
 
-    def find_terms(self, text: str, terms: Collection[str], language: str | None = None) -> list[tuple[str, int, int]]:
-        """Return those spans of `analyze_with_spans` that have one of the terms."""
-        if not is_plain(text):
-            return [span for span in self._iter_spans(text, language) if span[0] in terms]
-        cache = self._get_term_cache(language)
-        words = self._plain_pattern.finditer(text)
-        return [(term, *word.span()) for word in words if (term := cache[word[0]]) in terms]
+    def find_terms(
+        self, texts: Sequence[str], terms: Iterable[str], language: str | None = None
+    ) -> list[list[tuple[str, int, int]]]:
+        """Return of each plain text those spans of `analyze_with_spans` that have one of the terms."""
+        code = self._language_code(language)
+        if code not in self._finders:
+            split = partial(self.analyze_with_spans, language=code)
+            self._finders.setdefault(code, SpanFinder(split, _MAX_CACHED_WORDS))
+        return self._finders[code].find(texts, terms)
 
     def split_prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:
         """Split a text that is still being typed into the terms of its finished words and the unfinished last word.
@@ -147,11 +151,14 @@ class Analyzer:
         return _fold_case(word)
 
     def _get_term_cache(self, language: str | None) -> "_TermCache":
-        code = self.settings.language if self.settings.language != "auto" else language or "en"
+        code = self._language_code(language)
         if code not in self._term_caches:
-            code = code if code in LANGUAGES else "other"
             self._term_caches.setdefault(code, _TermCache(self, code))
         return self._term_caches[code]
+
+    def _language_code(self, language: str | None) -> str:
+        code = self.settings.language if self.settings.language != "auto" else language or "en"
+        return code if code in LANGUAGES else "other"
 
     def _word_to_term(self, word: str, language: str) -> str:
         """Return one word's term; "" for a stop word."""

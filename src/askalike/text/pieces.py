@@ -8,14 +8,15 @@ import threading
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled, inner
+from askalike.text.stretches import Stretches, StretchTable, as_array
 from askalike.text.subwords import Bpe
-from askalike.text.words import hash_word
+from askalike.text.words import find_form, hash_word
 
 Array = NDArray[Any]
 MAX_CACHED_WORDS = 1 << 20
@@ -38,6 +39,19 @@ class RowCounts:
         return self.subwords + self.words + self.bigrams
 
 
+class KnownWords(NamedTuple):
+    """The distinct stretches between white space of some texts, and where they stand."""
+
+    words: Sequence[str]
+    forms: NDArray[np.int64]
+    """For each word a number, equal for words that differ in case and the punctuation around them alone."""
+    rows: NDArray[np.int32]
+    """The rows of each word after the other, and where they begin (one offset more than words)."""
+    offsets: NDArray[np.int64]
+    stretches: Stretches
+    """Where the words stand in the texts; a word's number is its place in `words`."""
+
+
 class PieceLookup:
     """Looks up the rows of texts. It remembers words, since words repeat; threads take turns."""
 
@@ -51,27 +65,28 @@ class PieceLookup:
     def __call__(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the rows of all texts in a row, and where each text's begin (one offset more than texts)."""
         with self._lock:
-            cache, pieces, ends = self._open_cache(), array("i"), array("q", [0])
-            for text in texts:
-                pieces.extend(map(cache.__getitem__, (text.lower() if self._lower_case else text).split()))
-                ends.append(len(pieces))
-            return self._find_rows(cache, _as_array(pieces), _as_array(ends))
+            cache = self._open_cache()
+            stretches = cache.table.number(texts)
+            return self._find_rows(cache, stretches.numbers, stretches.ends)
 
-    def look_up_words(self, words: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the same for words, each a text without white space."""
+    def look_up_words(self, texts: Sequence[str]) -> KnownWords:
+        """Return the distinct words of texts, each with the rows that it has as a text of its own."""
         with self._lock:
-            cache, lower_case = self._open_cache(), self._lower_case
-            pieces = list(map(cache.__getitem__, map(str.lower, words) if lower_case else words))
-            return self._find_rows(cache, np.array(pieces, np.int32), np.arange(len(pieces) + 1))
+            cache = self._open_cache()
+            stretches = cache.table.number(texts)
+            distinct, places = stretches.distinct()
+            rows, offsets = self._find_rows(cache, distinct, np.arange(len(distinct) + 1))
+            words = list(map(cache.table.stretches.__getitem__, distinct.tolist()))
+            return KnownWords(words, as_array(cache.forms)[distinct], rows, offsets, stretches._replace(numbers=places))
 
     def _find_rows(
-        self, cache: "_PieceCache", pieces: NDArray[np.int32], ends: NDArray[np.int64]
+        self, cache: "_PieceCache", pieces: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        counts, subword_ends, word_ends = self.row_counts, _as_array(cache.subword_ends), _as_array(cache.word_ends)
+        counts, subword_ends, word_ends = self.row_counts, as_array(cache.subword_ends), as_array(cache.word_ends)
         n_subwords, n_words = (int((e[pieces + 1] - e[pieces]).sum()) for e in (subword_ends, word_ends))
         rows, offsets = np.empty(n_subwords + 2 * n_words, np.int32), np.empty(len(ends), np.int64)
         _make_rows(
-            pieces, ends, subword_ends, _as_array(cache.subwords), word_ends, _as_array(cache.words),
+            pieces, ends, subword_ends, as_array(cache.subwords), word_ends, as_array(cache.words),
             counts.subwords, counts.words, counts.bigrams, rows, offsets,
         )  # fmt: skip
         return rows[: offsets[-1]], offsets
@@ -85,42 +100,41 @@ class PieceLookup:
         return self.row_counts.subwords + hash_word(word) % self.row_counts.words
 
     def _open_cache(self) -> "_PieceCache":
-        if len(self._cache) > MAX_CACHED_WORDS:
+        if len(self._cache.table) > MAX_CACHED_WORDS:
             self._clear_cache()
         return self._cache
 
     def _clear_cache(self) -> None:
         counts = self.row_counts
-        self._cache = _PieceCache(self._bpe if counts.subwords else None, bool(counts.words or counts.bigrams))
+        has_words = bool(counts.words or counts.bigrams)
+        self._cache = _PieceCache(self._bpe if counts.subwords else None, has_words, self._lower_case)
 
 
-class _PieceCache(dict[str, int]):
-    """A stretch between white space → its number, and the subwords and, where they have rows, the words in each."""
+class _PieceCache:
+    """Numbers stretches between white space: the form and the subwords of each, and its words where they have rows."""
 
-    def __init__(self, bpe: Bpe | None, has_words: bool) -> None:
-        self._bpe, self._has_words = bpe, has_words
+    def __init__(self, bpe: Bpe | None, has_words: bool, lower_case: bool) -> None:
+        self._bpe, self._has_words, self._lower_case = bpe, has_words, lower_case
+        self.table = StretchTable(self._learn)
+        self.forms = array("q")
         self.subwords, self.subword_ends = array("i"), array("q", [0])
         self.words, self.word_ends = array("Q"), array("q", [0])
 
-    def __missing__(self, piece: str) -> int:
+    def _learn(self, stretch: str) -> None:
+        self.forms.append(hash(find_form(stretch).folded))
+        if self._lower_case:
+            stretch = stretch.lower()
         if self._bpe is not None:
-            self.subwords.extend(self._bpe.encode(piece))
+            self.subwords.extend(self._bpe.encode(stretch))
         self.subword_ends.append(len(self.subwords))
         if self._has_words:
-            self.words.extend(map(hash_word, WORD.findall(piece.lower())))
+            self.words.extend(map(hash_word, WORD.findall(stretch.lower())))
         self.word_ends.append(len(self.words))
-        self[piece] = number = len(self)
-        return number
-
-
-def _as_array(values: "array[int]") -> Array:
-    """Return the same values without a copy."""
-    return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
 
 
 @compiled()
 def _make_rows(
-    pieces: NDArray[np.int32], ends: NDArray[np.int64], subword_ends: NDArray[np.int64], subwords: NDArray[np.int32],
+    pieces: NDArray[np.int64], ends: NDArray[np.int64], subword_ends: NDArray[np.int64], subwords: NDArray[np.int32],
     word_ends: NDArray[np.int64], words: NDArray[np.uint64], n_subwords: int, n_words: int, n_bigrams: int,
     rows: NDArray[np.int32], offsets: NDArray[np.int64],
 ) -> None:  # fmt: skip

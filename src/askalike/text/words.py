@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 Tokenizer = Literal["standard", "ptb", "whitespace"]
 
@@ -84,6 +84,23 @@ def _whole_word(form: str) -> str:
 
 def _has_cjk(text: str) -> bool:
     return not text.isascii() and cjk_pattern().search(text) is not None
+
+
+class WordForm(NamedTuple):
+    """A word from its first letter or digit to its last, the number of characters before it, and without case."""
+
+    text: str
+    offset: int
+    folded: str
+
+
+def find_form(word: str) -> WordForm:
+    """Return a stretch between white space without the punctuation around it."""
+    if word.isalnum():
+        return WordForm(word, 0, word.casefold())
+    start = next((i for i, c in enumerate(word) if c.isalnum()), 0)
+    end = len(word) - next((i for i, c in enumerate(reversed(word)) if c.isalnum()), 0)
+    return WordForm(word[start:end], start, word[start:end].casefold())
 
 
 def hash_word(word: str) -> int:

@@ -179,6 +179,8 @@ def _graph_candidates(segment: VectorSegment, queries: _PreparedVectors, q: int,
 def _select_top_docs(docids: Array, scores: Floats, k: int) -> TopDocs:
     """Return the k best docids by their best rows."""
     order = np.lexsort((docids, -scores))
-    _, first = np.unique(docids[order], return_index=True)
+    ordered = docids[order]
+    by_docid = np.argsort(ordered, kind="stable")
+    first = by_docid[np.flatnonzero(np.diff(ordered[by_docid], prepend=-1))]
     best = order[np.sort(first)[:k]]
     return TopDocs(docids[best], scores[best])

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled
+from askalike.compiled import Matrix, compiled, inner
 from askalike.index.rows import Array
 from askalike.types import Metric
 
@@ -55,7 +55,7 @@ class Sketch:
         if metric != "euclidean" and len(queries) < MATMUL_MIN_QUERIES:
             low, high = np.empty((2, len(queries), len(self.values)), np.float32)
             for query, length, *bounds in zip(queries, lengths[:, 0].tolist(), low, high, strict=True):
-                _bound_dot_products(self.values, self.scales, self.errors, query, length, *bounds)
+                _bound_products(self.values, self.scales, self.errors, query, length, *bounds)
             return low, high
         dots = self._dots(queries)
         if metric != "euclidean":
@@ -72,7 +72,7 @@ class Sketch:
         dots = np.empty((len(queries), len(self.values)), np.float32)
         if len(queries) < MATMUL_MIN_QUERIES:
             for query, row in zip(queries, dots, strict=True):
-                _dot_products(self.values, self.scales, query, row)
+                _bound_products(self.values, self.scales, self.errors, query, 0.0, row, row)
             return dots
         for start in range(0, len(self.values), BLOCK_ROWS):
             end = start + BLOCK_ROWS
@@ -80,26 +80,49 @@ class Sketch:
         return np.multiply(dots, self.scales, out=dots)
 
 
-@compiled(fastmath=True)
-def _dot_products(values: Matrix[np.int8], scales: Floats, query: Floats, out: Floats) -> None:
-    for i in range(len(values)):
-        dot = np.float32(0)
-        for j in range(len(query)):
-            dot += np.float32(values[i, j]) * query[j]
-        out[i] = dot * scales[i]
+@inner(fastmath=True)
+def _eight_products(
+    values: Matrix[np.int8], i: int, step: int, query: Floats
+) -> tuple[np.float32, np.float32, np.float32, np.float32, np.float32, np.float32, np.float32, np.float32]:
+    """Return the products of eight rows that lie `step` apart."""
+    a = b = c = d = e = f = g = h = np.float32(0)
+    for j in range(len(query)):
+        number = query[j]
+        a += np.float32(values[i, j]) * number
+        b += np.float32(values[i + step, j]) * number
+        c += np.float32(values[i + 2 * step, j]) * number
+        d += np.float32(values[i + 3 * step, j]) * number
+        e += np.float32(values[i + 4 * step, j]) * number
+        f += np.float32(values[i + 5 * step, j]) * number
+        g += np.float32(values[i + 6 * step, j]) * number
+        h += np.float32(values[i + 7 * step, j]) * number
+    return a, b, c, d, e, f, g, h
+
+
+@inner(fastmath=True)
+def _write_bounds(
+    i: int, dot: np.float32, scales: Floats, errors: Floats, length: np.float32, low: Floats, high: Floats
+) -> None:
+    dot *= scales[i]
+    error = length * errors[i]
+    low[i], high[i] = dot - error, dot + error
 
 
 @compiled(fastmath=True)
-def _bound_dot_products(
+def _bound_products(
     values: Matrix[np.int8], scales: Floats, errors: Floats, query: Floats, length: float, low: Floats, high: Floats
 ) -> None:
-    for i in range(len(values)):
+    """Write the bounds of all rows, of eight stretches of rows at once, as memory answers eight streams sooner."""
+    step, length_of_query = len(values) // 8, np.float32(length)
+    for i in range(step):
+        dots = _eight_products(values, i, step, query)
+        for n, dot in enumerate(dots):
+            _write_bounds(i + n * step, dot, scales, errors, length_of_query, low, high)
+    for i in range(8 * step, len(values)):
         dot = np.float32(0)
         for j in range(len(query)):
             dot += np.float32(values[i, j]) * query[j]
-        dot *= scales[i]
-        error = np.float32(length) * errors[i]
-        low[i], high[i] = dot - error, dot + error
+        _write_bounds(i, dot, scales, errors, length_of_query, low, high)
 
 
 def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from fastapi import HTTPException, Request
 
-from askalike.engines.local import LocalEngine
+from askalike.engines import SearchRequest
 from askalike.service import metrics
 from askalike.service.requests.context import add_log_fields
 from askalike.service.requests.schema import FeedbackRequest, SimilarRequest
@@ -49,7 +49,7 @@ def load_question(archive: Archive, id: str) -> QuestionDetails:
 async def search_similar(site: ServedArchive, request: Request, query: SimilarRequest) -> tuple[str, SearchHits]:
     """Return the ranker's name and its hits; the search is counted and timed."""
     start = time.perf_counter()
-    model, hits = await site.run_on_engine(lambda engine: (engine.ranker.name, _search(engine, query)))
+    model, hits = await site.search(_to_search_request(query))
     metrics.SEARCH_SECONDS.labels(site.name).observe(time.perf_counter() - start)
     if not hits:
         metrics.ABSTENTIONS.labels(site.name).inc()
@@ -99,13 +99,13 @@ def _use_events(feedback: FeedbackRequest) -> list[UseEvent]:
     return []
 
 
-def _search(engine: LocalEngine, query: SimilarRequest) -> SearchHits:
-    return engine.search(
+def _to_search_request(query: SimilarRequest) -> SearchRequest:
+    return SearchRequest(
         query.title,
+        query.body,
         query.k,
-        body=query.body,
-        filter=query.filter,
-        prefix=query.prefix,
-        min_probability=query.min_probability,
-        min_similarity=query.min_similarity,
+        query.filter,
+        query.prefix,
+        query.min_probability,
+        query.min_similarity,
     )

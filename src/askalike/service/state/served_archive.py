@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 from askalike.answering.chat_endpoint import ChatEndpoint, named_endpoint
+from askalike.engines import SearchRequest, SearchResult
 from askalike.engines.local import LocalEngine
 from askalike.errors import AskalikeError
 from askalike.moderation.gaps import GapCache
@@ -15,6 +16,7 @@ from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders
 from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status
+from askalike.service.state.shared_searches import SharedSearches
 from askalike.store import Archive
 
 POLL_S = 0.5
@@ -74,6 +76,7 @@ class ServedArchive:
         self.key_archive = Archive.open(path)
         """The archive opened once more, to look up keys and deployments on the event loop's thread."""
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
+        self._searches = SharedSearches()
         self._archive_executor = BoundedExecutor(self._archive, settings)
         self._encoder_executor = BoundedExecutor(ArchiveEncoders(path), settings)
         self._endpoint_executor = BoundedExecutor(_named_endpoint(settings), settings)
@@ -91,6 +94,17 @@ class ServedArchive:
     async def run_on_engine(self, work: Callable[[LocalEngine], ResultT]) -> ResultT:
         """Return what the work on the engine returns. Raises OverloadedError, TimeoutError."""
         return await self._engine_executor.run(work)
+
+    async def search(self, request: SearchRequest) -> tuple[str, SearchResult]:
+        """Return the ranker's name and the result, perhaps of a search with others that wait.
+
+        Raises OverloadedError, TimeoutError, SettingsError.
+        """
+        search = self._searches.add(request)
+        try:
+            return await self._engine_executor.run(lambda engine: (engine.ranker.name, search.finish(engine)))
+        finally:
+            search.wanted = False
 
     async def run_on_archive(self, work: Callable[[Archive], ResultT]) -> ResultT:
         """Return what the work on the archive returns, once it is committed. Raises OverloadedError, TimeoutError."""
@@ -131,6 +145,7 @@ class ServedArchive:
         old_engine, old_executor = self._served_engine, self._engine_executor
         self._served_engine = new_engine
         self._engine_executor = BoundedExecutor(new_engine.engine, self._settings)
+        self._searches = SharedSearches()
         await asyncio.to_thread(old_executor.close)
         old_engine.engine.close()
 

@@ -1,0 +1,60 @@
+import pytest
+
+from askalike.engines import SearchRequest
+from askalike.engines.local import LocalEngine
+from askalike.errors import SettingsError
+from askalike.filters import Filter
+from askalike.service.state.shared_searches import MAX_BATCH, SharedSearches
+from askalike.store import Archive
+from askalike.types import Question
+
+TITLES = ["boil an egg", "cook rice", "egg timer", "boil rice", "hens", "boil"]
+
+
+class CountingEngine(LocalEngine):
+    """Remembers the titles of each batch."""
+
+    def search_batch(self, requests):
+        self.batches = [*getattr(self, "batches", []), [request.title for request in requests]]
+        return super().search_batch(requests)
+
+
+@pytest.fixture
+def engine(tmp_path):
+    from askalike import rankers
+
+    with Archive.create(tmp_path / "eggs") as archive:
+        archive.upsert(Question(f"q{n}", f"How to {title}?", tags=("food",)) for n, title in enumerate(TITLES))
+        with CountingEngine(archive, rankers.create("bm25", {}, archive)) as engine:
+            yield engine
+
+
+def found(result):
+    return [(hit.question.id, hit.score) for hit in result]
+
+
+def test_searches_that_wait_are_made_together_with_equal_results(engine):
+    searches = SharedSearches()
+    waiting = [searches.add(SearchRequest(title, prefix=True)) for title in TITLES]
+    results = [found(search.finish(engine)) for search in waiting]
+    assert engine.batches == [TITLES[:MAX_BATCH], TITLES[MAX_BATCH:]]
+    assert results == [found(engine.search(title, prefix=True)) for title in TITLES]
+    assert all(results)
+
+
+def test_one_that_nobody_waits_for_is_not_made(engine):
+    searches = SharedSearches()
+    first, given_up, last = (searches.add(SearchRequest(title)) for title in TITLES[:3])
+    given_up.wanted = False
+    first.finish(engine)
+    last.finish(engine)
+    assert engine.batches == [[TITLES[0], TITLES[2]]]
+
+
+def test_an_error_reaches_its_own_request_alone(engine):
+    searches = SharedSearches()
+    good = searches.add(SearchRequest("boil an egg"))
+    bad = searches.add(SearchRequest("cook rice", filter=Filter(tags=("nowhere",))))
+    assert found(good.finish(engine)) == found(engine.search("boil an egg"))
+    with pytest.raises(SettingsError, match="nowhere"):
+        bad.finish(engine)

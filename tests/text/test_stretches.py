@@ -1,0 +1,81 @@
+import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.stretches import StretchTable
+
+TEXTS = ["boil an egg", "", "  an\tegg \n", "Ω 雪が降る egg?", "\u3000x\u2003y\u00a0z"]
+
+
+def spell(table: StretchTable, texts: list[str]) -> list[list[tuple[str, int]]]:
+    numbers, starts, ends = table.number(texts)
+    words = [(table.stretches[n], start) for n, start in zip(numbers.tolist(), starts.tolist(), strict=True)]
+    return [words[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
+
+
+def test_the_stretches_of_texts_with_their_places():
+    learned: list[str] = []
+    found = spell(StretchTable(learned.append), TEXTS)
+    assert found[0] == [("boil", 0), ("an", 5), ("egg", 8)]
+    assert found[1] == []
+    assert found[2] == [("an", 2), ("egg", 5)]
+    assert [[word for word, _ in own] for own in found] == [text.split() for text in TEXTS]
+    assert learned == list(dict.fromkeys(word for text in TEXTS for word in text.split()))
+
+
+def test_white_space_is_that_of_python():
+    characters = [chr(c) for c in (*range(0x3100), *range(0xFE00, 0x10100), sys.maxunicode) if not 0xD800 <= c < 0xE000]
+    text = "".join(f"a{c}b" for c in characters)
+    assert [word for word, _ in spell(StretchTable(lambda _: None), [text])[0]] == text.split()
+
+
+def test_more_stretches_than_slots_keep_their_numbers():
+    words = [f"w{n}" for n in range(30_000)]
+    table = StretchTable(lambda _: None)
+    first = table.number([" ".join(words[:100])]).numbers
+    table.number([" ".join(words)])
+    assert len(table) == len(words)
+    np.testing.assert_array_equal(table.number([" ".join(words)]).numbers, np.arange(len(words)))
+    np.testing.assert_array_equal(first, np.arange(100))
+
+
+@pytest.mark.parametrize("tokenizer", ["standard", "ptb", "whitespace"])
+def test_found_terms_are_those_of_the_whole_text(tokenizer):
+    analyzer = Analyzer(AnalyzerSettings(tokenizer=tokenizer))
+    pieces = [
+        "don't",
+        "eggs,",
+        "C++",
+        "雪が降る",
+        "नमस्ते",
+        "John's",
+        "cannot",
+        "e.g.",
+        "Mr.",
+        "3.5",
+        "(egg)",
+        "--",
+        "\u0301x",
+        "ＡＢ",
+    ]
+    rng = random.Random(3)
+    texts = [" ".join(rng.choices(pieces, k=9)) for _ in range(30)]
+    every = {term for text in texts for term in analyzer.analyze(text, "en")}
+    wanted = sorted(every)[::2]
+    expected = [[span for span in analyzer.analyze_with_spans(text, "en") if span[0] in wanted] for text in texts]
+    assert analyzer.find_terms(texts, wanted, "en") == expected
+    assert analyzer.find_terms(texts, ["nowhere"], "en") == [[] for _ in texts]
+    assert analyzer.find_terms([], wanted, "en") == []
+
+
+def test_threads_share_what_was_found():
+    analyzer = Analyzer()
+    texts = [" ".join(f"word{(7 * n + k) % 900}" for k in range(60)) for n in range(300)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda text: analyzer.find_terms([text], ["word5", "word7"])[0], texts))
+    expected = [[s for s in analyzer.analyze_with_spans(t) if s[0] in ("word5", "word7")] for t in texts]
+    assert found == expected
