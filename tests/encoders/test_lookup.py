@@ -72,8 +72,12 @@ def test_pairs_of_words_have_a_penalty_of_their_own():
 
 def test_queries_are_looked_up_and_documents_encoded_by_the_teacher(archive, tmp_path):
     with kitchen(tmp_path / "kitchen") as other:
-        distil(other, MODEL, "alone", {**SMALL, "lookup_share": 0})
+        distil(other, MODEL, "alone", {**SMALL, "lookup_share": 0, "bigrams": 0})
         fast = encoders.open_encoder(other.path / "models" / "alone")
+        text = "zucchini, rice and zucchini"
+        words = fast.words([text])
+        whole = fast.encode([Question("q", text)], "query").parts[0].values[0]
+        np.testing.assert_allclose(words.vectors[words.rows].sum(0), whole, atol=1e-5)
         alone = rankers.create("alone", {}, other).index_paths(other.view())
         assert alone == rankers.create("pretrained", {"model": MODEL}, other).index_paths(other.view())
     mixed, teacher = (

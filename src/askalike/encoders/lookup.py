@@ -126,7 +126,8 @@ class LookupEncoder:
         words, vectors = [found.words[row] for row in found.rows], found.vectors[found.rows]
         last = {*(found.ends[1:] - 1).tolist()}
         self._unknown_words.add_to(vectors, [word if n in last else f"{word} " for n, word in enumerate(words)])
-        return TextWords(words, vectors, np.arange(len(words)), found.ends)
+        forms, rows = found.forms[found.rows], np.arange(len(words))
+        return found._replace(words=words, vectors=vectors, forms=forms, rows=rows)
 
     @cached_property
     def _unknown_words(self) -> UnknownWords | None:
