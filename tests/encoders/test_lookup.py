@@ -1,5 +1,6 @@
 """Queries that are looked up beside documents that a teacher encodes."""
 
+import shutil
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from askalike import encoders, rankers
+from askalike.encoders._unknown_words import UnknownWords
 from askalike.encoders.learning.distillation import fit_piece_vectors
 from askalike.encoders.learning.lookup import LookupLearningSettings
 from askalike.encoders.learning.text_vectors import concatenate_parts
@@ -70,8 +72,12 @@ def test_pairs_of_words_have_a_penalty_of_their_own():
 
 def test_queries_are_looked_up_and_documents_encoded_by_the_teacher(archive, tmp_path):
     with kitchen(tmp_path / "kitchen") as other:
-        distil(other, MODEL, "alone", {**SMALL, "lookup_share": 0})
+        distil(other, MODEL, "alone", {**SMALL, "lookup_share": 0, "bigrams": 0})
         fast = encoders.open_encoder(other.path / "models" / "alone")
+        text = "zucchini, rice and zucchini"
+        words = fast.words([text])
+        whole = fast.encode([Question("q", text)], "query").parts[0].values[0]
+        np.testing.assert_allclose(words.vectors[words.rows].sum(0), whole, atol=1e-5)
         alone = rankers.create("alone", {}, other).index_paths(other.view())
         assert alone == rankers.create("pretrained", {"model": MODEL}, other).index_paths(other.view())
     mixed, teacher = (
@@ -88,6 +94,39 @@ def test_queries_are_looked_up_and_documents_encoded_by_the_teacher(archive, tmp
     assert np.linalg.norm(queries.mean(0)) < np.linalg.norm(expected.mean(0)) / 2
     lookups = concatenate_parts(mixed.encode(texts, "query"))
     np.testing.assert_allclose(mixed.encode(texts, "document").parts[0].values, expected + lookups / 2, atol=1e-6)
+
+
+def test_a_word_in_no_question_taught_is_read_by_the_teacher(archive, tmp_path):
+    folder = archive.path / "models" / "fast"
+    assert (folder / "words.txt").read_text().split()[:3] == ["at", "best", "bread"]
+    texts = [Question("1", "cook rice"), Question("2", "Zucchini, cook zucchini-gratin unfinishe")]
+    fast, teacher = encoders.open_encoder(folder), encoders.build("pretrained", {"model": MODEL})
+    zucchini, gratin = concatenate_parts(teacher.encode([Question("z", "zucchini"), Question("g", "gratin")], "query"))
+    plain, whole = (e.encode(texts, "query").parts[0].values for e in (fast.queries, fast))
+    np.testing.assert_array_equal(whole[0], plain[0])
+    np.testing.assert_allclose(whole[1] - plain[1], zucchini + gratin / 2, atol=1e-5)
+    words = fast.words([fast.text(texts[1])])
+    np.testing.assert_allclose(words.vectors[words.rows].sum(0), whole[1], atol=1e-5)
+    alone = tmp_path / "models" / "alone"
+    shutil.copytree(folder, alone)
+    model = alone / "model.toml"
+    model.write_text(model.read_text().replace(MODEL, "no_such_package"))
+    np.testing.assert_array_equal(encoders.open_encoder(alone).encode(texts, "query").parts[0].values, plain)
+
+
+def test_unknown_words_are_read_once():
+    read = []
+
+    def count_letters(words):
+        read.extend(words)
+        return np.array([[len(word)] for word in words], np.float32)
+
+    words, vectors = UnknownWords({"known"}, count_letters), np.zeros((3, 1), np.float32)
+    words.add_to(vectors, ["Known new unfin", "", "new, known-new other?"])
+    assert vectors.ravel().tolist() == [3, 0, 11]
+    words.add_to(vectors, ["new ", "known ", "other"])
+    assert vectors.ravel().tolist() == [6, 0, 11]
+    assert sorted(read) == ["new", "other"]
 
 
 def test_it_ranks_explains_and_is_a_part_of_hybrids(archive):

@@ -2,10 +2,12 @@
 
 A query's vector is a sum of learned vectors of subwords, words and pairs of words, which approximates the teacher's
 (see `askalike distil`). The teacher encodes each document once; until it has, the document is looked up, too. The sum
-errs in a document as it does in a query that has the same words, so that some of the document's own is added. A model:
+errs in a document as it does in a query that has the same words, so that some of the document's own is added. A word
+that no text of the training had is read by the teacher, once. A model:
 
     model.toml      encoder = "lookup"; [static] how texts are looked up; [teacher] who encodes documents
     static.safetensors, tokenizer.json    as those of a static encoder
+    words.txt       the words of the questions that it was learned from
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,10 +16,12 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askalike import encoders
 from askalike.config import Settings, validate_settings
 from askalike.encoders import MODEL_FILE, Encoder, Role, TextWords, read_model_file
+from askalike.encoders._unknown_words import UnknownWords
 from askalike.encoders.static import StaticEncoder
 from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
@@ -29,12 +33,14 @@ class TeacherReference(Settings):
     """The encoder of the documents. encoder: a model of the same archive, or `pretrained` with a model of its own.
 
     lookup_share: how much of a document's own lookup is added to the teacher's vector, both of length 1.
+    unknown_share: how much of the teacher's vector of an unknown word is added to a lookup; 0: none is read.
     """
 
     encoder: str
     model: str = ""
     fingerprint: str
     lookup_share: float = 0.0
+    unknown_share: float = 0.0
 
 
 class LookupEncoder:
@@ -65,7 +71,8 @@ class LookupEncoder:
     @property
     def fingerprint(self) -> str:
         """See Encoder.fingerprint."""
-        return f"{self.queries.fingerprint} {self._teacher.fingerprint}"
+        share = self._teacher.unknown_share
+        return " ".join([self.queries.fingerprint, self._teacher.fingerprint, *([f"unknown {share}"] if share else [])])
 
     @property
     def document_fingerprint(self) -> str:
@@ -102,7 +109,10 @@ class LookupEncoder:
 
     def look_up(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return what the teacher's vectors are taken to be, whatever the role."""
-        return self.queries.encode(texts, "query")
+        vectors = self.queries.encode(texts, "query")
+        if self._unknown_words:
+            self._unknown_words.add_to(vectors.parts[0].values, list(map(self.text, texts)))
+        return vectors
 
     def text(self, text: Question | Answer) -> str:
         """Return the plain text that is looked up."""
@@ -110,7 +120,34 @@ class LookupEncoder:
 
     def words(self, texts: Sequence[str]) -> TextWords:
         """Return plain texts' words with what each adds to its vector."""
-        return self.queries.words(texts)
+        found = self.queries.words(texts)
+        if not self._unknown_words:
+            return found
+        words, vectors = [found.words[row] for row in found.rows], found.vectors[found.rows]
+        last = {*(found.ends[1:] - 1).tolist()}
+        self._unknown_words.add_to(vectors, [word if n in last else f"{word} " for n, word in enumerate(words)])
+        forms, rows = found.forms[found.rows], np.arange(len(words))
+        return found._replace(words=words, vectors=vectors, forms=forms, rows=rows)
+
+    @cached_property
+    def _unknown_words(self) -> UnknownWords | None:
+        return UnknownWords.open(self._folder, self._read_words) if self._teacher.unknown_share else None
+
+    def _read_words(self, words: Sequence[str]) -> NDArray[np.float32] | None:
+        """Return the teacher's weighted vectors of words; None without a teacher, as searches do not depend on it."""
+        if self._reader is None:
+            return None
+        from askalike.encoders.learning.text_vectors import encode_texts
+
+        return np.float32(self._teacher.unknown_share) * encode_texts(words, self._reader, "query")
+
+    @cached_property
+    def _reader(self) -> Encoder | None:
+        """The teacher, where it is at hand."""
+        try:
+            return self.teacher
+        except (SettingsError, InputError):
+            return None
 
     @cached_property
     def teacher(self) -> Encoder:

@@ -1,7 +1,7 @@
 """Learns a lookup encoder: ridge regression of a teacher's vectors of an archive's texts on their pieces, no torch."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from pydantic import Field
 
 from askalike.counts import format_count
 from askalike.encoders import MODEL_FILE, Encoder
+from askalike.encoders._unknown_words import UnknownWords
 from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.distillation import (
     encode_targets,
@@ -55,6 +56,9 @@ class LookupLearningSettings(TeacherSettings):
     lookup_share: float = Field(
         0.5, ge=0, description="weight of the lookup in a document's vector; the teacher's vector has weight 1"
     )
+    unknown_share: float = Field(
+        0.5, ge=0, description="weight of the teacher's vector of a word that is in no question taught; 0: none is read"
+    )
     seed: int = Field(1, ge=0, description="seed of the new and unfinished titles")
 
     @property
@@ -92,7 +96,8 @@ def learn_lookup(
     targets -= targets.mean(0)  # what all texts have in common says nothing about a query
     vectors = fit_piece_vectors(rows, targets, settings.lookup.row_counts.total, penalty=settings.penalties)
     with folder_errors(folder, "free some space"):
-        _save(view, settings, teacher, folder, features, vectors.astype(np.float16))
+        words = {word for question in questions for word in features.split_words(question)}
+        _save(view, settings, teacher, folder, features, vectors.astype(np.float16), words)
     shutil.rmtree(cache, ignore_errors=True)
 
 
@@ -112,18 +117,20 @@ def _save(
     folder: Path,
     features: PieceFeatures,
     vectors: Array,
+    words: Collection[str],
 ) -> None:
     from safetensors.numpy import save_file
 
     reference = TeacherReference(
         encoder=settings.encoder, model=settings.model, fingerprint=teacher.fingerprint,
-        lookup_share=settings.lookup_share,
+        lookup_share=settings.lookup_share, unknown_share=settings.unknown_share,
     ).model_dump()  # fmt: skip
     trained: dict[str, object] = {"texts": len(view), "change": view.change}
     trained |= {"knows_until": view.latest_date} if view.latest_date else {}
     tables = {"static": settings.lookup.model_dump(), "teacher": reference, "trained": trained}
     with replace_folder(folder) as new:
         save_file({"vectors": vectors, "weights": np.ones(len(vectors), np.float32)}, new / WEIGHTS_FILE)
+        UnknownWords.save(new, words)
         features.save(new)
         getattr(teacher, "learned_labels", LearnedLabels()).write(new)
         (new / CARD_FILE).write_text(render_text_model_card(folder.name, "lookup", view), encoding="utf-8")
