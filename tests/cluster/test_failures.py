@@ -139,8 +139,8 @@ def small_disk(tmp_path):
 
 
 def test_a_full_disk_refuses_writes_and_they_follow_later(small_disk, make_archive, monkeypatch):
-    thresholds = {"low": "80%", "high": "85%", "flood_stage": "90%"}
-    settings = {f"cluster.routing.allocation.disk.watermark.{name}": share for name, share in thresholds.items()}
+    free = {"low": "16mb", "high": "12mb", "flood_stage": "8mb"}  # shares would also hold for the other node's disk
+    settings = {f"cluster.routing.allocation.disk.watermark.{name}": size for name, size in free.items()}
     settings |= {"cluster.routing.allocation.disk.threshold_enabled": "true", "cluster.info.update.interval": "10s"}
     cluster = Cluster(2, settings)
     cluster.nodes[1].settings["path.data"] = str(small_disk / "data")
