@@ -101,6 +101,14 @@ def test_a_file_that_is_no_recipe(tmp_path):
 
 def test_a_recipe_of_another_ones_network_keeps_its_loss():
     writer = Recipe.read("dssm_writer")
-    assert (writer.name, writer.loss_name, writer.loss.margin) == ("dssm", "triplet", 10)
+    assert (writer.name, writer.loss_name, writer.loss.scale) == ("dssm", "multiple_negatives", 3.0)
     assert writer.network.writes
-    assert Recipe.read("dssm_writer", {"loss": "multiple_negatives"}).loss_name == "multiple_negatives"
+    assert Recipe.read("dssm_writer", {"loss": "triplet"}).loss_name == "triplet"
+
+
+@pytest.mark.parametrize("network", ["dssm", "dssm_writer", "hierarchical_lstm", "siamese_lstm"])
+def test_the_paper_s_variant_draws_one_negative_and_leaves_word_vectors_as_they_are(network):
+    ours, paper = Recipe.read(network), Recipe.read(f"{network}_paper")
+    assert (ours.loss_name, ours.negatives.in_batch, ours.embeddings.deviation) == ("multiple_negatives", True, 1.0)
+    assert (paper.negatives.in_batch, paper.negatives.random, paper.negatives.sides) == (False, 1, "query")
+    assert (paper.loss_name, paper.embeddings.deviation) == ("triplet" if "dssm" in network else "contrastive", 0.0)
