@@ -44,7 +44,7 @@ class _Site(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.send_response(self.status)
-        self.send_header("content-type", "application/json" if self.status != 200 else "text/html")
+        self.send_header("content-type", "application/json" if self.status != 200 else "text/plain")
         self.end_headers()
         self.wfile.write(self.body)
 
@@ -110,6 +110,26 @@ def test_an_answer_that_breaks_off_is_asked_for_again():
         connection = ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
         assert connection.request("GET", "/index/_doc/state") == VERSION
         assert _NodeThatBreaksOff.broken
+        server.shutdown()
+
+
+class _NodeBehindAPage(_Site):
+    """A node that knows its version; then a proxy answers with a page."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "application/json" if self.path == "/" else "text/plain")
+        self.end_headers()
+        self.wfile.write(json.dumps(VERSION).encode() if self.path == "/" else b"Please log in")
+
+
+def test_a_page_instead_of_an_answer_is_named():
+    pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _NodeBehindAPage) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        connection = ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+        with pytest.raises(EngineError, match="the answer is not from OpenSearch .*Please log in"):
+            connection.request("GET", "/index/_doc/state")
         server.shutdown()
 
 

@@ -293,6 +293,8 @@ class ClusterConnection:
             answer = self._client.transport.perform_request(method, path, params=options, body=body, timeout=timeout)
             if answer == "":  # what is left of an answer whose connection breaks within its head
                 raise self._errors.ConnectionError("N/A", "the answer is empty", EOFError())
+            if isinstance(answer, str) and path != "/":  # a proxy's page, say
+                raise self._errors.SerializationError(f"expected JSON, got {answer[:60]!r}")
             patience.note(time.monotonic() - started)
             return answer
 
