@@ -143,6 +143,22 @@ def test_incremental_equals_rebuilt_and_the_definition(steps, layout, queries, a
             np.testing.assert_allclose(scores, [everything.get(n, np.nan) for n in pool[0]], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean"])
+def test_the_best_rows_of_a_sparse_part_alone_are_found(tmp_path, metric):
+    rows = sparse.random_array((500, 40), density=0.2, format="csr", dtype=np.float32, rng=np.random.default_rng(1))
+    index = VectorIndex.open(tmp_path, VectorLayout("x", "f16"))
+    with index.writer() as writer:
+        writer.add(np.arange(500), np.zeros(500), Vectors((VectorPart(rows, metric),)))
+        writer.commit(1)
+    part = VectorPart(rows[:20], metric)
+    stored, wanted = prepare_rows(VectorPart(rows, metric)).toarray(), prepare_rows(part).toarray()
+    distances = np.linalg.norm(stored[None] - wanted[:, None], axis=2)
+    expected = -distances if metric == "euclidean" else wanted @ stored.T
+    found = index.searcher.search(VectorQueries(Vectors((part,)), [(-1, -1)] * 20), 10)
+    for top, scores in zip(found, expected, strict=True):
+        np.testing.assert_allclose(top.scores, np.sort(scores)[::-1][:10], rtol=1e-5, atol=1e-3)
+
+
 @pytest.mark.parametrize("storage", ["f16", "int8", "f32"])
 def test_a_batch_is_its_queries_one_by_one_and_any_k_is_a_prefix(tmp_path, storage):
     generator = np.random.default_rng(1)

@@ -43,7 +43,7 @@ class StoredPart(Protocol):
         """Return what is written into files, by name."""
 
     def score_bounds(self, queries: Any) -> Bounds:
-        """Return the bounds of each row's score for each query, without weight."""
+        """Return the bounds of each row's score for each query, without weight: two arrays that share no memory."""
 
     def score_rows(self, rows: Array, queries: Any, q: int) -> Floats:
         """Return the scores of these rows for one of the queries: float64 (rows)."""
@@ -142,7 +142,7 @@ class SparsePart(StoredPart):
     def score_bounds(self, queries: Any) -> Bounds:
         scores = np.array([self._score(self.rows, queries, i) for i in range(queries.shape[0])])
         scores = scores.reshape(-1, self.rows.shape[0])
-        return scores, scores
+        return scores, scores.copy()
 
     def score_rows(self, rows: Array, queries: Any, q: int) -> Floats:
         return self._score(self.rows[rows], queries, q)
