@@ -57,6 +57,22 @@ def test_the_command_evaluate(planted, command):
     assert "0 training pairs: too few" in said  # all are measured
 
 
+@pytest.mark.parametrize("ranker", ["lstm_paper", "hybrid"])
+def test_a_classifier_of_pairs_is_refused_before_it_is_trained(planted, command, tmp_path, ranker):
+    """The split has no candidates, and a classifier retrieves none."""
+    settings = {"parts": ["bm25", "lstm_paper"]} if ranker == "hybrid" else {}
+    options = [word for key, value in settings.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    words = ["evaluate", planted.path, "--ranker", ranker, *options, "--split", "halves/test"]
+    toml = tmp_path / "pairs.toml"
+    system = {"ranker": ranker, "settings": settings}
+    toml.write_text(tomli_w.dumps({"archive": str(planted.path), "split": "halves/test", "system": [system]}))
+    for arguments in (words, ["experiment", toml, "-o", tmp_path / "out"]):
+        code, _, said = command(*arguments)
+        assert code == 2
+        assert f"{ranker} ranks given candidates only" in said
+    assert not list((planted.path / "models").glob("*lstm*"))
+
+
 def test_each_group_is_ranked_by_what_was_learned_within_it(tmp_path):
     """A ranker that was fitted on one group is not the one of the next."""
     with Archive.open(plant(tmp_path / "groups", groups=("x", "y"))) as archive:

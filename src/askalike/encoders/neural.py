@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from safetensors.numpy import save_file
 
-from askalike import encoders
+from askalike import encoders, registry
 from askalike.config import Settings, validate_settings
 from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions, read_model_file
 from askalike.encoders.learning.trained_network import WEIGHTS_FILE, open_network, start_fingerprints
@@ -93,7 +93,8 @@ class NeuralEncoder:
     @property
     def indexable(self) -> bool:
         """Whether vectors alone give the score; otherwise `score` does, pair by pair."""
-        return self.trained_network is None or self.trained_network.network.indexable
+        network: type[Network] = registry.load("network", self.recipe.name)
+        return network.has_indexable_vectors(self.recipe.network)
 
     def score(self, query: Text, documents: Sequence[Text]) -> NDArray[np.float32]:
         """Return the network's score of each document for the query, (n,)."""

@@ -64,7 +64,9 @@ class CellContext:
             )
         for system in experiment.system:
             if system.run is None:
-                task.require_unlearned(rankers.create(system.ranker, system.settings, archive), labels)
+                ranker = rankers.create(system.ranker, system.settings, archive)
+                ranker.require_candidates(labels.candidates)
+                task.require_unlearned(ranker, labels)
         return cls(experiment, archive, folder, labels, dev, task)
 
     @property

@@ -223,6 +223,7 @@ class RankingTask:
         saved below the archive's `index/`, and save new ones; only for rankers that `rankers.create` makes, as a change
         of another one's code goes unnoticed.
         """
+        ranker.require_candidates(labels.candidates)
         runs: list[Run] = []
         for _, part, view in self.groups(labels, held_out):
             fitted = ranker.fit(view)

@@ -235,6 +235,7 @@ class TrialEvaluator:
     def _open(self, trial: Trial, labels: Split, view: TrainingView, is_over: IsOver) -> Searcher:
         """Return a trial's ranker, fitted and opened, and remember the indexes that it makes."""
         created = self.create_ranker(trial)
+        created.require_candidates(labels.candidates)
         self.task.require_unlearned(created, labels)
         ranker = created.fit(view)
         for path in ranker.index_paths(view):

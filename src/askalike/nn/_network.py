@@ -68,10 +68,18 @@ class Network(nn.Module):
         """Return the folders of the trained models that modules of the network begin as: the module's name → folder."""
         return {}
 
+    @staticmethod
+    def has_indexable_vectors(settings: Any) -> bool:
+        """Return whether vectors alone give the score; otherwise pairs are scored together, and only candidates ranked.
+
+        The settings decide, so that it is known before training.
+        """
+        return True
+
     @property
     def indexable(self) -> bool:
-        """Whether vectors alone give the score; otherwise pairs are scored together, and only candidates ranked."""
-        return True
+        """See has_indexable_vectors."""
+        return self.has_indexable_vectors(self.settings)
 
     @property
     def generates_answers(self) -> bool:

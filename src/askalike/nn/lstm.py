@@ -40,9 +40,9 @@ class LstmNetwork(WordVectorNetwork):
         else:
             self.log_scale, self.bias = nn.Parameter(torch.tensor([1.5])), nn.Parameter(torch.tensor(-2.0))
 
-    @property
-    def indexable(self) -> bool:
-        return bool(self.settings.head == "cosine")
+    @staticmethod
+    def has_indexable_vectors(settings: LstmNetworkSettings) -> bool:
+        return settings.head == "cosine"
 
     @property
     def word_embedding(self) -> nn.Embedding:

@@ -81,6 +81,10 @@ class CompositeRanker(Ranker):
         return max(filter(None, (part.trained_until for part in self.parts)), default=None)
 
     @property
+    def needs_candidates(self) -> bool:
+        return any(part.needs_candidates for part in self.parts)
+
+    @property
     def learned_labels(self) -> LearnedLabels:
         return reduce(or_, (part.learned_labels for part in self.parts), LearnedLabels())
 

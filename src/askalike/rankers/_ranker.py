@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.errors import SettingsError
 from askalike.filters import Filter
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
@@ -64,6 +65,14 @@ def resolve_queries(view: View, queries: Mapping[str, Question]) -> list[Resolve
     return [ResolvedQuery(query, *excluded.get(query.id, (-1, -1))) for query in queries.values()]
 
 
+def candidates_needed(name: str) -> SettingsError:
+    """Return the error of a ranker that needs candidates, and has none."""
+    return SettingsError(
+        f"{name} ranks given candidates only; name some, or let another ranker propose them: "
+        f"--ranker cascade --set parts=lm_jelinek_mercer,{name}"
+    )
+
+
 class Ranker(ABC):
     """Settings and what was learned. A ranker holds no archive: `build` writes its index of one, `open` reads it."""
 
@@ -100,6 +109,16 @@ class Ranker(ABC):
     def lexical_weight(self) -> float | None:
         """Weight of the lexical ranker beside this one, whose weight is 1, in a hybrid; None for a lexical ranker."""
         return None
+
+    @property
+    def needs_candidates(self) -> bool:
+        """Whether it ranks given documents only, and retrieves none."""
+        return False
+
+    def require_candidates(self, candidates: Candidates | None) -> None:
+        """Raise SettingsError where it needs candidates, and there are none."""
+        if self.needs_candidates and candidates is None:
+            raise candidates_needed(self.name)
 
     @property
     def learned_labels(self) -> LearnedLabels:

@@ -33,6 +33,10 @@ class CascadeRanker(CompositeRanker):
         if len(parts) != 2:
             raise SettingsError(f"{name}: expected a part that proposes and one that re-ranks, got {len(parts)}")
 
+    @property
+    def needs_candidates(self) -> bool:
+        return self.parts[0].needs_candidates
+
     def open(self, view: View) -> "CascadeSearcher":
         return CascadeSearcher(self, view)
 

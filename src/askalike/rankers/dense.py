@@ -108,6 +108,11 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
         return getattr(self.encoder, "trained_until", None)
 
     @property
+    def needs_candidates(self) -> bool:
+        """See Ranker.needs_candidates: that of the ranker that `fit` returns."""
+        return not getattr(self.encoder, "indexable", True)
+
+    @property
     def learned_labels(self) -> LearnedLabels:
         """The encoder's."""
         return getattr(self.encoder, "learned_labels", LearnedLabels())

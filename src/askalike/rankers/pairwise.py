@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from askalike.errors import SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._explanations import explain_by_occlusion
-from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
+from askalike.rankers._ranker import (
+    Docids,
+    Explanations,
+    Ranker,
+    ResolvedQuery,
+    Scores,
+    Searcher,
+    Texts,
+    candidates_needed,
+)
 from askalike.store import View
 from askalike.types import AllowedDocs, Answer, Question, TopDocs
 
@@ -51,6 +60,10 @@ class PairwiseRanker(Ranker):
         return getattr(self.scorer, "trained_until", None)
 
     @property
+    def needs_candidates(self) -> bool:
+        return True
+
+    @property
     def learned_labels(self) -> LearnedLabels:
         return getattr(self.scorer, "learned_labels", LearnedLabels())
 
@@ -70,10 +83,7 @@ class PairwiseSearcher(Searcher):
 
     def retrieve(self, prepared: list[ResolvedQuery], k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         """Raises SettingsError: every pair would have to be seen."""
-        raise SettingsError(
-            f"{self.name} ranks given candidates only; name some, or let another ranker propose them: "
-            f"--ranker cascade --set parts=lm_jelinek_mercer,{self.name}"
-        )
+        raise candidates_needed(self.name)
 
     def score(self, prepared: list[ResolvedQuery], candidates: Sequence[Docids]) -> list[Scores]:
         """See Searcher.score; NaN for a document that has been deleted, 0 for all if the query is empty."""
