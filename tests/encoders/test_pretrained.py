@@ -1,6 +1,7 @@
 """Pre-trained encoders: found on this machine or refused; a small model that a package ships encodes."""
 
 import importlib.util
+import re
 
 import numpy as np
 import pytest
@@ -53,6 +54,8 @@ def test_it_learns_on_and_teaches(encoder, archive):
     values = {"base": MODEL, "training.epochs": 1, "batch_size": 16, "accelerator": "cpu", "dev_share": 0.2}
     folder = models.train(archive, models.load_recipe("transformer", values), "tuned")
     assert {f.name for f in folder.iterdir()} == {"pretrained", "model.toml", "README.md", "learned.json"}
+    card = (folder / "README.md").read_text()
+    assert re.search(rf"began as the pre-trained model '{re.escape(MODEL)}'; .*licen[cs]e", card)
     tuned, text = open_encoder(folder), [Question("q", "how do I cook rice")]
     before, after = (e.encode(text, "query").parts[0].values[0] for e in (encoder, tuned))
     assert 0.5 < before @ after < 0.9999
