@@ -274,14 +274,9 @@ class ClusterConnection:
             search.answer = answer
 
     def _send(
-        self,
-        method: str,
-        path: str,
-        body: Any,
-        tries: int,
-        missing: Any = None,
+        self, method: str, path: str, body: Any, tries: int, missing: Any = None,
         params: Mapping[str, Any] | None = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """tries: how often this was sent before, each time to as many nodes as it took."""
         is_read, most_s = method == "GET" or path.endswith(READS), self.address.timeout_s
         patience, nodes = (self._reads if is_read else self._writes), len(self.address.hosts)
