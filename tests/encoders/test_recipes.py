@@ -109,6 +109,7 @@ def test_a_recipe_of_another_ones_network_keeps_its_loss():
 @pytest.mark.parametrize("network", ["dssm", "dssm_writer", "hierarchical_lstm", "siamese_lstm", "scqa"])
 def test_the_paper_s_variant_draws_one_negative_and_leaves_word_vectors_as_they_are(network):
     ours, paper = Recipe.read(network), Recipe.read(f"{network}_paper")
-    assert (ours.loss_name, ours.negatives.in_batch, ours.embeddings.deviation) == ("multiple_negatives", True, 0.0 if network == "scqa" else 1.0)
+    assert (ours.loss_name, ours.negatives.in_batch) == ("multiple_negatives", True)
+    assert ours.embeddings.deviation == (0.0 if network == "scqa" else 1.0)
     assert (paper.negatives.in_batch, paper.negatives.random, paper.negatives.sides) == (False, 1, "query")
     assert (paper.loss_name, paper.embeddings.deviation) == ("triplet" if "dssm" in network else "contrastive", 0.0)
