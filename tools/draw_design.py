@@ -395,7 +395,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
     ),
     (
         Step(1, f"{SEARCHER}.resolve", f"{SESSION}.__init__", "What each must not find; spelling."),
-        Step(2, "store.view:View.docids", "rankers._ranker:resolve_queries", "Here ids become docids."),
+        Step(2, "store.view:View.docids", "rankers._queries:resolve_queries", "Here ids become docids."),
     ),
     (
         Step(1, f"{SEARCHER}.prepare", f"{SESSION}.__init__", "The terms or vectors of all queries."),

@@ -11,6 +11,7 @@ from askalike.engines import SearchRequest, SearchResult
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
 from askalike.store import Archive
+from askalike.store.checking import check_record
 from askalike.store.languages import LanguageAssigner
 from askalike.types import Place, Question
 
@@ -70,6 +71,8 @@ def _make_questions(texts: Iterable[str | Question]) -> list[Question]:
     if wrong := [(n, text) for n, text in enumerate(questions) if not isinstance(text, Question)]:
         n, text = wrong[0]
         raise InputError(f"text {n}: expected a string or a Question, got {text!r}")
+    for question in questions:
+        check_record(question)
     if len({question.id for question in questions}) < len(questions):
         ids = [question.id for question in questions]
         repeated = next(id for n, id in enumerate(ids) if id in ids[:n])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.evaluate import evaluate
-from askalike.evaluation.outcome import Evaluation
+from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.resampling import sign_flip_p
 from askalike.evaluation.significance import compare, correct_holm, estimate_difference, interval_over_seeds
 
@@ -186,3 +186,30 @@ def test_interval_of_one_system_is_that_of_its_difference_from_nothing() -> None
     values = np.array([[0.0, 0.5, 0.5, 0.5], [0.0, 0.5, 0.5, 1.5]])
     assert interval_over_seeds(values) == estimate_difference(values, np.zeros((1, 4)))[:2]
     assert interval_over_seeds(np.full((2, 3), 0.5)) == (0.5, 0.5)
+
+
+def macro(first: Evaluation, second: Evaluation) -> Evaluation:
+    return MacroEvaluation({"x": first, "y": second}).as_evaluation()
+
+
+def test_groups_that_differ_in_nothing_but_their_means_leave_no_chance() -> None:
+    """Chance is what differs within a group: every query of x gains .5, no query of y gains."""
+    own = [f"y{i}" for i in range(10)]
+    second, third = system([2] * 10, own), system([3] * 10, own)
+    better, worse = macro(system([1] * QUERIES), second), macro(system([2] * QUERIES), second)
+    pair = compare({"better": better, "worse": worse}, "RR").pairs[0]
+    assert (pair.low, pair.difference, pair.high) == pytest.approx((0.25, 0.25, 0.25))
+    seeds = compare({"better": [better, better], "worse": [worse, worse]}, "RR")
+    assert (seeds.pairs[0].low, seeds.pairs[0].high) == pytest.approx((0.25, 0.25))
+    assert (seeds.systems[0].low, seeds.systems[0].high) == pytest.approx((0.75, 0.75))
+    among = compare({"better": worse, "worse": macro(system([2] * QUERIES), third)}, "RR").pairs[0]
+    assert (among.low, among.high) == pytest.approx((1 / 12, 1 / 12))
+
+
+def test_the_groups_of_an_evaluation_weigh_its_queries() -> None:
+    own = [f"y{i}" for i in range(10)]
+    evaluation = macro(system([1] * QUERIES), system([2] * 10, own))
+    assert evaluation.weights["q0"] == pytest.approx(50 / 80)
+    assert evaluation.weights["y0"] == pytest.approx(50 / 20)
+    assert list(evaluation.group_column(["q1", "y1"])) == ["x", "y"]
+    assert FAIR.group_column(["q1"]) is None

@@ -288,3 +288,19 @@ def test_a_hybrid_is_as_alike_as_its_vectors_say(archive):
 
 def test_words_alone_do_not_say_how_alike_texts_are(archive):
     assert rankers.open_current(built(TWO), archive.view()).search(QUERIES, 3).similarities is None
+
+
+@pytest.mark.parametrize(
+    ("queries", "message"),
+    [
+        ({1: Question("1", "fast ssh")}, "query 1: an id is 1; expected a string, such as '1'"),
+        ({"1": Question(1, "fast ssh")}, "query '1': an id is 1; expected a string, such as '1'"),
+        ({"q": "fast ssh"}, "query 'q': expected a Question, got 'fast ssh'; write Question('q', TITLE)"),
+        (["fast ssh"], "queries: expected a mapping of ids to questions, got a list; `identify_queries` makes one"),
+    ],
+)
+def test_queries_of_wrong_types_are_one_line(archive, queries, message):
+    searcher = rankers.open_current(rankers.create("bm25"), archive.view())
+    with pytest.raises(InputError) as error:
+        searcher.rank(queries, 3)
+    assert str(error.value) == message

@@ -105,3 +105,13 @@ def test_a_difference_has_its_interval_and_p(lexical):
     assert difference.low > 0.06
     assert difference.better
     assert difference.n == N
+
+
+def test_an_interval_of_groups_holds_what_differs_within_them(lexical):
+    groups = {query: "x" if n < N // 2 else "y" for n, query in enumerate(QUERIES)}
+    second = dict(zip(QUERIES, lexical, strict=True))
+    first = {query: value + (groups[query] == "x") for query, value in second.items()}  # one group gains, one does not
+    within, among = paired_difference(first, second, groups), paired_difference(first, second)
+    assert within.mean == among.mean == pytest.approx(0.5)
+    assert within.low == within.high == pytest.approx(0.5)
+    assert among.low < 0.47 < 0.53 < among.high

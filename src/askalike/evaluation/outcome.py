@@ -1,6 +1,7 @@
 """The outcome of an evaluation: values per query, means with intervals, the rule, and macro averages of groups."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from askalike.counts import format_count
 from askalike.errors import SettingsError
 from askalike.evaluation.measures import canonical_name
-from askalike.evaluation.resampling import bootstrap_means, percentile_interval
+from askalike.evaluation.resampling import Groups, bootstrap_means, percentile_interval
 from askalike.evaluation.tables import ResultTable
 
 Values = Mapping[str, Mapping[str, float]]
@@ -25,8 +26,8 @@ class Evaluation:
     values: measure → query id → value. intervals: measure → the mean's 95 % bootstrap interval over queries.
     unanswered: the number of measured queries without hits. unanswerable: of measured queries without a relevant
     document. dropped: of judged queries that the rule does not measure. unjudged: of the run's queries without
-    judgements. self_hits: of hits dropped because they are the query itself. weights: what each query counts in the
-    means where groups of queries count the same, 1 in the mean; empty where every query does.
+    judgements. self_hits: of hits dropped because they are the query itself. groups: query id → its group where groups
+    of queries count the same in the means; empty where every query does.
     """
 
     rule: str
@@ -40,12 +41,22 @@ class Evaluation:
     dropped: int
     unjudged: int
     self_hits: int
-    weights: Mapping[str, float] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Query id → what it counts in the means, 1 on average; empty where every query counts the same."""
+        sizes = Counter(self.groups.values())
+        return {query: self.n / (len(sizes) * sizes[group]) for query, group in self.groups.items()}
 
     def weighted(self, measure: str) -> Mapping[str, float]:
         """Return query id → value; where groups count the same, weighted so that the mean is that of the groups."""
-        values = self.per_query(measure)
-        return {query: value * self.weights[query] for query, value in values.items()} if self.weights else values
+        values, weights = self.per_query(measure), self.weights
+        return {query: value * weights[query] for query, value in values.items()} if weights else values
+
+    def group_column(self, queries: Iterable[str]) -> Groups | None:
+        """Return the groups of queries, (queries,); None where every query counts the same."""
+        return np.array([self.groups[query] for query in queries]) if self.groups else None
 
     def per_query(self, measure: str) -> Mapping[str, float]:
         """Return query id → value of a measure in any spelling. Raises SettingsError for one that was not measured."""
@@ -115,13 +126,13 @@ class MacroEvaluation:
         groups = self.groups.values()
         first = next(iter(groups))
         merged = {measure: {q: v for e in groups for q, v in e.values[measure].items()} for measure in first.values}
-        weights = {q: self.n / (len(groups) * e.n) for e in groups for q in next(iter(e.values.values()))}
+        names_of = {query: name for name, e in self.groups.items() for query in next(iter(e.values.values()))}
         names = ("n", "unanswered", "unanswerable", "dropped", "unjudged", "self_hits")
         counts = {name: sum(getattr(e, name) for e in groups) for name in names}
         describe = f"{first.describe}; {format_count(len(groups), 'group')}, each ranked within itself, count the same"
         return Evaluation(
             rule=first.rule, describe=describe, values=merged, means=self.means, intervals=self.intervals,
-            weights=weights, **counts,
+            groups=names_of, **counts,
         )  # fmt: skip
 
     def per_query_table(self) -> ResultTable:

@@ -1,24 +1,32 @@
 """Bootstrap and sign-flip resampling over queries, vectorised in chunks; a seed gives the same numbers every time."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.types import Floats
 
+Groups = NDArray[Any]
+
 CHUNK_SIZE = 2_000_000
 """The number of random numbers held at a time."""
 
 
-def bootstrap_means(values: Floats, draws: int, seed: int) -> Floats:
+def bootstrap_means(values: Floats, draws: int, seed: int, groups: Groups | None = None) -> Floats:
     """Return means over queries drawn with replacement, the same queries for every column: (draws, columns).
 
-    values: (queries, columns).
+    values: (queries, columns). groups: (queries,), equal for queries of one group, which then is drawn from by itself,
+    as many as it has; None: one group.
     """
     rng, n = np.random.default_rng(seed), len(values)
-    means = [_count_draws(rng.integers(n, size=(rows, n))) @ values / n for rows in _chunk_sizes(draws, n)]
-    return np.concatenate(means)
+    strata = [np.arange(n)] if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
+
+    def draw(rows: int) -> NDArray[np.int64]:
+        return np.hstack([stratum[rng.integers(len(stratum), size=(rows, len(stratum)))] for stratum in strata])
+
+    return np.concatenate([_count_draws(draw(rows)) @ values / n for rows in _chunk_sizes(draws, n)])
 
 
 def bootstrap_taus(one: Floats, other: Floats, draws: int, seed: int) -> Floats:

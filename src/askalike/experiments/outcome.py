@@ -60,12 +60,16 @@ class SystemResult:
         return stdev(self._means(measure)) if len(self.seed_results) > 1 else None
 
     def interval(self, measure: str) -> tuple[float, float]:
-        """Return the mean's 95 % interval: a bootstrap over queries; with several seeds, Welch's t over both."""
+        """Return the mean's 95 % interval: a bootstrap over queries; with several seeds, Welch's t over both.
+
+        Where groups of queries count the same, chance is what differs within a group.
+        """
         evaluations = [result.evaluation for result in self.seed_results.values()]
         if len(evaluations) == 1:
             return evaluations[0].intervals[measure]
         values = [evaluation.weighted(measure) for evaluation in evaluations]
-        return interval_over_seeds(np.array([[of_seed[query] for query in values[0]] for of_seed in values]))
+        groups = evaluations[0].group_column(values[0])
+        return interval_over_seeds(np.array([[of_seed[query] for query in values[0]] for of_seed in values]), groups)
 
     def diagnostics(self) -> Mapping[str, tuple[float, float | None]]:
         """Return the mean and standard deviation over seeds (None with one seed) of each diagnostic value."""

@@ -12,7 +12,8 @@ from askalike import rankers
 from askalike.config import NumberList, Settings, TextList, validate_settings
 from askalike.errors import IndexBusyError, SettingsError
 from askalike.labels.learned import LearnedLabels
-from askalike.rankers._ranker import Ranker, ResolvedQuery, Searcher
+from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._ranker import Ranker, Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
 from askalike.trainable import list_recipes

@@ -3,11 +3,10 @@
 Ids become docids when queries enter and ids again when results leave; everything between goes by docid.
 """
 
-import re
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -19,6 +18,7 @@ from askalike.filters import Filter
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
 from askalike.lazy import lazy_property
+from askalike.rankers._queries import ResolvedQuery, resolve_queries
 from askalike.store import TrainingView, View
 from askalike.types import AllowedDocs, Contribution, Explanation, Progress, Question, Run, TopDocs, Vectors
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from askalike.index.cluster.index import ClusterIndex
     from askalike.index.commits import CommittedIndex
 
-PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
 Scores = NDArray[np.float64]
 Docids = NDArray[np.int64]
 Texts = Mapping[int, Question]
@@ -34,35 +33,6 @@ Explanations = dict[int, Explanation]
 """Docid → why that document has its score."""
 Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedQuery:
-    """A query, the docid of a question that it must not find (−1: none), and the one phrasing of it (−1: all).
-
-    corrections: misspelt or unfinished word as it was typed → the word that is read instead. finished: the query with
-    its unfinished word as one that it may become, for rankers that read whole words; None where it is as it is.
-    """
-
-    query: Question
-    excluded_docid: int = -1
-    excluded_phrasing: int = -1
-    corrections: Mapping[str, str] = field(default_factory=dict)
-    finished: Question | None = None
-
-
-def resolve_queries(view: View, queries: Mapping[str, Question]) -> list[ResolvedQuery]:
-    """Each query with what it must not find, by the id of its question: itself, or its own phrasing (`QUESTION#2`)."""
-    if view.kind == "answers":
-        return [ResolvedQuery(query) for query in queries.values()]
-    ids = {query.id for query in queries.values()}
-    own = view.docids(ids)
-    parts = {id: id.rpartition("#") for id in ids if id not in own}
-    phrased = {id: (base, int(n)) for id, (base, _, n) in parts.items() if base and PHRASING_NUMBER.fullmatch(n)}
-    bases = view.docids({base for base, _ in phrased.values()})
-    excluded = {id: (docid, -1) for id, docid in own.items()}
-    excluded |= {id: (bases[base], n) for id, (base, n) in phrased.items() if base in bases}
-    return [ResolvedQuery(query, *excluded.get(query.id, (-1, -1))) for query in queries.values()]
 
 
 def candidates_needed(name: str) -> SettingsError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from askalike.index.lexical.edits import edit_distance
 from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.spelling import NearSearch
-from askalike.rankers._ranker import ResolvedQuery
+from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
 from askalike.text.analyzer import Analyzer
 from askalike.text.stop_words import stop_words

@@ -13,7 +13,8 @@ from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
-from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
+from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
 from askalike.types import AllowedDocs, Progress, TopDocs, Vectors
 

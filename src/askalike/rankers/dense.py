@@ -23,7 +23,8 @@ from askalike.labels.learned import LearnedLabels
 from askalike.pieces import map_pieces
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._indexed import IndexedRanker
-from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, Texts
+from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Searcher, Texts
 from askalike.rankers._word_vectors import TextField, WordReader
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View

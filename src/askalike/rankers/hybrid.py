@@ -21,7 +21,8 @@ from askalike.errors import SettingsError
 from askalike.index.rows import find_distinct
 from askalike.lazy import lazy_property
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
-from askalike.rankers._ranker import Candidates, Docids, Explanations, Ranker, ResolvedQuery, Scores, Texts, top_k
+from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._ranker import Candidates, Docids, Explanations, Ranker, Scores, Texts, top_k
 from askalike.store import View
 from askalike.types import AllowedDocs, Contribution, Explanation, Question, Run, Span, TopDocs, Vectors
 

@@ -26,7 +26,7 @@ from askalike.index.lexical.searcher import QueryTerms
 from askalike.iteration import chunks
 from askalike.labels.learned import LABEL_SIGNALS, LearnedLabels
 from askalike.labels.training_pairs import training_pairs
-from askalike.rankers._ranker import ResolvedQuery
+from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, PreparedTerms, split_settings
 from askalike.similarities import Similarity
 from askalike.store import Clusters, TrainingView, View

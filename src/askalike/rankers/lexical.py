@@ -21,10 +21,11 @@ from askalike.index.lexical.searcher import (
     PreparedQueries,
     QueryTerms,
     TermContributions,
-)
+)  # fmt: skip
 from askalike.index.rows import DocAttributes
 from askalike.rankers._indexed import IndexedRanker
-from askalike.rankers._ranker import Docids, Explanations, ResolvedQuery, Scores, Searcher, Texts
+from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._ranker import Docids, Explanations, Scores, Searcher, Texts
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
@@ -43,8 +44,7 @@ TermScores = Sequence[tuple[str, float]]
 FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
 """A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
-MAX_DETECTED_CHARS = 1_000
-"""Number of characters from which the language of a query is detected."""
+MAX_DETECTED_CHARS = 1_000  # of a query, from which its language is detected
 
 
 class LexicalSettings(AnalyzerSettings):

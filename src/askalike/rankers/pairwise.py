@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from askalike.errors import SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._explanations import explain_by_occlusion
+from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import (
     Docids,
     Explanations,
     Ranker,
-    ResolvedQuery,
     Scores,
     Searcher,
     Texts,

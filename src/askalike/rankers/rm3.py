@@ -17,7 +17,7 @@ from pydantic import Field
 from askalike.config import Settings
 from askalike.errors import SettingsError
 from askalike.index.lexical.searcher import QueryTerms
-from askalike.rankers._ranker import ResolvedQuery
+from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, PreparedTerms, split_settings
 from askalike.similarities import Similarity
 from askalike.store import View

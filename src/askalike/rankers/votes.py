@@ -13,7 +13,8 @@ from askalike import clock
 from askalike.config import Settings, validate_settings
 from askalike.errors import SettingsError
 from askalike.index.rows import find_distinct
-from askalike.rankers._ranker import Docids, Explanations, Ranker, ResolvedQuery, Scores, Searcher, SearchSession, Texts
+from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Searcher, SearchSession, Texts
 from askalike.store import View
 from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs
 

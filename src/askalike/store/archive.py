@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from askalike.errors import ArchiveError
+from askalike.store.checking import check_record
 from askalike.store.database import DATABASE_FILE, connect, storage_errors
 from askalike.store.labels import labelled_ids, split_exists
 from askalike.store.view import CommittedView, TrainingView, View
@@ -126,9 +127,11 @@ class Archive:
 
         A new record belongs to no source; one that a source brought stays that source's. edited_by: who changes them,
         by the id of a key or "": then each change is kept as a revision, and later imports respect it.
+        Raises InputError for a record with a field of another type than it declares; those before it may be stored.
         """
         with self.open_writer(edited_by) as writer:
             for record in records:
+                check_record(record)
                 writer.put(record)
         return self.view().change
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from math import fsum
 from typing import Any, Self
 
@@ -60,10 +61,17 @@ class PairedDifference:
         return self.mean > 0 and self.p < ALPHA
 
 
-def paired_difference(first: QueryValues, second: QueryValues) -> PairedDifference:
-    """Return first minus second, on the queries of both."""
-    differences = np.array([[first[q] - second[q]] for q in sorted(first.keys() & second.keys())])
-    low, high = percentile_interval(bootstrap_means(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)[:, 0])
+def paired_difference(
+    first: QueryValues, second: QueryValues, groups: Mapping[str, str] | None = None
+) -> PairedDifference:
+    """Return first minus second, on the queries of both.
+
+    groups: query id → its group where groups count the same; the interval is of queries drawn within their group.
+    """
+    queries = sorted(first.keys() & second.keys())
+    differences = np.array([[first[q] - second[q]] for q in queries])
+    strata = np.array([groups[q] for q in queries]) if groups else None
+    low, high = percentile_interval(bootstrap_means(differences, RESAMPLING_DRAWS, RESAMPLING_SEED, strata)[:, 0])
     p = float(sign_flip_p(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)[0])
     return PairedDifference(float(differences.mean()), low, high, p, len(differences))
 
@@ -231,6 +239,8 @@ def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, trials: Sequence[
         fold_choices = [entry.candidate.name for _, entry in choices]
         ours, alone = _merge_folds(choices), encoder
         baseline = _merge_folds([(fold, best_lexical(trials, rest)) for fold, rest in folds])
+    parts = evaluator.task.split_groups(task.evaluation_split)
+    compare = partial(paired_difference, groups={q: name for name, part in parts for q in part.queries})
     return TuningVerdict(
         task=task,
         measure=evaluator.measures[0],
@@ -238,11 +248,11 @@ def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, trials: Sequence[
         incumbent=incumbent,
         best_lexical_name=lexical.trial.ranker,
         value=ours.reported_mean,
-        gain=paired_difference(ours.values, before.values),
-        reported_gain=paired_difference(ours.reported_values, before.reported_values),
-        reported_difference=paired_difference(ours.reported_values, baseline.reported_values),
-        difference_to_lexical=paired_difference(ours.values, baseline.values),
-        difference_to_encoder=paired_difference(ours.values, alone.values) if alone else None,
+        gain=compare(ours.values, before.values),
+        reported_gain=compare(ours.reported_values, before.reported_values),
+        reported_difference=compare(ours.reported_values, baseline.reported_values),
+        difference_to_lexical=compare(ours.values, baseline.values),
+        difference_to_encoder=compare(ours.values, alone.values) if alone else None,
         fold_choices=fold_choices,
     )
 

@@ -1,0 +1,54 @@
+"""Queries as a ranker gets them: checked, and with what each of them must not find."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from askalike.errors import InputError
+from askalike.store import View
+from askalike.types import Question
+
+PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedQuery:
+    """A query, the docid of a question that it must not find (−1: none), and the one phrasing of it (−1: all).
+
+    corrections: misspelt or unfinished word as it was typed → the word that is read instead. finished: the query with
+    its unfinished word as one that it may become, for rankers that read whole words; None where it is as it is.
+    """
+
+    query: Question
+    excluded_docid: int = -1
+    excluded_phrasing: int = -1
+    corrections: Mapping[str, str] = field(default_factory=dict)
+    finished: Question | None = None
+
+
+def resolve_queries(view: View, queries: Mapping[str, Question]) -> list[ResolvedQuery]:
+    """Each query with what it must not find, by the id of its question: itself, or its own phrasing (`QUESTION#2`)."""
+    _check_queries(queries)
+    if view.kind == "answers":
+        return [ResolvedQuery(query) for query in queries.values()]
+    ids = {query.id for query in queries.values()}
+    own = view.docids(ids)
+    parts = {id: id.rpartition("#") for id in ids if id not in own}
+    phrased = {id: (base, int(n)) for id, (base, _, n) in parts.items() if base and PHRASING_NUMBER.fullmatch(n)}
+    bases = view.docids({base for base, _ in phrased.values()})
+    excluded = {id: (docid, -1) for id, docid in own.items()}
+    excluded |= {id: (bases[base], n) for id, (base, n) in phrased.items() if base in bases}
+    return [ResolvedQuery(query, *excluded.get(query.id, (-1, -1))) for query in queries.values()]
+
+
+def _check_queries(queries: Mapping[str, Question]) -> None:
+    """Raise InputError for queries that are not questions by their ids."""
+    if not isinstance(queries, Mapping):
+        kind = type(queries).__name__
+        raise InputError(f"queries: expected a mapping of ids to questions, got a {kind}; `identify_queries` makes one")
+    for id, query in queries.items():
+        if not isinstance(query, Question):
+            raise InputError(f"query {id!r}: expected a Question, got {query!r}; write Question({str(id)!r}, TITLE)")
+        wrong = next((value for value in (id, query.id) if not isinstance(value, str)), None)
+        if wrong is not None:
+            raise InputError(f"query {id!r}: an id is {wrong!r}; expected a string, such as {str(wrong)!r}")

@@ -1,0 +1,56 @@
+"""Checks that the fields of a record have the types that its class declares, before a program's record is stored."""
+
+from collections.abc import Callable
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from askalike.errors import InputError
+from askalike.store.records import TABLES
+
+Check = Callable[[Any], bool]
+
+
+def check_record(record: object) -> None:
+    """Raise InputError for what is not a record of the archive, or for the first field of another type."""
+    kind: type[Any] = type(record)
+    if kind not in TABLES:
+        kinds = ", ".join(sorted(known.__name__ for known in TABLES))
+        raise InputError(f"{record!r}: expected a record, one of {kinds}")
+    for name, expected, is_right in _fields(kind):
+        if not is_right(value := getattr(record, name)):
+            raise InputError(f"{kind.__name__}: {name} is {value!r}; expected {expected}")
+
+
+@cache
+def _fields(kind: type[Any]) -> tuple[tuple[str, str, Check], ...]:
+    """Return name, description and check of each field."""
+    hints = get_type_hints(kind)
+    return tuple((name, _describe(hint), _make_check(hint)) for name, hint in hints.items())
+
+
+def _make_check(hint: Any) -> Check:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return lambda value: value in arguments
+    if origin is UnionType:
+        checks = [_make_check(argument) for argument in arguments]
+        return lambda value: any(check(value) for check in checks)
+    if origin is tuple:
+        check = _make_check(arguments[0])
+        return lambda value: isinstance(value, tuple | list) and all(map(check, value))
+    if hint is int:
+        return lambda value: isinstance(value, int) and not isinstance(value, bool)
+    return lambda value: isinstance(value, hint)
+
+
+def _describe(hint: Any) -> str:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return f"one of {', '.join(arguments)}"
+    if origin is UnionType:
+        return " or ".join(map(_describe, arguments))
+    if origin is tuple:
+        return f"a tuple, each {_describe(arguments[0])}"
+    words = {str: "a string", int: "a whole number", bool: "True or False", type(None): "None"}
+    return words.get(hint) or f"a {hint.__name__}"
