@@ -37,20 +37,20 @@ def day(number: int) -> str:
     return (date(2020, 1, 1) + timedelta(number)).isoformat()
 
 
-def plant(path: Path, groups: Sequence[str] = (), *, dated: bool = False) -> Path:
-    """120 questions of two words, in pairs; the partition `halves` has half of the pairs in train, half in test.
+def plant(path: Path, groups: Sequence[str] = (), *, dated: bool = False, pairs: int = N_PAIRS) -> Path:
+    """Questions of two words, in pairs; the partition `halves` has half of the pairs in train, half in test.
 
     groups: each has as many. dated: a question a day, linked to that of the day before.
     """
     prefixes = [f"{group}/" for group in groups] or [""]
-    dates = [day(n) if dated else None for n in range(2 * N_PAIRS)]
+    dates = [day(n) if dated else None for n in range(2 * pairs)]
     with Archive.create(path) as archive:
         for prefix in prefixes:
             archive.upsert(
                 Question(f"{prefix}q{n}", f"{word(2 * n)} {word(2 * n + 1)}", created_at=dates[n])
-                for n in range(2 * N_PAIRS)
+                for n in range(2 * pairs)
             )
-            newer = range(1, 2 * N_PAIRS, 2)
+            newer = range(1, 2 * pairs, 2)
             archive.upsert(Link(f"{prefix}q{n}", f"{prefix}q{n - 1}", created_at=dates[n]) for n in newer)
         if groups:
             archive.set_meta(groups=list(groups))

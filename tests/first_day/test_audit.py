@@ -18,6 +18,7 @@ from askalike.labels.partitions import create_partition
 from askalike.moderation.dedupe import ClusterProposal, _agreement
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
+from askalike.types import Question
 
 MEASURES = ["Success@1"]
 OPTIONS = [word for key, value in NETWORK.items() for word in ("--set", f"{key}={json.dumps(value)}")]
@@ -257,9 +258,22 @@ def test_dedupe_is_measured_on_what_its_ranker_has_not_learned_from(trained):
 
 
 def test_tune(planted):
-    result = askalike.tune(planted, budget_s=1.0)
+    result = askalike.tune(planted, budget_s=1.0)  # all its labels choose or measure, so that no network can learn
     assert result.verdict.value < HONEST
     assert result.verdict.reported_difference.mean < HONEST
+
+
+@pytest.mark.long
+def test_tune_with_networks(tmp_path):
+    """Half of the labels train the networks, a quarter chooses, a quarter measures."""
+    with Archive.open(plant(tmp_path / "large", pairs=1_200)) as archive:
+        texts = archive.view().get_questions([f"q{n}" for n in range(2_400)])
+        archive.upsert(Question(f"again-{id}", question.title) for id, question in texts.items())  # words of two texts
+        result = askalike.tune(archive, budget_s=240.0)
+    values = {found.candidate.name: found.mean for found in result.candidate_results}
+    assert {"bow_cnn", "cnn"} <= values.keys()
+    assert max(values.values()) < HONEST
+    assert result.verdict.value < HONEST
 
 
 def test_replay(tmp_path):

@@ -1,6 +1,6 @@
 """Checks that the fields of a record have the types that its class declares, before a program's record is stored."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -13,20 +13,22 @@ Check = Callable[[Any], bool]
 
 def check_record(record: object) -> None:
     """Raise InputError for what is not a record of the archive, or for the first field of another type."""
-    kind: type[Any] = type(record)
+    kind = type(record)
     if kind not in TABLES:
         kinds = ", ".join(sorted(known.__name__ for known in TABLES))
         raise InputError(f"{record!r}: expected a record, one of {kinds}")
-    for name, expected, is_right in _fields(kind):
+    for name, expected, is_right in _field_checks()[kind]:
         if not is_right(value := getattr(record, name)):
             raise InputError(f"{kind.__name__}: {name} is {value!r}; expected {expected}")
 
 
 @cache
-def _fields(kind: type[Any]) -> tuple[tuple[str, str, Check], ...]:
-    """Return name, description and check of each field."""
-    hints = get_type_hints(kind)
-    return tuple((name, _describe(hint), _make_check(hint)) for name, hint in hints.items())
+def _field_checks() -> Mapping[type, Sequence[tuple[str, str, Check]]]:
+    """Return, for each kind of record, name, description and check of each field."""
+    fields = {kind: get_type_hints(kind) for kind in TABLES}
+    return {
+        kind: [(name, _describe(hint), _make_check(hint)) for name, hint in of.items()] for kind, of in fields.items()
+    }
 
 
 def _make_check(hint: Any) -> Check:
