@@ -213,3 +213,12 @@ def test_the_groups_of_an_evaluation_weigh_its_queries() -> None:
     assert evaluation.weights["y0"] == pytest.approx(50 / 20)
     assert list(evaluation.group_column(["q1", "y1"])) == ["x", "y"]
     assert FAIR.group_column(["q1"]) is None
+
+
+def test_a_system_has_the_interval_of_its_evaluation() -> None:
+    own = [f"a{i}" for i in range(10)]
+    first, second = macro(FAIR, system([3] * 5 + [1] * 5, own)), macro(GOOD, system([4] * 9 + [2], own))
+    for system_of, evaluation in zip(
+        compare({"first": first, "second": second}, "RR").systems, (first, second), strict=True
+    ):
+        assert (system_of.low, system_of.high) == pytest.approx(evaluation.intervals["RR"])

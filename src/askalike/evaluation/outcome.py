@@ -118,8 +118,11 @@ class MacroEvaluation:
     @property
     def intervals(self) -> Intervals:
         """Measure → 95 % bootstrap interval of the macro average; queries are drawn within their group."""
-        drawn = {m: [_bootstrap_group_means(e, m) for e in self.groups.values()] for m in self.means}
-        return {m: percentile_interval(np.mean(means, axis=0)) for m, means in drawn.items()}
+        sizes = [e.n for e in self.groups.values()]
+        values = np.hstack([[list(of_query.values()) for of_query in e.values.values()] for e in self.groups.values()])
+        weighted = values * (self.n / (len(sizes) * np.repeat(sizes, sizes)))
+        drawn = bootstrap_means(weighted.T, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, np.repeat(list(self.groups), sizes))
+        return {measure: percentile_interval(drawn[:, i]) for i, measure in enumerate(self.means)}
 
     def as_evaluation(self) -> Evaluation:
         """Return the evaluation of all queries, in whose means and intervals each group counts the same."""
@@ -164,11 +167,6 @@ def means_and_intervals(values: Values) -> tuple[dict[str, float], Intervals]:
     drawn = bootstrap_means(columns, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)
     means = {name: float(columns[:, i].mean()) for i, name in enumerate(values)}
     return means, {name: percentile_interval(drawn[:, i]) for i, name in enumerate(values)}
-
-
-def _bootstrap_group_means(evaluation: Evaluation, measure: str) -> Any:
-    values = np.array([list(evaluation.values[measure].values())]).T
-    return bootstrap_means(values, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)[:, 0]
 
 
 def _as_dicts(means: Mapping[str, float], intervals: Intervals) -> dict[str, dict[str, float]]:
