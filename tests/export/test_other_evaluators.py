@@ -39,12 +39,8 @@ def test_sentence_transformers_measures_the_same(archive, tmp_path):
     from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
     model = make_model_folder(tmp_path / "small", "bert")
-    settings = {
-        "encoder": str(model),
-        "precision": "32",
-        "storage": "f32",
-    }  # the cosines of a small model are all near 1
-    ranker = rankers.create("pretrained", settings)
+    exact = {"precision": "32", "storage": "f32"}  # the cosines of a small model are all near 1
+    ranker = rankers.create("pretrained", {"encoder": str(model), **exact})
     ours = evaluate_ranker(archive, ranker, "halves/test", ["Success@1", "Success@10"])
     out = tmp_path / "out"
     export_archive(archive, "retrieval", out)

@@ -295,6 +295,7 @@ def test_words_alone_do_not_say_how_alike_texts_are(archive):
     [
         ({1: Question("1", "fast ssh")}, "query 1: an id is 1; expected a string, such as '1'"),
         ({"1": Question(1, "fast ssh")}, "query '1': an id is 1; expected a string, such as '1'"),
+        ({"1": Question(None, "fast ssh")}, "query '1': an id is None; expected a string, such as 'None'"),
         ({"q": "fast ssh"}, "query 'q': expected a Question, got 'fast ssh'; write Question('q', TITLE)"),
         (["fast ssh"], "queries: expected a mapping of ids to questions, got a list; `identify_queries` makes one"),
     ],

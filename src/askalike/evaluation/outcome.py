@@ -1,7 +1,7 @@
 """The outcome of an evaluation: values per query, means with intervals, the rule, and macro averages of groups."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from askalike.counts import format_count
 from askalike.errors import SettingsError
 from askalike.evaluation.measures import canonical_name
-from askalike.evaluation.resampling import Groups, bootstrap_means, percentile_interval
+from askalike.evaluation.resampling import bootstrap_means, group_column, percentile_interval
 from askalike.evaluation.tables import ResultTable
 
 Values = Mapping[str, Mapping[str, float]]
@@ -53,10 +53,6 @@ class Evaluation:
         """Return query id → value; where groups count the same, weighted so that the mean is that of the groups."""
         values, weights = self.per_query(measure), self.weights
         return {query: value * weights[query] for query, value in values.items()} if weights else values
-
-    def group_column(self, queries: Iterable[str]) -> Groups | None:
-        """Return the groups of queries, (queries,); None where every query counts the same."""
-        return np.array([self.groups[query] for query in queries]) if self.groups else None
 
     def per_query(self, measure: str) -> Mapping[str, float]:
         """Return query id → value of a measure in any spelling. Raises SettingsError for one that was not measured."""
@@ -118,11 +114,7 @@ class MacroEvaluation:
     @property
     def intervals(self) -> Intervals:
         """Measure → 95 % bootstrap interval of the macro average; queries are drawn within their group."""
-        sizes = [e.n for e in self.groups.values()]
-        values = np.hstack([[list(of_query.values()) for of_query in e.values.values()] for e in self.groups.values()])
-        weighted = values * (self.n / (len(sizes) * np.repeat(sizes, sizes)))
-        drawn = bootstrap_means(weighted.T, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, np.repeat(list(self.groups), sizes))
-        return {measure: percentile_interval(drawn[:, i]) for i, measure in enumerate(self.means)}
+        return self.as_evaluation().intervals
 
     def as_evaluation(self) -> Evaluation:
         """Return the evaluation of all queries, in whose means and intervals each group counts the same."""
@@ -133,10 +125,11 @@ class MacroEvaluation:
         names = ("n", "unanswered", "unanswerable", "dropped", "unjudged", "self_hits")
         counts = {name: sum(getattr(e, name) for e in groups) for name in names}
         describe = f"{first.describe}; {format_count(len(groups), 'group')}, each ranked within itself, count the same"
-        return Evaluation(
-            rule=first.rule, describe=describe, values=merged, means=self.means, intervals=self.intervals,
-            groups=names_of, **counts,
+        whole = Evaluation(
+            rule=first.rule, describe=describe, values=merged, means=self.means, intervals={}, groups=names_of, **counts
         )  # fmt: skip
+        _, intervals = means_and_intervals({measure: whole.weighted(measure) for measure in merged}, names_of)
+        return replace(whole, intervals=intervals)
 
     def per_query_table(self) -> ResultTable:
         """Return the value of each measure for each query, group by group."""
@@ -161,10 +154,14 @@ class MacroEvaluation:
         return ResultTable("Evaluation", ("group", "n", *names), rows, notes)
 
 
-def means_and_intervals(values: Values) -> tuple[dict[str, float], Intervals]:
-    """Return each measure's mean over its queries, and its 95 % bootstrap interval from the same draws for all."""
+def means_and_intervals(values: Values, groups: Mapping[str, str] | None = None) -> tuple[dict[str, float], Intervals]:
+    """Return each measure's mean over its queries, and its 95 % bootstrap interval from the same draws for all.
+
+    groups: query id → its group, within which it is drawn; None: among all.
+    """
     columns = np.array([list(of_query.values()) for of_query in values.values()]).T
-    drawn = bootstrap_means(columns, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)
+    strata = group_column(groups or {}, next(iter(values.values())))
+    drawn = bootstrap_means(columns, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, strata)
     means = {name: float(columns[:, i].mean()) for i, name in enumerate(values)}
     return means, {name: percentile_interval(drawn[:, i]) for i, name in enumerate(values)}
 

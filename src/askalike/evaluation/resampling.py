@@ -1,6 +1,6 @@
 """Bootstrap and sign-flip resampling over queries, vectorised in chunks; a seed gives the same numbers every time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from askalike.types import Floats
 
 Groups = NDArray[Any]
+"""The group of each query, (queries,), by whatever tells groups apart."""
 
 CHUNK_SIZE = 2_000_000
 """The number of random numbers held at a time."""
@@ -17,8 +18,7 @@ CHUNK_SIZE = 2_000_000
 def bootstrap_means(values: Floats, draws: int, seed: int, groups: Groups | None = None) -> Floats:
     """Return means over queries drawn with replacement, the same queries for every column: (draws, columns).
 
-    values: (queries, columns). groups: (queries,), equal for queries of one group, which then is drawn from by itself,
-    as many as it has; None: one group.
+    values: (queries, columns). groups: as many queries are drawn from each group as it has; None: all are one group.
     """
     rng, n = np.random.default_rng(seed), len(values)
     strata = [np.arange(n)] if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
@@ -27,6 +27,11 @@ def bootstrap_means(values: Floats, draws: int, seed: int, groups: Groups | None
         return np.hstack([stratum[rng.integers(len(stratum), size=(rows, len(stratum)))] for stratum in strata])
 
     return np.concatenate([_count_draws(draw(rows)) @ values / n for rows in _chunk_sizes(draws, n)])
+
+
+def group_column(groups: Mapping[str, str], queries: Iterable[str]) -> Groups | None:
+    """Return the groups of some queries, (queries,). groups: query id → group; None where it is empty."""
+    return np.array([groups[query] for query in queries]) if groups else None
 
 
 def bootstrap_taus(one: Floats, other: Floats, draws: int, seed: int) -> Floats:

@@ -11,7 +11,7 @@ from askalike.counts import format_count
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import ComparedSystem, Comparison, QueryDifference, SystemPair
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, Evaluation
-from askalike.evaluation.resampling import Groups, bootstrap_means, percentile_interval, sign_flip_p
+from askalike.evaluation.resampling import Groups, bootstrap_means, group_column, percentile_interval, sign_flip_p
 from askalike.types import Floats
 
 RESAMPLING_DRAWS = 10_000
@@ -59,7 +59,8 @@ def compare(
     queries, apart = _select_common_queries(values, common_only)
     runs = {name: np.array([[v[q] for q in queries] for v in of_seeds]) for name, of_seeds in values.items()}
     first = next(iter(seeds.values()))[0]
-    weights, groups = np.array([first.weights.get(query, 1.0) for query in queries]), first.group_column(queries)
+    weights_of, groups = first.weights, group_column(first.groups, queries)
+    weights = np.array([weights_of.get(query, 1.0) for query in queries])
     pairs = _compare_pairs(runs, queries, weights, groups, max_differing)
     several = any(len(of_seeds) > 1 for of_seeds in seeds.values())
     systems = _summarise_systems(runs, pairs, groups)
@@ -70,12 +71,11 @@ def estimate_difference(first: Floats, second: Floats, groups: Groups | None = N
     """Estimate a difference of means by Welch's t; queries and each system's seeds have parts in its variance.
 
     first, second: (seeds, queries), values of the same queries. The numbers of seeds may differ; a system of one row
-    counts as free of chance. groups: (queries,), as in `bootstrap_means`: only what differs within a group is chance.
-    Each part is a variance of means: of the queries' differences (means over seeds), and of
-    each system's seeds (means over queries). The degrees of freedom are Satterthwaite's (1946). In simulations without
-    a true difference (1,000 queries, 3 seeds a system) this test finds one in 5 % of trials. A bootstrap over seeds and
-    queries finds one in 11 %, since it sees only two thirds of the variance of 3 seeds, and a test that ignores the
-    seeds' variance in 42 %.
+    counts as free of chance. groups: as in `bootstrap_means`; only what differs within a group is chance. Each part is
+    a variance of means: of the queries' differences (means over seeds), and of each system's seeds (means over
+    queries). The degrees of freedom are Satterthwaite's (1946). In simulations without a true difference (1,000
+    queries, 3 seeds a system) this test finds one in 5 % of trials. A bootstrap over seeds and queries finds one in
+    11 %, since it sees only two thirds of the variance of 3 seeds, and a test that ignores the seeds' variance in 42 %.
     """
     per_query = first.mean(axis=0) - second.mean(axis=0)
     parts = (_within_groups(per_query, groups), first.mean(axis=1), second.mean(axis=1))

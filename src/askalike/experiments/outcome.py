@@ -11,6 +11,7 @@ import numpy as np
 from askalike.counts import format_count
 from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, Evaluation
+from askalike.evaluation.resampling import group_column
 from askalike.evaluation.significance import interval_over_seeds
 from askalike.evaluation.tables import ResultTable, TableCell
 from askalike.health.checks import LEAK_CHECKS
@@ -68,7 +69,7 @@ class SystemResult:
         if len(evaluations) == 1:
             return evaluations[0].intervals[measure]
         values = [evaluation.weighted(measure) for evaluation in evaluations]
-        groups = evaluations[0].group_column(values[0])
+        groups = group_column(evaluations[0].groups, values[0])
         return interval_over_seeds(np.array([[of_seed[query] for query in values[0]] for of_seed in values]), groups)
 
     def diagnostics(self) -> Mapping[str, tuple[float, float | None]]:

@@ -49,6 +49,6 @@ def _check_queries(queries: Mapping[str, Question]) -> None:
     for id, query in queries.items():
         if not isinstance(query, Question):
             raise InputError(f"query {id!r}: expected a Question, got {query!r}; write Question({str(id)!r}, TITLE)")
-        wrong = next((value for value in (id, query.id) if not isinstance(value, str)), None)
-        if wrong is not None:
-            raise InputError(f"query {id!r}: an id is {wrong!r}; expected a string, such as {str(wrong)!r}")
+        for value in (id, query.id):
+            if not isinstance(value, str):
+                raise InputError(f"query {id!r}: an id is {value!r}; expected a string, such as {str(value)!r}")

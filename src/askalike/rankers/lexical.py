@@ -21,7 +21,7 @@ from askalike.index.lexical.searcher import (
     PreparedQueries,
     QueryTerms,
     TermContributions,
-)  # fmt: skip
+)
 from askalike.index.rows import DocAttributes
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._queries import ResolvedQuery

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.evaluation.resampling import bootstrap_means, max_sum_p, percentile_interval, sign_flip_p
+from askalike.evaluation.resampling import bootstrap_means, group_column, max_sum_p, percentile_interval, sign_flip_p
 from askalike.evaluation.significance import ALPHA, RESAMPLING_DRAWS, RESAMPLING_SEED
 from askalike.evaluation.tables import format_p
 from askalike.experiments.grid_search import nested_folds
@@ -70,7 +70,7 @@ def paired_difference(
     """
     queries = sorted(first.keys() & second.keys())
     differences = np.array([[first[q] - second[q]] for q in queries])
-    strata = np.array([groups[q] for q in queries]) if groups else None
+    strata = group_column(groups or {}, queries)
     low, high = percentile_interval(bootstrap_means(differences, RESAMPLING_DRAWS, RESAMPLING_SEED, strata)[:, 0])
     p = float(sign_flip_p(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)[0])
     return PairedDifference(float(differences.mean()), low, high, p, len(differences))
