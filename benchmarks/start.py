@@ -27,7 +27,8 @@ def processor_time(arguments: Sequence[str], environment: dict[str, str]) -> flo
 
 def measure(runs: int, folder: Path) -> dict[str, float]:
     """Command → seconds. The first search finds neither machine code nor an index."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "code")}
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {**kept, "NUMBA_CACHE_DIR": str(folder / "code")}  # bytecode is written, as an installation has it
     archive, first = str(folder / "archive"), []
     processor_time(["import", "table", str(EXAMPLE), "-o", archive], environment)
     for n in range(min(runs, 3)):

@@ -1,9 +1,11 @@
 """Compiled functions: equal to Python, strict about their arguments, and loaded without the compiler."""
 
+import gc
 import math
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from askalike import machine_code
 from askalike.compiled import CACHE_VARIABLE, CompiledFunction, Matrix, compiled, elementwise, inner, packed
 
 
@@ -97,6 +100,24 @@ def test_whether_code_is_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert not one.is_cached
     one(ROW, TABLE, False, np.empty(2))
     assert one.is_cached
+
+
+def test_numba_compiles_for_others_as_before() -> None:
+    numba = pytest.importorskip("numba")
+    machine_code.compile_machine_code(weigh.function, weigh._parameters, int)
+    assert numba.njit(_grow)(math.e - 1.0) == pytest.approx(1.0)
+    assert gc.isenabled()
+
+
+def test_code_is_the_same_where_numba_makes_machine_code_of_each_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, other = np.empty(2), np.empty(2)
+    weigh(ROW, TABLE, True, ours)
+    monkeypatch.setattr(machine_code, "_translated_only", nullcontext)
+    one = CompiledFunction(weigh.function)
+    monkeypatch.setattr(one, "_read", lambda: None)
+    monkeypatch.setattr(CompiledFunction, "_folders", ())
+    one(ROW, TABLE, True, other)
+    assert ours.tolist() == other.tolist()
 
 
 def test_packed_tuple_is_the_same_argument() -> None:

@@ -14,16 +14,18 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
-from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike import machine_code
 from askalike.files import user_cache
+from askalike.machine_code import ArrayType, compile_machine_code, entry_name, load_machine_code, reachable
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 ReturnT = TypeVar("ReturnT")
@@ -35,18 +37,11 @@ Matrix = Annotated[NDArray[ScalarT], 2]
 
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
 """Names the folder of compiled code; without it that lies beside the source, or among the user's caches."""
-FORMAT = 1
+FORMAT = 2
 """The version of the files."""
 DIGEST_BYTES = 32
 _C_TYPES: Mapping[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool, type(None): None}
 _lock = threading.RLock()
-
-
-class ArrayType(NamedTuple):
-    """The type of an array's numbers, and how many dimensions it has."""
-
-    dtype: np.dtype[Any]
-    dimensions: int
 
 
 def inner(*, fastmath: bool = False) -> Callable[[FunctionT], FunctionT]:
@@ -127,14 +122,11 @@ class CompiledFunction(Generic[P, ReturnT]):
 
     @cached_property
     def _file_name(self) -> str:
-        from llvmlite import binding
-
-        files = sorted({function.__globals__["__file__"] for function in _reachable(self.function)})
+        files = sorted({function.__globals__["__file__"] for function in reachable(self.function)})
         digest = hashlib.sha256(f"{FORMAT} {self.function.__name__}".encode())
-        for file in (*files, __file__):
-            digest.update(Path(file).read_bytes())
-        machine = binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
-        digest.update(" ".join(machine).encode())
+        for file in (*files, __file__, machine_code.__file__):
+            digest.update(_file_digest(file))
+        digest.update(_describe_machine())
         module = self.function.__module__.removeprefix("askalike.")
         return f"{module}.{self.function.__name__}-{digest.hexdigest()[:16]}.machine"
 
@@ -151,7 +143,7 @@ class CompiledFunction(Generic[P, ReturnT]):
                 code = self._read() or self._compile()
                 c_types = [kind for parameter in self._parameters for kind in _c_types(parameter)]
                 prototype = ctypes.CFUNCTYPE(_C_TYPES[self._hints["return"]], *c_types)
-                self._native = prototype(_load_machine_code(code, _entry_name(self.function)))
+                self._native = prototype(load_machine_code(code, entry_name(self.function)))
 
     def _read(self) -> bytes | None:
         for folder in self._folders:
@@ -162,7 +154,7 @@ class CompiledFunction(Generic[P, ReturnT]):
         return None
 
     def _compile(self) -> bytes:
-        code = _compile_machine_code(self.function, self._parameters, self._hints["return"])
+        code = compile_machine_code(self.function, self._parameters, self._hints["return"])
         for folder in self._folders:
             with suppress(OSError):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -173,12 +165,22 @@ class CompiledFunction(Generic[P, ReturnT]):
         return code
 
 
+@cache
+def _file_digest(path: str) -> bytes:
+    return hashlib.sha256(Path(path).read_bytes()).digest()
+
+
+@cache
+def _describe_machine() -> bytes:
+    """Return the processor that machine code is made for."""
+    from llvmlite import binding
+
+    parts = binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    return " ".join(parts).encode()
+
+
 def _parameter_count(function: types.FunctionType) -> int:
     return function.__code__.co_argcount
-
-
-def _entry_name(function: types.FunctionType) -> str:
-    return f"askalike_{function.__name__}"
 
 
 def _parameter_type(hint: Any) -> Any:
@@ -248,127 +250,3 @@ def _c_types(kind: Any) -> list[Any]:
     if isinstance(kind, ArrayType):
         return [ctypes.c_void_p, *[ctypes.c_int64] * kind.dimensions]
     return [t for field in kind[1] for t in _c_types(field)] if isinstance(kind, tuple) else [_C_TYPES[kind]]
-
-
-def _reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
-    """Yield the function, and all inner functions that it calls."""
-    seen, waiting = set(), [function]
-    while waiting:
-        one = waiting.pop()
-        if one not in seen:
-            seen.add(one)
-            yield one
-            values = (one.__globals__.get(name) for name in one.__code__.co_names)
-            waiting += [_as_python(value) for value in values if hasattr(value, "numba_options")]
-
-
-def _as_python(value: Any) -> Any:
-    return value.function if isinstance(value, CompiledFunction) else value
-
-
-def _compile_machine_code(function: types.FunctionType, parameters: Sequence[Any], returns: Any) -> bytes:
-    """Return an object file that has the function under its entry name."""
-    import numba
-    from llvmlite import binding
-
-    entry = numba.cfunc(_numba_signature(parameters, returns), error_model="numpy")(_make_entry(function, parameters))
-    module = binding.parse_assembly(entry.inspect_llvm())
-    for item in (*module.functions, *module.global_variables):
-        if item.name == entry.native_name:
-            item.name = _entry_name(function)
-        elif not item.is_declaration:
-            item.linkage = "internal"
-    machine = _target_machine(3)
-    options = binding.create_pipeline_tuning_options(3)
-    builder = binding.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    if any(item.name.startswith("NRT_") for item in module.functions):
-        raise TypeError(f"{function.__name__} allocates memory, which compiled functions must not")
-    return bytes(machine.emit_object(module))
-
-
-def _make_entry(function: types.FunctionType, parameters: Sequence[Any]) -> Any:
-    """Return a function of numbers and addresses alone, which puts the arrays together and calls the function."""
-    from numba import carray  # type: ignore[attr-defined]
-
-    scope: dict[str, Any] = {"carray": carray, "function": _translate(function)}
-    names: list[str] = []
-
-    def expression(kind: Any) -> str:
-        if isinstance(kind, ArrayType):
-            address, *lengths = [f"a{len(names) + n}" for n in range(1 + kind.dimensions)]
-            names.extend((address, *lengths))
-            return f"carray({address}, ({', '.join(lengths)},))"
-        if isinstance(kind, tuple):
-            scope[kind[0].__name__] = kind[0]
-            return f"{kind[0].__name__}({', '.join(map(expression, kind[1]))})"
-        names.append(f"a{len(names)}")
-        return names[-1]
-
-    call = f"function({', '.join(map(expression, parameters))})"
-    exec(f"def entry({', '.join(names)}):\n    return {call}\n", scope)
-    return scope["entry"]
-
-
-def _translate(function: types.FunctionType) -> Any:
-    """Return the function as numba's, as well as all that it calls."""
-    import numba
-
-    options: Any = {"_nrt": False, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    scopes: dict[int, dict[str, Any]] = {}
-    translated: dict[Any, Any] = {}
-    for one in _reachable(function):
-        scope = scopes.setdefault(id(one.__globals__), dict(one.__globals__))
-        copied = types.FunctionType(one.__code__, scope, one.__name__)
-        translated[one] = numba.njit(**options, **one.__dict__["numba_options"])(copied)
-    for scope in scopes.values():
-        for name, value in scope.items():
-            if hasattr(value, "numba_options") and _as_python(value) in translated:
-                scope[name] = translated[_as_python(value)]
-    return translated[function]
-
-
-def _numba_signature(parameters: Sequence[Any], returns: Any) -> Any:
-    from numba import types as numba_types
-    from numba.np.numpy_support import from_dtype
-
-    known: Any = numba_types
-    scalars = {int: known.int64, float: known.float64, bool: known.boolean, type(None): known.void}
-
-    def flat(kind: Any) -> Iterator[Any]:
-        if isinstance(kind, ArrayType):
-            yield known.CPointer(from_dtype(kind.dtype))
-            yield from [known.int64] * kind.dimensions
-        elif isinstance(kind, tuple):
-            for field in kind[1]:
-                yield from flat(field)
-        else:
-            yield scalars[kind]
-
-    return scalars[returns](*(one for kind in parameters for one in flat(kind)))
-
-
-def _target_machine(level: int) -> Any:
-    from llvmlite import binding
-
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    features = binding.get_host_cpu_features().flatten()
-    target = binding.Target.from_default_triple()
-    cpu = binding.get_host_cpu_name()
-    return target.create_target_machine(cpu, features, level, "default", "jitdefault", jit=True)
-
-
-_engines: list[Any] = []
-"""Holds the machine code for as long as the process lives."""
-
-
-def _load_machine_code(code: bytes, name: str) -> int:
-    """Load an object file and return the address of a function in it."""
-    from llvmlite import binding
-
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _target_machine(0))
-    engine.add_object_file(binding.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    _engines.append(engine)
-    return int(engine.get_function_address(name))

@@ -7,6 +7,7 @@ from askalike import rankers
 from askalike.config import parse_assignments
 from askalike.errors import InputError, SettingsError
 from askalike.filters import Filter
+from askalike.rankers import hybrid
 from askalike.store import Archive
 from askalike.types import Question, TopDocs
 
@@ -142,6 +143,23 @@ def test_scores_do_not_move_with_a_filter(archive, normalise):
     ranker = built(TWO, f"normalise={normalise}")
     whole, even = scores(ranker, archive), scores(ranker, archive, filter=Filter(("even",)))
     assert even == {q: {id: s for id, s in found.items() if int(id) % 2 == 0} for q, found in whole.items()}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_a_small_pool_is_enough_while_a_question_is_typed(archive, monkeypatch, k):
+    """The scores stay the same; a search for more than the small pool reads the whole one."""
+    monkeypatch.setattr(hybrid, "TYPED_DEPTH", 2)
+    prepared = []
+    retrieve = hybrid.HybridSearcher.retrieve_pools
+    spied = lambda self, parts, depth: prepared.append(depth) or retrieve(self, parts, depth)  # noqa: E731
+    monkeypatch.setattr(hybrid.HybridSearcher, "retrieve_pools", spied)
+    whole = scores(built(TWO), archive)
+    typed = scores(built(TWO), archive, k, prefix=True)
+    assert prepared == [200, 2 if k <= 2 else 200]
+    assert all(whole[q][id] == score for q, found in typed.items() for id, score in found.items())
+    assert all(len(found) == min(k, len(whole[q])) for q, found in typed.items())
+    scores(built(TWO, "normalise=min_max"), archive, k, prefix=True)
+    assert prepared[2] == 200  # shares of a pool depend on it
 
 
 def test_a_cascade_puts_what_the_first_proposes_into_the_seconds_order(archive):

@@ -28,6 +28,8 @@ from askalike.types import AllowedDocs, Contribution, Explanation, Question, Run
 
 RANK_OFFSET = 60
 """Added to a rank before it is inverted (Cormack, Clarke and Büttcher 2009)."""
+TYPED_DEPTH = 64
+"""Number of documents that each part proposes, at most, while a question is typed, if scores are absolute."""
 
 
 class HybridSettings(CompositeSettings):
@@ -127,16 +129,19 @@ class Pool:
 
 
 class PreparedHybrid:
-    """A batch of queries as each part knows them, with their pools, which are retrieved when first needed."""
+    """A batch of queries as each part knows them, with their pools, which are retrieved when first needed.
 
-    def __init__(self, searcher: "HybridSearcher", parts: list[Any]) -> None:
+    depth: number of documents that each part proposes.
+    """
+
+    def __init__(self, searcher: "HybridSearcher", parts: list[Any], depth: int) -> None:
         self._searcher = searcher
-        self.parts = parts
+        self.parts, self.depth = parts, depth
 
     @lazy_property
     def pools(self) -> list[Pool]:
         """The pool of each query."""
-        return self._searcher.retrieve_pools(self.parts)
+        return self._searcher.retrieve_pools(self.parts, self.depth)
 
     @lazy_property
     def comparable(self) -> list[list[Scores]]:
@@ -172,17 +177,23 @@ class HybridSearcher(CompositeSearcher):
         return runs
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedHybrid:
-        return PreparedHybrid(self, super().prepare(queries, prefix))
+        """See Searcher.prepare. Absolute scores do not depend on the pool: a small one is enough for a typed question."""
+        depth = min(self.depth, TYPED_DEPTH) if prefix and self._method == "absolute" else self.depth
+        return PreparedHybrid(self, super().prepare(queries, prefix), depth)
 
     def query_vectors(self, prepared: PreparedHybrid) -> Vectors | None:
         return super().query_vectors(prepared.parts)
 
     def retrieve(self, prepared: PreparedHybrid, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         """See Searcher.retrieve. A document that no part retrieves is not retrieved."""
+        if k > prepared.depth:
+            prepared.depth = self.depth
         if allowed is None:
             pools = zip(prepared.pools, prepared.comparable, strict=True)
             return [top_k(pool.docids, self._total(scores, len(pool.docids)), k) for pool, scores in pools]
-        docids = [_union(tops) for tops in zip(*self._retrieve_parts(prepared.parts, allowed), strict=True)]
+        docids = [
+            _union(tops) for tops in zip(*self._retrieve_parts(prepared.parts, prepared.depth, allowed), strict=True)
+        ]
         return [top_k(own, scores, k) for own, scores in zip(docids, self.score(prepared, docids), strict=True)]
 
     def score(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[Scores]:
@@ -223,9 +234,9 @@ class HybridSearcher(CompositeSearcher):
             explanations[docid] = merge_explanations([reason.get(docid) for reason in reasons], shares)
         return explanations
 
-    def retrieve_pools(self, parts: Sequence[Any]) -> list[Pool]:
-        """The pool of each query. parts: the queries as each part has prepared them."""
-        retrieved = self._retrieve_parts(parts, None)
+    def retrieve_pools(self, parts: Sequence[Any], depth: int) -> list[Pool]:
+        """The pool of each query. parts: the queries as each part has prepared them. depth: see PreparedHybrid."""
+        retrieved = self._retrieve_parts(parts, depth, None)
         docids = [_union(tops) for tops in zip(*retrieved, strict=True)]
         of_parts = zip(self.parts, parts, retrieved, strict=True)
         scores = zip(*(part.score_pools(own, tops, docids) for part, own, tops in of_parts), strict=True)
@@ -234,8 +245,8 @@ class HybridSearcher(CompositeSearcher):
             for own, raw, tops in zip(docids, scores, zip(*retrieved, strict=True), strict=True)
         ]
 
-    def _retrieve_parts(self, parts: Sequence[Any], allowed: AllowedDocs | None) -> list[Sequence[TopDocs]]:
-        return [part.retrieve(own, self.depth, allowed) for part, own in zip(self.parts, parts, strict=True)]
+    def _retrieve_parts(self, parts: Sequence[Any], depth: int, allowed: AllowedDocs | None) -> list[Sequence[TopDocs]]:
+        return [part.retrieve(own, depth, allowed) for part, own in zip(self.parts, parts, strict=True)]
 
     def _normaliser(self, top: TopDocs, scores: Scores) -> ScoreNormaliser:
         scored = scores[~np.isnan(scores)]

@@ -1,0 +1,217 @@
+"""Machine code of Python functions: numba translates them, LLVM makes an object file of them, llvmlite loads it.
+
+See `compiled` for what such a function may do.
+"""
+
+import gc
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class ArrayType(NamedTuple):
+    """The type of an array's numbers, and how many dimensions it has."""
+
+    dtype: np.dtype[Any]
+    dimensions: int
+
+
+def entry_name(function: types.FunctionType) -> str:
+    """Return the name under which an object file has the function."""
+    return f"askalike_{function.__name__}"
+
+
+def reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
+    """Yield the function, and all inner functions that it calls."""
+    seen, waiting = set(), [function]
+    while waiting:
+        one = waiting.pop()
+        if one not in seen:
+            seen.add(one)
+            yield one
+            values = (one.__globals__.get(name) for name in one.__code__.co_names)
+            waiting += [_as_python(value) for value in values if hasattr(value, "numba_options")]
+
+
+def _as_python(value: Any) -> Any:
+    """Return the function of Python that a compiled or an inner function is made of."""
+    return getattr(value, "function", value)
+
+
+def compile_machine_code(function: types.FunctionType, parameters: Sequence[Any], returns: Any) -> bytes:
+    """Return an object file that has the function under its entry name."""
+    import numba
+    from llvmlite import binding
+
+    with _translated_only():
+        entry = numba.cfunc(_numba_signature(parameters, returns), error_model="numpy")(
+            _make_entry(function, parameters)
+        )
+    module = binding.parse_assembly(entry.inspect_llvm())
+    for item in (*module.functions, *module.global_variables):
+        if item.name == entry.native_name:
+            item.name = entry_name(function)
+        elif not item.is_declaration:
+            item.linkage = "internal"
+    machine = _target_machine(3)
+    _optimise(module, machine)
+    if any(item.name.startswith("NRT_") for item in module.functions):
+        raise TypeError(f"{function.__name__} allocates memory, which compiled functions must not")
+    return bytes(machine.emit_object(module))
+
+
+@contextmanager
+def _translated_only() -> Iterator[None]:
+    """Have numba translate functions to LLVM's language, without machine code for each and all that it calls.
+
+    They are optimised together afterwards, once, and only that is run. It takes half of the time. No other thread
+    compiles meanwhile; where numba is built otherwise, it does as it always does.
+    """
+    from numba.core import codegen, compiler_lock
+    from numba.core.registry import cpu_target
+
+    made: Any = cpu_target.target_context.codegen()
+
+    class Library(codegen.JITCodeLibrary):
+        def _optimize_functions(self, module: Any) -> None:
+            """Do what makes functions small; all else is done once they are together."""
+            module.data_layout = made._data_layout
+            passes, builder = made._function_pass_manager(opt=1)
+            for function in module.functions:
+                passes.run(function, builder)
+
+        def _optimize_final_module(self) -> None:
+            """Leave it to `_optimise`."""
+
+        def _finalize_specific(self) -> None:
+            """Make no machine code."""
+
+        def get_pointer_to_function(self, name: str) -> int:
+            """Return 0: there is no machine code, but the library is complete."""
+            self._ensure_finalized()  # type: ignore[no-untyped-call]
+            return 0
+
+    unfinished = {"_library_class": Library, "_add_module": lambda module: None, "set_env": lambda name, env: None}
+    if not all(hasattr(made, name) for name in unfinished):
+        yield
+        return
+    collects_garbage = gc.isenabled()
+    with compiler_lock.global_compiler_lock:
+        made.__dict__.update(unfinished)
+        gc.disable()  # numba makes millions of objects, most of which stay
+        try:
+            yield
+        finally:
+            for name in unfinished:
+                del made.__dict__[name]
+            if collects_garbage:
+                gc.enable()
+
+
+def _optimise(module: Any, machine: Any) -> None:
+    """Optimise what numba has translated: first what takes out its counting of references, then all else."""
+    from llvmlite import binding
+
+    for level in 1, 3:
+        options = binding.create_pipeline_tuning_options(level)
+        if level == 1:
+            options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+        builder = binding.create_pass_builder(machine, options)
+        passes = builder.getModulePassManager()
+        if level == 1:
+            passes.add_loop_rotate_pass()  # loops that are not in this form are not vectorised
+            passes.add_instruction_combine_pass()
+            passes.add_jump_threading_pass()
+        passes.add_refprune_pass()
+        passes.run(module, builder)
+
+
+def _make_entry(function: types.FunctionType, parameters: Sequence[Any]) -> Any:
+    """Return a function of numbers and addresses alone, which puts the arrays together and calls the function."""
+    from numba import carray  # type: ignore[attr-defined]
+
+    scope: dict[str, Any] = {"carray": carray, "function": _translate(function)}
+    names: list[str] = []
+
+    def expression(kind: Any) -> str:
+        if isinstance(kind, ArrayType):
+            address, *lengths = [f"a{len(names) + n}" for n in range(1 + kind.dimensions)]
+            names.extend((address, *lengths))
+            return f"carray({address}, ({', '.join(lengths)},))"
+        if isinstance(kind, tuple):
+            scope[kind[0].__name__] = kind[0]
+            return f"{kind[0].__name__}({', '.join(map(expression, kind[1]))})"
+        names.append(f"a{len(names)}")
+        return names[-1]
+
+    call = f"function({', '.join(map(expression, parameters))})"
+    exec(f"def entry({', '.join(names)}):\n    return {call}\n", scope)
+    return scope["entry"]
+
+
+def _translate(function: types.FunctionType) -> Any:
+    """Return the function as numba's, as well as all that it calls."""
+    import numba
+
+    left_out: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "no_rewrites": True}
+    options: Any = {"_nrt": False, "error_model": "numpy", **left_out}
+    scopes: dict[int, dict[str, Any]] = {}
+    translated: dict[Any, Any] = {}
+    for one in reachable(function):
+        scope = scopes.setdefault(id(one.__globals__), dict(one.__globals__))
+        copied = types.FunctionType(one.__code__, scope, one.__name__)
+        translated[one] = numba.njit(**options, **one.__dict__["numba_options"])(copied)
+    for scope in scopes.values():
+        for name, value in scope.items():
+            if hasattr(value, "numba_options") and _as_python(value) in translated:
+                scope[name] = translated[_as_python(value)]
+    return translated[function]
+
+
+def _numba_signature(parameters: Sequence[Any], returns: Any) -> Any:
+    from numba import types as numba_types
+    from numba.np.numpy_support import from_dtype
+
+    known: Any = numba_types
+    scalars = {int: known.int64, float: known.float64, bool: known.boolean, type(None): known.void}
+
+    def flat(kind: Any) -> Iterator[Any]:
+        if isinstance(kind, ArrayType):
+            yield known.CPointer(from_dtype(kind.dtype))
+            yield from [known.int64] * kind.dimensions
+        elif isinstance(kind, tuple):
+            for field in kind[1]:
+                yield from flat(field)
+        else:
+            yield scalars[kind]
+
+    return scalars[returns](*(one for kind in parameters for one in flat(kind)))
+
+
+def _target_machine(level: int) -> Any:
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    features = binding.get_host_cpu_features().flatten()
+    target = binding.Target.from_default_triple()
+    cpu = binding.get_host_cpu_name()
+    return target.create_target_machine(cpu, features, level, "default", "jitdefault", jit=True)
+
+
+_engines: list[Any] = []
+"""Holds the machine code for as long as the process lives."""
+
+
+def load_machine_code(code: bytes, name: str) -> int:
+    """Load an object file and return the address of a function in it."""
+    from llvmlite import binding
+
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _target_machine(0))
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _engines.append(engine)
+    return int(engine.get_function_address(name))
