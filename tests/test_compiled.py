@@ -7,7 +7,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -118,6 +118,23 @@ def test_code_is_the_same_where_numba_makes_machine_code_of_each_function(monkey
     monkeypatch.setattr(CompiledFunction, "_folders", ())
     one(ROW, TABLE, True, other)
     assert ours.tolist() == other.tolist()
+
+
+def test_numba_makes_machine_code_of_each_function_where_its_memory_cannot_be_taken_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    binding = pytest.importorskip("llvmlite.binding")
+    optimise, modules = machine_code._optimise, []
+
+    def optimise_and_leave_something(module: Any, machine: Any) -> None:
+        optimise(module, machine)
+        modules.append(module)
+        if len(modules) == 1:
+            module.link_in(binding.parse_assembly("define void @NRT_Free() {\n  ret void\n}"), preserve=True)
+
+    monkeypatch.setattr(machine_code, "_optimise", optimise_and_leave_something)
+    assert machine_code.compile_machine_code(weigh.function, weigh._parameters, int)
+    assert len(modules) == 2
 
 
 def test_packed_tuple_is_the_same_argument() -> None:

@@ -6,7 +6,7 @@ See `compiled` for what such a function may do.
 import gc
 import types
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,25 +42,36 @@ def _as_python(value: Any) -> Any:
 
 
 def compile_machine_code(function: types.FunctionType, parameters: Sequence[Any], returns: Any) -> bytes:
-    """Return an object file that has the function under its entry name."""
+    """Return an object file that has the function under its entry name.
+
+    Raises TypeError where LLVM cannot take out what numba does for functions that allocate or raise.
+    """
+    for translating in _translated_only, nullcontext:
+        machine = _target_machine(3)
+        module = _translate_module(function, parameters, returns, translating())
+        _optimise(module, machine)
+        if not any(item.name.startswith("NRT_") for item in module.functions):
+            return bytes(machine.emit_object(module))
+    raise TypeError(f"{function.__name__} allocates memory, which compiled functions must not")
+
+
+def _translate_module(
+    function: types.FunctionType, parameters: Sequence[Any], returns: Any, translating: AbstractContextManager[None]
+) -> Any:
+    """Return LLVM's module of the function and all that it calls, of which only the function's entry can be called."""
     import numba
     from llvmlite import binding
 
-    with _translated_only():
-        entry = numba.cfunc(_numba_signature(parameters, returns), error_model="numpy")(
-            _make_entry(function, parameters)
-        )
-    module = binding.parse_assembly(entry.inspect_llvm())
+    signature, entry = _numba_signature(parameters, returns), _make_entry(function, parameters)
+    with translating:
+        translated = numba.cfunc(signature, error_model="numpy")(entry)
+    module = binding.parse_assembly(translated.inspect_llvm())
     for item in (*module.functions, *module.global_variables):
-        if item.name == entry.native_name:
+        if item.name == translated.native_name:
             item.name = entry_name(function)
         elif not item.is_declaration:
             item.linkage = "internal"
-    machine = _target_machine(3)
-    _optimise(module, machine)
-    if any(item.name.startswith("NRT_") for item in module.functions):
-        raise TypeError(f"{function.__name__} allocates memory, which compiled functions must not")
-    return bytes(machine.emit_object(module))
+    return module
 
 
 @contextmanager

@@ -177,7 +177,7 @@ class HybridSearcher(CompositeSearcher):
         return runs
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedHybrid:
-        """See Searcher.prepare. Absolute scores do not depend on the pool: a small one is enough for a typed question."""
+        """See Searcher.prepare. Absolute scores do not depend on the pool: a small one is enough while typing."""
         depth = min(self.depth, TYPED_DEPTH) if prefix and self._method == "absolute" else self.depth
         return PreparedHybrid(self, super().prepare(queries, prefix), depth)
 
