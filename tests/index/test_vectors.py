@@ -19,7 +19,7 @@ from askalike.index.vectors import merging
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
-from askalike.index.vectors.sketch import exact_dots, exact_half_dots
+from askalike.index.vectors.sketch import CACHED_ROWS, Sketch, exact_dots, exact_half_dots
 from askalike.types import AllowedDocs, VectorPart, Vectors
 from random_examples import examples
 
@@ -329,3 +329,17 @@ def test_products_of_16_bit_rows_are_those_of_the_rows_in_32_bits():
     for places in ([], [3], [8, 3, 3, 0, 5], list(range(9))):
         expected = exact_dots(rows[places].astype(np.float32), query)
         assert exact_half_dots(rows, np.array(places, np.int64), query).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("n_rows", [0, 7, CACHED_ROWS, 2 * CACHED_ROWS + 13])
+def test_bounds_hold_for_one_query_and_are_the_same_for_several(n_rows):
+    random = np.random.default_rng(0)
+    values, queries = (random.standard_normal((n, 12)).astype(np.float32) for n in (n_rows, 5))
+    sketch = Sketch.from_rows(values)
+    low, high = sketch.score_bounds(queries, "dot")
+    exact = queries.astype(np.float64) @ values.T.astype(np.float64)
+    assert np.all(low <= exact)
+    assert np.all(exact <= high)
+    for n, query in enumerate(queries):
+        alone = sketch.score_bounds(query[None], "dot")
+        assert np.allclose(np.concatenate(alone), [low[n], high[n]], rtol=0, atol=1e-5)

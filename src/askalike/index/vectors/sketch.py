@@ -17,6 +17,7 @@ from askalike.types import Metric
 
 MAX_STEP = 127
 BLOCK_ROWS = 4_096  # rows converted to 32 bits at a time for several queries: 4 MiB of 256 numbers
+CACHED_ROWS = 2_048  # half a megabyte of 256 numbers
 MATMUL_MIN_QUERIES = 64  # from this many queries on, a matrix product is cheaper, conversion included
 ROUNDING_ERROR = 2.0**-22  # of a sum of 32-bit products, per number and unit of length
 
@@ -54,8 +55,7 @@ class Sketch:
         lengths = np.linalg.norm(queries, axis=1).astype(np.float32)[:, None]
         if metric != "euclidean" and len(queries) < MATMUL_MIN_QUERIES:
             low, high = np.empty((2, len(queries), len(self.values)), np.float32)
-            for query, length, *bounds in zip(queries, lengths[:, 0].tolist(), low, high, strict=True):
-                _bound_products(self.values, self.scales, self.errors, query, length, *bounds)
+            _bound_products(self.values, self.scales, self.errors, queries, lengths[:, 0], low, high)
             return low, high
         dots = self._dots(queries)
         if metric != "euclidean":
@@ -71,8 +71,9 @@ class Sketch:
         """Return the dot products with scale · values: float32 (queries, n)."""
         dots = np.empty((len(queries), len(self.values)), np.float32)
         if len(queries) < MATMUL_MIN_QUERIES:
-            for query, row in zip(queries, dots, strict=True):
-                _bound_products(self.values, self.scales, self.errors, query, 0.0, row, row)
+            _bound_products(
+                self.values, self.scales, self.errors, queries, np.zeros(len(queries), np.float32), dots, dots
+            )
             return dots
         for start in range(0, len(self.values), BLOCK_ROWS):
             end = start + BLOCK_ROWS
@@ -82,12 +83,12 @@ class Sketch:
 
 @inner(fastmath=True)
 def _eight_products(
-    values: Matrix[np.int8], i: int, step: int, query: Floats
+    values: Matrix[np.int8], i: int, step: int, queries: Matrix[np.float32], q: int
 ) -> tuple[np.float32, np.float32, np.float32, np.float32, np.float32, np.float32, np.float32, np.float32]:
     """Return the products of eight rows that lie `step` apart."""
     a = b = c = d = e = f = g = h = np.float32(0)
-    for j in range(len(query)):
-        number = query[j]
+    for j in range(queries.shape[1]):
+        number = queries[q, j]
         a += np.float32(values[i, j]) * number
         b += np.float32(values[i + step, j]) * number
         c += np.float32(values[i + 2 * step, j]) * number
@@ -101,28 +102,39 @@ def _eight_products(
 
 @inner(fastmath=True)
 def _write_bounds(
-    i: int, dot: np.float32, scales: Floats, errors: Floats, length: np.float32, low: Floats, high: Floats
-) -> None:
+    q: int, i: int, dot: np.float32, scales: Floats, errors: Floats, lengths: Floats, low: Matrix[np.float32],
+    high: Matrix[np.float32],
+) -> None:  # fmt: skip
     dot *= scales[i]
-    error = length * errors[i]
-    low[i], high[i] = dot - error, dot + error
+    error = lengths[q] * errors[i]
+    low[q, i], high[q, i] = dot - error, dot + error
 
 
 @compiled(fastmath=True)
 def _bound_products(
-    values: Matrix[np.int8], scales: Floats, errors: Floats, query: Floats, length: float, low: Floats, high: Floats
-) -> None:
-    """Write the bounds of all rows, of eight stretches of rows at once, as memory answers eight streams sooner."""
-    step, length_of_query = len(values) // 8, np.float32(length)
-    for i in range(step):
-        dots = _eight_products(values, i, step, query)
-        for n, dot in enumerate(dots):
-            _write_bounds(i + n * step, dot, scales, errors, length_of_query, low, high)
-    for i in range(8 * step, len(values)):
-        dot = np.float32(0)
-        for j in range(len(query)):
-            dot += np.float32(values[i, j]) * query[j]
-        _write_bounds(i, dot, scales, errors, length_of_query, low, high)
+    values: Matrix[np.int8], scales: Floats, errors: Floats, queries: Matrix[np.float32], lengths: Floats,
+    low: Matrix[np.float32], high: Matrix[np.float32],
+) -> None:  # fmt: skip
+    """Write the bounds of all rows for each query.
+
+    Eight stretches of rows are read at once, as memory answers eight streams sooner. Several queries read the same rows
+    one after the other, while these lie in the processor's cache.
+    """
+    size = len(values) if len(queries) == 1 else CACHED_ROWS
+    end = 0
+    while end < len(values):
+        start, end = end, min(end + size, len(values))
+        step = (end - start) // 8
+        for q in range(len(queries)):
+            for i in range(start, start + step):
+                dots = _eight_products(values, i, step, queries, q)
+                for n, dot in enumerate(dots):
+                    _write_bounds(q, i + n * step, dot, scales, errors, lengths, low, high)
+            for i in range(start + 8 * step, end):
+                dot = np.float32(0)
+                for j in range(queries.shape[1]):
+                    dot += np.float32(values[i, j]) * queries[q, j]
+                _write_bounds(q, i, dot, scales, errors, lengths, low, high)
 
 
 def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
