@@ -1,6 +1,7 @@
 """Compiled functions: equal to Python, strict about their arguments, and loaded without the compiler."""
 
 import gc
+import importlib.util
 import math
 import os
 import subprocess
@@ -100,6 +101,45 @@ def test_whether_code_is_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert not one.is_cached
     one(ROW, TABLE, False, np.empty(2))
     assert one.is_cached
+
+
+MODULE = """
+import numpy as np
+from numpy.typing import NDArray
+from askalike.compiled import compiled
+
+FACTOR = 2
+
+@compiled()
+def scale(values: NDArray[np.float64]) -> None:
+    for i in range(len(values)):
+        values[i] *= FACTOR
+"""
+
+
+def test_a_running_process_keeps_its_code_where_another_version_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function is loaded when it is first called; another process may have compiled the new version by then."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "code"))
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "changing.py"
+
+    def scale_by_newest(factor: int) -> tuple[CompiledFunction[..., None], NDArray[np.float64]]:
+        path.write_text(MODULE.replace("FACTOR = 2", f"FACTOR = {factor}"))
+        spec = importlib.util.spec_from_file_location("changing", path)
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["changing"] = module
+        spec.loader.exec_module(module)
+        return module.scale, np.ones(1)
+
+    old, values = scale_by_newest(2)
+    new, others = scale_by_newest(3)
+    new(others)
+    old(values)
+    assert [*values, *others] == [2, 3]
 
 
 def test_numba_compiles_for_others_as_before() -> None:

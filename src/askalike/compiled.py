@@ -23,9 +23,15 @@ from typing import Annotated, Any, Generic, ParamSpec, TypeVar, cast, get_args, 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike import machine_code
 from askalike.files import user_cache
-from askalike.machine_code import ArrayType, compile_machine_code, entry_name, load_machine_code, reachable
+from askalike.machine_code import (
+    ArrayType,
+    compile_machine_code,
+    describe_code,
+    entry_name,
+    load_machine_code,
+    reachable,
+)
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 ReturnT = TypeVar("ReturnT")
@@ -122,10 +128,10 @@ class CompiledFunction(Generic[P, ReturnT]):
 
     @cached_property
     def _file_name(self) -> str:
-        files = sorted({function.__globals__["__file__"] for function in reachable(self.function)})
-        digest = hashlib.sha256(f"{FORMAT} {self.function.__name__}".encode())
-        for file in (*files, __file__, machine_code.__file__):
-            digest.update(_file_digest(file))
+        """The name of the file for this very code: another version may be installed while this one is running."""
+        digest = hashlib.sha256(f"{FORMAT} {sys.implementation.cache_tag} {self._parameters}".encode())
+        for function in reachable(self.function):
+            digest.update(describe_code(function))
         digest.update(_describe_machine())
         module = self.function.__module__.removeprefix("askalike.")
         return f"{module}.{self.function.__name__}-{digest.hexdigest()[:16]}.machine"
@@ -163,11 +169,6 @@ class CompiledFunction(Generic[P, ReturnT]):
                 os.replace(temporary, folder / self._file_name)
                 break
         return code
-
-
-@cache
-def _file_digest(path: str) -> bytes:
-    return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
 @cache

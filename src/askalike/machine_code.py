@@ -36,6 +36,15 @@ def reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
             waiting += [_as_python(value) for value in values if hasattr(value, "numba_options")]
 
 
+def describe_code(function: types.FunctionType) -> bytes:
+    """Return all that decides about a function's machine code, but for its parameters and what else it calls."""
+    code, options = function.__code__, function.__dict__.get("numba_options")
+    known = {name: function.__globals__.get(name) for name in code.co_names}
+    constants = {name: value for name, value in known.items() if isinstance(value, (int, float, tuple, np.generic))}
+    described = [function.__name__, options, code.co_code.hex(), code.co_consts, code.co_names, code.co_varnames]
+    return repr([*described, constants]).encode()
+
+
 def _as_python(value: Any) -> Any:
     """Return the function of Python that a compiled or an inner function is made of."""
     return getattr(value, "function", value)
