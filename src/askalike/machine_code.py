@@ -41,6 +41,7 @@ def describe_code(function: types.FunctionType) -> bytes:
     code, options = function.__code__, function.__dict__.get("numba_options")
     known = {name: function.__globals__.get(name) for name in code.co_names}
     constants = {name: value for name, value in known.items() if isinstance(value, (int, float, tuple, np.generic))}
+    constants |= {name: value.tolist() for name, value in known.items() if isinstance(value, np.ndarray)}
     described = [function.__name__, options, code.co_code.hex(), code.co_consts, code.co_names, code.co_varnames]
     return repr([*described, constants]).encode()
 
