@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from askalike.errors import SearchIndexError
+from askalike.index.vectors import index as index_module
 from askalike.index.vectors import merging
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
@@ -320,6 +321,29 @@ def test_segments_whose_graph_would_not_fit_into_memory_stay_apart(tmp_path, mem
             writer._flush()
         writer.commit(1)
     assert len(index.segments) == segments
+
+
+def test_segments_of_a_large_index_have_graphs_but_for_small_ones(tmp_path, monkeypatch):
+    """An index may stay in several segments, none of which has as many rows as are searched exactly."""
+    pytest.importorskip("usearch")
+    monkeypatch.setattr(index_module, "MAX_EXACT_SEGMENT", 150)
+    index = VectorIndex.open(tmp_path, VectorLayout("x", exact_up_to=1_000))
+    index.memory_bytes = 40_000  # so that segments stay apart
+
+    def add(start: int, *sizes: int) -> list[tuple[int, bool]]:
+        with index.writer() as writer:
+            for size in sizes:
+                docids = np.arange(start, start + size)
+                values = np.random.default_rng(start).standard_normal((size, 8)).astype(np.float32)
+                writer.add(docids, 0 * docids, Vectors((VectorPart(values),)))
+                writer._flush()
+                start += size
+            writer.commit(start)
+        segments = [segment.live for segment in index.segments]
+        return sorted((len(live.docids), any(live.graphs)) for live in segments)
+
+    assert add(0, 400) == [(400, False)]
+    assert add(400, 700, 100) == [(100, False), (400, False), (700, True)]  # what was committed stays as it is
 
 
 def test_products_of_16_bit_rows_are_those_of_the_rows_in_32_bits():

@@ -22,6 +22,8 @@ from askalike.index.vectors.searcher import VectorSearcher
 from askalike.index.vectors.segment import VectorSegment, write_segment
 from askalike.types import Vectors
 
+MAX_EXACT_SEGMENT = 100_000
+"""Maximum number of rows of a segment that is searched exactly beside others, if all have too many."""
 WAITING_SHARE = 0.25
 """Vectors that wait to be written take at most this share of a build's memory, and as much again while they are."""
 
@@ -30,8 +32,8 @@ WAITING_SHARE = 0.25
 class VectorLayout:
     """The settings that an index was built with.
 
-    fingerprint: a digest of all that decides about vectors. storage: of dense parts. exact_up_to: a segment with more
-    rows is searched through a graph (HNSW).
+    fingerprint: a digest of all that decides about vectors. storage: of dense parts. exact_up_to: an index with more
+    rows is searched through graphs (HNSW), but for small segments.
     """
 
     fingerprint: str
@@ -141,10 +143,16 @@ class VectorWriter(IndexWriter[VectorSegment]):
         if sparse:
             return 2 * sum(array.nbytes for part in sparse for array in part.arrays().values()) <= self._max_bytes
         rows = sum(len(segment.docids) for segment in segments)
-        return rows <= self._layout.exact_up_to or rows * graph_bytes_per_row(self._schemas) <= self._max_bytes
+        return rows <= self._max_exact_rows or rows * graph_bytes_per_row(self._schemas) <= self._max_bytes
 
     def _finish(self, segment: VectorSegment) -> None:
-        build_graphs(segment.folder, segment.schemas, segment.parts, self._layout.exact_up_to)
+        build_graphs(segment.folder, segment.schemas, segment.parts, self._max_exact_rows)
+
+    @property
+    def _max_exact_rows(self) -> int:
+        """The maximum number of rows of a segment without a graph: less beside others that have too many together."""
+        exact_up_to = self._layout.exact_up_to
+        return exact_up_to if self._total_rows <= exact_up_to else min(exact_up_to, MAX_EXACT_SEGMENT)
 
     def _write(self, batches: Sequence[tuple[Array, Array, tuple[StoredPart, ...]]]) -> Sequence[str]:
         """Write rows, given as (docids, phrasings, parts), as one segment by ascending docid; return its name."""
