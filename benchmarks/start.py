@@ -1,7 +1,6 @@
 """How long the command line takes to start: processor time, medians, compiled and right after an installation."""
 
 import argparse
-import json
 import os
 import resource
 import statistics
@@ -10,6 +9,8 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from _rows import DATA, add_row
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "riverside.csv"
@@ -47,14 +48,13 @@ def measure(runs: int, folder: Path) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=ROOT / "bench-data" / "start.json", help="where the JSON goes")
+    parser.add_argument("--output", type=Path, default=DATA / "start.json", help="the JSON, to which rows are added")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         seconds = measure(options.runs, Path(folder))
     for name, value in seconds.items():
         print(f"{name:14}{value:8.2f} s")
-    options.output.parent.mkdir(exist_ok=True)
-    options.output.write_text(json.dumps({"runs": options.runs, "processor_s": seconds}, indent=1), encoding="utf-8")
+        add_row(options.output, {"command": name, "processor_s": value, "runs": options.runs}, ("command",))
 
 
 if __name__ == "__main__":

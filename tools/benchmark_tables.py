@@ -85,6 +85,17 @@ def serve_section(rows: Sequence[Row]) -> Section:
     yield _origin(rows, "serve")
 
 
+def start_section(rows: Sequence[Row]) -> Section:
+    """Yield the table of how long the command line takes to start."""
+    yield from ("## Start of the command line", "")
+    yield from map(table_row, [("command", "processor time"), ("---",) * 2])
+    for row in rows:
+        yield table_row((STARTS[row["command"]], f"{row['processor_s']:.2f} s"))
+    yield ""
+    yield f"The bundled example, medians of {rows[0]['runs']} runs, at most three of the first search."
+    yield _origin(rows, "start")
+
+
 def cluster_section(rows: Sequence[Row]) -> Section:
     """Yield the table of OpenSearch beside the local engine."""
     yield from ("## OpenSearch beside the local engine", "")
@@ -164,9 +175,16 @@ def _origin(rows: Sequence[Row], benchmark: str) -> str:
     return f"`python benchmarks/{benchmark}.py`; {'; '.join(places)}."
 
 
+STARTS = {
+    "--version": "`askalike --version`",
+    "--help": "`askalike --help`",
+    "search": "`askalike search`",
+    "first search": "the first `askalike search` after an installation, which compiles and indexes",
+}
 SECTIONS = {
     "search": search_section,
     "serve": serve_section,
+    "start": start_section,
     "cluster": cluster_section,
     "cluster_faults": faults_section,
 }
