@@ -344,7 +344,8 @@ class LexicalSearcher(Searcher):
 
     def _plain_fields(self, question: Question, phrasing: int) -> dict[str, str]:
         fields = self._extractor.phrasing_fields(question, phrasing)
-        return {name: self._extractor.analyzer.plain_text(text, markup) for name, (text, markup) in fields.items()}
+        analyzer = self._extractor.analyzer
+        return {name: analyzer.plain_text_of_hit(text, markup) for name, (text, markup) in fields.items()}
 
     def _find_terms(
         self, questions: Sequence[Question], fields: Sequence[Mapping[str, str]], terms: Collection[str]
@@ -370,8 +371,7 @@ class LexicalSearcher(Searcher):
 
     def score_terms(self, prepared: PreparedTerms, candidates: Sequence[Docids]) -> Sequence[Sequence[TermScores]]:
         """Return what each term adds to the score of each query's candidates."""
-        rows = self._postings.contributions(prepared.terms, candidates)
-        return [[match.scores for match in matches] for matches in rows]
+        return [[m.scores for m in matches] for matches in self._postings.contributions(prepared.terms, candidates)]
 
     def own_terms(self, question: Question) -> Sequence[str]:
         """Return the terms of a question of the archive, without its rephrasings."""

@@ -12,7 +12,7 @@ import Stemmer
 from pydantic import Field, field_validator
 
 from askalike.config import Settings
-from askalike.text.clean import CodeRule, plain_text
+from askalike.text.clean import CodeRule, cached_plain_text, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
@@ -84,6 +84,10 @@ class Analyzer:
     def plain_text(self, raw: str, markup: Markup) -> str:
         """Return the plain text of a title, a body or a query, with code and links treated as the settings say."""
         return plain_text(raw, markup, code=self.settings.code, links=self.settings.links)
+
+    def plain_text_of_hit(self, raw: str, markup: Markup) -> str:
+        """Return the same of a text that a search has found; the next one often finds it again."""
+        return cached_plain_text(raw, markup, code=self.settings.code, links=self.settings.links)
 
     def analyze(self, text: str, language: str | None = None) -> list[str]:
         """Return the terms of a plain text, in its order."""
