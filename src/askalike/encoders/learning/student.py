@@ -36,6 +36,8 @@ STEP_SIZE = 256
 """Number of texts, of several lengths, after which the optimizer makes a step."""
 SAMPLE_SIZE = 2_000
 """Number of texts whose mean is what all texts have in common."""
+LOGGED_TEXTS = 1 << 14
+"""Number of texts after which a line is logged."""
 MAX_TOKENS = 128
 """Number of tokens of a text that are taught."""
 LEARNING_RATE = 5e-4
@@ -96,6 +98,8 @@ class Student:
             size = sum(map(len, groups))
             total += self._step(groups, size) * size
             seen += size
+            if seen % LOGGED_TEXTS < size:
+                self._log(f"the layers have learned {seen} of {len(self._rows)} texts, epoch {number} of {epochs}")
         return total / len(self._rows)
 
     def _step(self, groups: Groups, size: int) -> float:
