@@ -71,7 +71,7 @@ class Student:
         self._run_id = hashlib.sha256(described.encode()).hexdigest()
 
     def train(self, epochs: int) -> None:
-        """Learn all texts so many times; the same call resumes after the last whole epoch."""
+        """Learn all texts once in each epoch; the same call resumes after the last whole epoch."""
         run_id = f"{self._run_id} {epochs}"
         history = checkpoint.read_history(self._partial, run_id) or []
         if history:
@@ -81,7 +81,8 @@ class Student:
             loss = self._train_epoch(number, epochs)
             seconds = time.monotonic() - begin
             rate = len(self._rows) / max(seconds, 1e-9)
-            self._log(f"epoch {number} of {epochs}: loss {loss:.4f}, {rate:,.0f} texts a second")
+            speed = format_count(round(rate), "text")
+            self._log(f"epoch {number} of {epochs}: loss {loss:.4f}, {speed} a second")
             history.append(checkpoint.Epoch(number, loss, 0.0, rate, seconds))
             self._partial.mkdir(exist_ok=True)
             checkpoint.save(self._partial, self._network, self._optimizer, run_id, history)
@@ -150,7 +151,7 @@ def compute_losses(states: Tensor, taught: Tensor, common: Tensor) -> Tensor:
 
 
 def choose_layers(count: int, available: int) -> Sequence[int]:
-    """Return the numbers, from 0, of the layers that a student of so many has: the first one and the last ones."""
+    """Return the numbers, from 0, of a student's layers: the first one of those available, and the last ones."""
     return [0, *range(available - count + 1, available)] if count > 1 else [available - 1]
 
 
