@@ -19,7 +19,7 @@ from askalike.encoders.onnx.model import OnnxModel  # noqa: E402
 from askalike.encoders.onnx.modules import read_json, read_steps  # noqa: E402
 from askalike.encoders.onnx.weights import map_tensors  # noqa: E402
 from askalike.encoders.pretrained import PretrainedEncoder  # noqa: E402
-from askalike.errors import SettingsError  # noqa: E402
+from askalike.errors import SettingsError, TrainingError  # noqa: E402
 from askalike.experiments.models import distil  # noqa: E402
 from askalike.store import Archive  # noqa: E402
 from askalike.types import Question  # noqa: E402
@@ -188,6 +188,15 @@ def test_what_cannot_be_cut_is_one_line(archive, tmp_path, monkeypatch):
         distil(archive, str(write_encoder(tmp_path / "one", WORDS)), "other", {"layers": 4})
     with pytest.raises(SettingsError, match="layers=1: expected a pre-trained encoder as the teacher"):
         distil(archive, teacher.name, "other", {"layers": 1})
+    with pytest.raises(TrainingError, match="no text with a word"):
+        Student(
+            PretrainedEncoder.from_settings({"model": str(tmp_path / "one")}),
+            1,
+            [Question("q", "")],
+            1,
+            tmp_path,
+            print,
+        )
     monkeypatch.delitem(sys.modules, "askalike.encoders.learning.student")
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(

@@ -25,7 +25,7 @@ from askalike.encoders.onnx.model import OnnxModel, batches_of_equal_length
 from askalike.encoders.onnx.modules import read_json, read_steps
 from askalike.encoders.onnx.weights import map_tensors
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.errors import SettingsError
+from askalike.errors import SettingsError, TrainingError
 from askalike.text.features import Text
 from askalike.training import checkpoint
 from askalike.types import LogCallback
@@ -51,7 +51,8 @@ Groups = list[list[int]]
 class Student:
     """Some layers of a teacher, and the texts that they learn. partial: the folder of checkpoints.
 
-    Raises SettingsError for a teacher with fewer layers, or whose vectors are not the means of its tokens' states.
+    Raises SettingsError for a teacher with fewer layers, or whose vectors are not the means of its tokens' states, and
+    TrainingError where no text has a word.
     """
 
     def __init__(
@@ -64,6 +65,8 @@ class Student:
         self._prompt = teacher.prompt("document")
         plain = [self._prompt + plain for plain in map(teacher.text, texts) if plain]
         self._rows = [ids[:MAX_TOKENS] for ids in self._teacher.tokenize(plain)]
+        if not self._rows:
+            raise TrainingError("distil: no text with a word to learn from")
         self._common = self._compute_mean()
         self._network.shift(-self._common)
         self._optimizer = torch.optim.AdamW(self._network.parameters(), LEARNING_RATE, betas=(0.9, 0.98))
