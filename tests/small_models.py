@@ -52,7 +52,7 @@ def make_model_folder(
     return path / "model"
 
 
-def write_cross_encoder(path: Path, words: list[str]) -> Path:
+def write_cross_encoder(path: Path, words: list[str], layers: int = 1) -> Path:
     """Write a cross-encoder of BERT's architecture with random weights, without the packages that take long to load."""
     import numpy as np
     from safetensors.numpy import save_file
@@ -66,18 +66,19 @@ def write_cross_encoder(path: Path, words: list[str]) -> Path:
     dense = {"attention.self.query": (size, size), "attention.self.key": (size, size),
              "attention.self.value": (size, size), "attention.output.dense": (size, size),
              "intermediate.dense": (inner, size), "output.dense": (size, inner)}  # fmt: skip
-    linear = {f"bert.encoder.layer.0.{name}": shape for name, shape in dense.items()}
+    places = [f"bert.encoder.layer.{n}" for n in range(layers)]
+    linear = {f"{place}.{name}": shape for place in places for name, shape in dense.items()}
     linear |= {"bert.pooler.dense": (size, size), "classifier": (1, size)}
     for name, shape in linear.items():
         shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
-    norms = ("bert.embeddings", "bert.encoder.layer.0.attention.output", "bert.encoder.layer.0.output")
+    norms = ["bert.embeddings", *(f"{place}.{name}" for place in places for name in ("attention.output", "output"))]
     tensors = {name: random.normal(0, 0.7, shape).astype(np.float32) for name, shape in shapes.items()}
     for name in norms:
         tensors |= {f"{name}.LayerNorm.weight": np.ones(size, np.float32)}
         tensors |= {f"{name}.LayerNorm.bias": np.zeros(size, np.float32)}
     path.mkdir(parents=True)
     save_file(tensors, path / "model.safetensors")
-    config = {"model_type": "bert", "num_attention_heads": 2, "num_hidden_layers": 1, "hidden_act": "gelu"}
+    config = {"model_type": "bert", "num_attention_heads": 2, "num_hidden_layers": layers, "hidden_act": "gelu"}
     (path / "config.json").write_text(json.dumps(config))
     (path / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 40}))
     tokenizer = Tokenizer(WordLevel(ids, unk_token="[UNK]"))
@@ -89,12 +90,12 @@ def write_cross_encoder(path: Path, words: list[str]) -> Path:
     return path
 
 
-def write_encoder(path: Path, words: list[str]) -> Path:
+def write_encoder(path: Path, words: list[str], layers: int = 1) -> Path:
     """Write a sentence-transformers folder of BERT's architecture with random weights, as `write_cross_encoder` does.
 
     A text's vector is the mean of its tokens' states.
     """
-    write_cross_encoder(path, words)
+    write_cross_encoder(path, words, layers)
     (path / "pooling").mkdir()
     (path / "pooling/config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
     modules = [

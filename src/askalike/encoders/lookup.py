@@ -3,7 +3,8 @@
 A query's vector is a sum of learned vectors of subwords, words and pairs of words, which approximates the teacher's
 (see `askalike distil`). The teacher encodes each document once; until it has, the document is looked up, too. The sum
 errs in a document as it does in a query that has the same words, so that some of the document's own is added. A word
-that no text of the training had is read by the teacher, once. A model:
+that no text of the training had is read by the teacher, once. A student of the teacher may help, see
+`_student_lookup.py`. A model:
 
     model.toml      encoder = "lookup"; [static] how texts are looked up; [teacher] who encodes documents
     static.safetensors, tokenizer.json    as those of a static encoder
@@ -65,8 +66,17 @@ class LookupEncoder:
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """Open the model in a folder; the teacher is opened with the first document. Raises InputError."""
         where = f"{folder / MODEL_FILE}: teacher"
-        teacher = validate_settings(TeacherReference, read_model_file(folder).get("teacher", {}), where)
-        return cls(StaticEncoder.open(folder, values), teacher, folder)
+        model = read_model_file(folder)
+        teacher = validate_settings(TeacherReference, model.get("teacher", {}), where)
+        return cls._choose_class("student" in model)(StaticEncoder.open(folder, values), teacher, folder)
+
+    @classmethod
+    def _choose_class(cls, has_student: bool) -> type[Self]:
+        if not has_student:
+            return cls
+        from askalike.encoders._student_lookup import StudentLookup  # which derives from this class
+
+        return StudentLookup  # type: ignore[return-value]
 
     @property
     def fingerprint(self) -> str:

@@ -95,14 +95,16 @@ class Transformer:
         self.activation = ACTIVATIONS.get(name := str(self._setting(activation)), "")
         if not self.activation:
             raise InputError(f"{place}: {activation} = {name!r}; expected one of {', '.join(ACTIVATIONS)}")
-        self._words = self._tensor(WORDS)
+        self.word_vectors = self._tensor(WORDS)
+        """The vector of each token, as it is stored."""
         padding = int(config.get("pad_token_id") or 0)
         first = padding + 1 if self._architecture.positions_after_padding else 0
-        self._positions = to_float32(self._tensor("embeddings.position_embeddings.weight"))[first:]
+        self.position_vectors = to_float32(self._tensor("embeddings.position_embeddings.weight"))[first:]
         typed = f"{self._prefix}embeddings.token_type_embeddings.weight" in tensors
         self._types = to_float32(self._tensor("embeddings.token_type_embeddings.weight")) if typed else None
         if self._types is not None:
-            self._positions = self._positions + self._types[0]
+            self.position_vectors = self.position_vectors + self._types[0]
+        """What is added at each place of a text, (tokens, hidden)."""
         self.embedding_norm = self._affine("embeddings.LayerNorm")
         relative = f"{self._prefix}encoder.relative_attention_bias.weight"
         self._relative = to_float32(tensors[relative]) if relative in tensors else None
@@ -110,7 +112,7 @@ class Transformer:
     @property
     def max_tokens(self) -> int:
         """The number of tokens that there are positions for."""
-        return len(self._positions)
+        return len(self.position_vectors)
 
     @property
     def has_relative_positions(self) -> bool:
@@ -122,7 +124,7 @@ class Transformer:
 
         types: (texts, tokens), 1 for the tokens of a second text; without them, or where the model has one type, all 0.
         """
-        embedded: Array = to_float32(self._words[ids]) + self._positions[: ids.shape[1]]
+        embedded: Array = to_float32(self.word_vectors[ids]) + self.position_vectors[: ids.shape[1]]
         if types is None or self._types is None or len(self._types) < 2:
             return embedded
         typed: Array = embedded + (self._types[types] - self._types[0])
