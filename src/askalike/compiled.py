@@ -29,6 +29,7 @@ from askalike.machine_code import (
     compile_machine_code,
     describe_code,
     entry_name,
+    host_processor,
     load_machine_code,
     reachable,
 )
@@ -132,7 +133,7 @@ class CompiledFunction(Generic[P, ReturnT]):
         digest = hashlib.sha256(f"{FORMAT} {sys.implementation.cache_tag} {self._parameters}".encode())
         for function in reachable(self.function):
             digest.update(describe_code(function))
-        digest.update(_describe_machine())
+        digest.update(" ".join(host_processor()).encode())
         module = self.function.__module__.removeprefix("askalike.")
         return f"{module}.{self.function.__name__}-{digest.hexdigest()[:16]}.machine"
 
@@ -169,15 +170,6 @@ class CompiledFunction(Generic[P, ReturnT]):
                 os.replace(temporary, folder / self._file_name)
                 break
         return code
-
-
-@cache
-def _describe_machine() -> bytes:
-    """Return the processor that machine code is made for."""
-    from llvmlite import binding
-
-    parts = binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
-    return " ".join(parts).encode()
 
 
 def _parameter_count(function: types.FunctionType) -> int:

@@ -7,6 +7,7 @@ import gc
 import types
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,8 +57,8 @@ def compile_machine_code(function: types.FunctionType, parameters: Sequence[Any]
 
     Raises TypeError where LLVM cannot take out what numba does for functions that allocate or raise.
     """
+    machine = _target_machine(3)
     for translating in _translated_only, nullcontext:
-        machine = _target_machine(3)
         module = _translate_module(function, parameters, returns, translating())
         _optimise(module, machine)
         if not any(item.name.startswith("NRT_") for item in module.functions):
@@ -88,8 +89,8 @@ def _translate_module(
 def _translated_only() -> Iterator[None]:
     """Have numba translate functions to LLVM's language, without machine code for each and all that it calls.
 
-    They are optimised together afterwards, once, and only that is run. It takes half of the time. No other thread
-    compiles meanwhile; where numba is built otherwise, it does as it always does.
+    They are optimised together afterwards, once, and only that is run, which takes three fifths of the time. No other
+    thread compiles meanwhile; where numba is built otherwise, it does as it always does.
     """
     from numba.core import codegen, compiler_lock
     from numba.core.registry import cpu_target
@@ -212,14 +213,21 @@ def _numba_signature(parameters: Sequence[Any], returns: Any) -> Any:
     return scalars[returns](*(one for kind in parameters for one in flat(kind)))
 
 
+@cache
+def host_processor() -> tuple[str, str, str]:
+    """Return the system, the processor and its features that machine code is made for, as LLVM names them."""
+    from llvmlite import binding
+
+    return binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+
+
 def _target_machine(level: int) -> Any:
     from llvmlite import binding
 
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    features = binding.get_host_cpu_features().flatten()
     target = binding.Target.from_default_triple()
-    cpu = binding.get_host_cpu_name()
+    _, cpu, features = host_processor()
     return target.create_target_machine(cpu, features, level, "default", "jitdefault", jit=True)
 
 

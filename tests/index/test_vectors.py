@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from askalike.errors import SearchIndexError
+from askalike.index.vectors import graph, merging
 from askalike.index.vectors import index as index_module
-from askalike.index.vectors import merging
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
@@ -344,6 +344,23 @@ def test_segments_of_a_large_index_have_graphs_but_for_small_ones(tmp_path, monk
 
     assert add(0, 400) == [(400, False)]
     assert add(400, 700, 100) == [(100, False), (400, False), (700, True)]  # what was committed stays as it is
+
+
+def test_a_segment_that_is_too_large_gets_its_graph_once_usearch_is_installed(tmp_path, monkeypatch):
+    pytest.importorskip("usearch")
+    index = VectorIndex.open(tmp_path, VectorLayout("x", exact_up_to=100))
+
+    def add(first: int, size: int) -> list[bool]:
+        docids, values = np.arange(first, first + size), np.ones((size, 8), np.float32)
+        with index.writer() as writer:
+            writer.add(docids, 0 * docids, Vectors((VectorPart(values),)))
+            writer.commit(first + size)
+        return [any(segment.live.folder.glob("graph-*")) for segment in index.segments if len(segment.live.docids) > 9]
+
+    monkeypatch.setattr(graph, "_usearch_installed", lambda: False)
+    assert add(0, 200) == [False]
+    monkeypatch.undo()
+    assert add(200, 1) == [True]
 
 
 def test_products_of_16_bit_rows_are_those_of_the_rows_in_32_bits():

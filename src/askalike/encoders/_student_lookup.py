@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from askalike.config import Settings, validate_settings
 from askalike.encoders import MODEL_FILE, TextWords, read_model_file
 from askalike.encoders.lookup import LookupEncoder, TeacherReference
+from askalike.encoders.onnx.modules import MIN_NORM, normalise
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.encoders.static import StaticEncoder
 from askalike.types import Answer, Question, VectorPart, Vectors
 
 STUDENT_FOLDER = "student"
-MIN_NORM = 1e-12
 
 Array = NDArray[np.float32]
 
@@ -54,7 +54,7 @@ class StudentLookup(LookupEncoder):
     def look_up(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return what the teacher's vectors are taken to be, whatever the role."""
         [looked_up], [read] = super().look_up(texts).parts, self._student.encode(texts, "query").parts
-        values = _shorten(read.values) + self._weight * _shorten(looked_up.values)
+        values = normalise(read.values) + self._weight * normalise(looked_up.values)
         return Vectors((VectorPart(values, "cosine"),))
 
     def words(self, texts: Sequence[str]) -> TextWords:
@@ -63,13 +63,6 @@ class StudentLookup(LookupEncoder):
         looked_up = _shorten_sums(found.vectors[found.rows], found.ends)
         vectors = _shorten_sums(read.vectors, read.ends) + self._weight * looked_up
         return read._replace(vectors=vectors, forms=found.forms[found.rows], starts=found.starts)
-
-
-def _shorten(vectors: Array) -> Array:
-    """Return vectors of length 1; zeros stay zeros."""
-    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), MIN_NORM)
-    unit: Array = vectors / lengths.astype(np.float32)
-    return unit
 
 
 def _shorten_sums(vectors: Array, ends: NDArray[np.int64]) -> Array:

@@ -253,8 +253,8 @@ class IndexWriter(ABC, Generic[LiveT]):
         """Return whether these segments can become one."""
         return True
 
-    def _finish(self, segment: LiveT) -> None:
-        """Write what a new segment needs besides its own files, before it is committed."""
+    def _finish(self, segment: LiveT, is_new: bool) -> None:
+        """Write what a segment needs besides its own files, before it is committed, perhaps once more."""
 
     def delete(self, docids: Iterable[int]) -> None:
         """Delete all documents of these docids."""
@@ -272,8 +272,7 @@ class IndexWriter(ABC, Generic[LiveT]):
             merged = self._write_merged([segment.live for segment in group])
             segments = [s for s in segments if s not in group] + [self._index.open_segment(name) for name in merged]
         for segment in segments:
-            if segment.name not in committed:
-                self._finish(segment.live)
+            self._finish(segment.live, segment.name not in committed)
         self._index.commit(change, segments)
         self._new_segments, self._deleted_docids = [], array("q")
 

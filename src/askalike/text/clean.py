@@ -13,8 +13,10 @@ CodeRule = Literal["drop", "keep"]
 LINK_TOKEN = "xxurl"
 """The token that replaces every URL. No tokenizer splits it and no Snowball stemmer changes it."""
 
-MAX_CACHED_TEXTS = 1_024
-"""Number of texts cached without their tags, and as plain text: one search often finds what the last one did."""
+MAX_CACHED_TEXTS = 256
+"""Number of HTML texts cached without their tags."""
+MAX_CACHED_HITS = 1_024
+"""Number of texts cached as plain text: one search often finds what the last one did."""
 _BLOCKS = (
     "address|article|aside|blockquote|body|br|button|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
     "fieldset|figcaption|figure|footer|form|h[1-6]|head|header|hgroup|hr|html|li|main|menu|nav|ol|option|p|section|"
@@ -58,7 +60,7 @@ def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Lit
     return "\n".join(filter(None, map(collapse_spaces, text.split("\n"))))
 
 
-cached_plain_text = lru_cache(MAX_CACHED_TEXTS)(plain_text)
+cached_plain_text = lru_cache(MAX_CACHED_HITS)(plain_text)
 
 
 def readable_text(text: str, markup: Markup) -> str:

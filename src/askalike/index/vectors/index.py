@@ -145,8 +145,10 @@ class VectorWriter(IndexWriter[VectorSegment]):
         rows = sum(len(segment.docids) for segment in segments)
         return rows <= self._max_exact_rows or rows * graph_bytes_per_row(self._schemas) <= self._max_bytes
 
-    def _finish(self, segment: VectorSegment) -> None:
-        build_graphs(segment.folder, segment.schemas, segment.parts, self._max_exact_rows)
+    def _finish(self, segment: VectorSegment, is_new: bool) -> None:
+        """See IndexWriter._finish. What was committed waits for a rebuild, unless it is too large by itself."""
+        most = self._max_exact_rows if is_new else self._layout.exact_up_to
+        build_graphs(segment.folder, segment.schemas, segment.parts, most)
 
     @property
     def _max_exact_rows(self) -> int:
