@@ -20,6 +20,11 @@ class ArrayType(NamedTuple):
     dimensions: int
 
 
+def count_ones(number: np.uint64) -> np.uint64:
+    """Return how many bits of a number are 1; in machine code it is one instruction."""
+    return np.uint64(int(number).bit_count())
+
+
 def entry_name(function: types.FunctionType) -> str:
     """Return the name under which an object file has the function."""
     return f"askalike_{function.__name__}"
@@ -188,9 +193,23 @@ def _translate(function: types.FunctionType) -> Any:
         translated[one] = numba.njit(**options, **one.__dict__["numba_options"])(copied)
     for scope in scopes.values():
         for name, value in scope.items():
+            if value is count_ones:
+                scope[name] = _translate_count_ones()
             if hasattr(value, "numba_options") and _as_python(value) in translated:
                 scope[name] = translated[_as_python(value)]
     return translated[function]
+
+
+@cache
+def _translate_count_ones() -> Any:
+    from numba.core.types import uint64
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def ones(_: Any, number: Any) -> Any:
+        return uint64(uint64), lambda _, builder, __, arguments: builder.ctpop(*arguments)
+
+    return ones
 
 
 def _numba_signature(parameters: Sequence[Any], returns: Any) -> Any:

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from askalike.errors import SearchIndexError
-from askalike.index.vectors import graph, merging
-from askalike.index.vectors import index as index_module
+from askalike.index.vectors import merging
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
@@ -180,31 +179,6 @@ def test_a_batch_is_its_queries_one_by_one_and_any_k_is_a_prefix(tmp_path, stora
             assert found.scores.tolist() == whole.scores[:k].tolist()
 
 
-def test_a_graph_finds_what_exact_search_finds_after_any_changes(tmp_path):
-    pytest.importorskip("usearch")
-    generator = np.random.default_rng(2)
-    made = VectorLayout("x", exact_up_to=500)
-    index = VectorIndex.open(tmp_path / "graph", made)
-    exact = VectorIndex.open(tmp_path / "exact", VectorLayout("x"))
-    for change in range(1, 8):
-        numbers = np.sort(generator.choice(6_000, 1_500, replace=False))
-        values = generator.standard_normal((1_500, 16)).astype(np.float32)
-        for one in (index, exact):
-            with one.writer() as writer:
-                writer.delete(range(change * 100, change * 100 + 80))
-                writer.add(numbers, np.zeros(1_500), Vectors((VectorPart(values),)))
-                writer.commit(change)
-    assert list((tmp_path / "graph").glob("*/graph-0.usearch"))
-    batch = VectorQueries(
-        Vectors((VectorPart(generator.standard_normal((100, 16)).astype(np.float32)),)), [(-1, -1)] * 100
-    )
-    pairs = zip(index.searcher.search(batch, 10), exact.searcher.search(batch, 10), strict=True)
-    recall = np.mean([len(set(a.docids) & set(b.docids)) / 10 for a, b in pairs])
-    assert recall >= 0.95
-    reopened = VectorIndex.open(tmp_path / "graph", made).searcher.search(batch, 10)
-    assert [f.docids.tolist() for f in reopened] == [f.docids.tolist() for f in index.searcher.search(batch, 10)]
-
-
 KILLED = """
 import os, signal, sys
 import numpy as np
@@ -307,60 +281,6 @@ def test_what_a_killed_build_left_is_removed_before_the_next(tmp_path):
     (tmp_path / "0-1-1" / "0.rows.npy").write_bytes(b"\0" * 100)
     with index.writer():
         assert [path.name for path in tmp_path.iterdir()] == ["lock"]
-
-
-@pytest.mark.parametrize(("memory", "segments"), [(1 << 30, 1), (50_000, 4)])
-def test_segments_whose_graph_would_not_fit_into_memory_stay_apart(tmp_path, memory, segments):
-    values = np.random.default_rng(0).standard_normal((400, 8)).astype(np.float32)
-    index = VectorIndex.open(tmp_path, VectorLayout("x", exact_up_to=100))
-    index.memory_bytes = memory
-    with index.writer() as writer:
-        for start in range(0, 400, 100):
-            docids = np.arange(start, start + 100)
-            writer.add(docids, 0 * docids, Vectors((VectorPart(values[docids]),)))
-            writer._flush()
-        writer.commit(1)
-    assert len(index.segments) == segments
-
-
-def test_segments_of_a_large_index_have_graphs_but_for_small_ones(tmp_path, monkeypatch):
-    """An index may stay in several segments, none of which has as many rows as are searched exactly."""
-    pytest.importorskip("usearch")
-    monkeypatch.setattr(index_module, "MAX_EXACT_SEGMENT", 150)
-    index = VectorIndex.open(tmp_path, VectorLayout("x", exact_up_to=1_000))
-    index.memory_bytes = 40_000  # so that segments stay apart
-
-    def add(start: int, *sizes: int) -> list[tuple[int, bool]]:
-        with index.writer() as writer:
-            for size in sizes:
-                docids = np.arange(start, start + size)
-                values = np.random.default_rng(start).standard_normal((size, 8)).astype(np.float32)
-                writer.add(docids, 0 * docids, Vectors((VectorPart(values),)))
-                writer._flush()
-                start += size
-            writer.commit(start)
-        segments = [segment.live for segment in index.segments]
-        return sorted((len(live.docids), any(live.graphs)) for live in segments)
-
-    assert add(0, 400) == [(400, False)]
-    assert add(400, 700, 100) == [(100, False), (400, False), (700, True)]  # what was committed stays as it is
-
-
-def test_a_segment_that_is_too_large_gets_its_graph_once_usearch_is_installed(tmp_path, monkeypatch):
-    pytest.importorskip("usearch")
-    index = VectorIndex.open(tmp_path, VectorLayout("x", exact_up_to=100))
-
-    def add(first: int, size: int) -> list[bool]:
-        docids, values = np.arange(first, first + size), np.ones((size, 8), np.float32)
-        with index.writer() as writer:
-            writer.add(docids, 0 * docids, Vectors((VectorPart(values),)))
-            writer.commit(first + size)
-        return [any(segment.live.folder.glob("graph-*")) for segment in index.segments if len(segment.live.docids) > 9]
-
-    monkeypatch.setattr(graph, "_usearch_installed", lambda: False)
-    assert add(0, 200) == [False]
-    monkeypatch.undo()
-    assert add(200, 1) == [True]
 
 
 def test_products_of_16_bit_rows_are_those_of_the_rows_in_32_bits():

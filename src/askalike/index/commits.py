@@ -232,11 +232,6 @@ class IndexWriter(ABC, Generic[LiveT]):
         """0: an interrupted update of a local index begins again."""
         return 0
 
-    @property
-    def _total_rows(self) -> int:
-        """The number of live rows of all segments, committed or written since."""
-        return sum(segment.live_count for segment in (*self._index.segments, *self._new_segments))
-
     @abstractmethod
     def _write_added(self) -> Sequence[str]:
         """Write the documents added since the last call; return the names of their segments."""
@@ -253,7 +248,7 @@ class IndexWriter(ABC, Generic[LiveT]):
         """Return whether these segments can become one."""
         return True
 
-    def _finish(self, segment: LiveT, is_new: bool) -> None:
+    def _finish(self, segment: LiveT) -> None:
         """Write what a segment needs besides its own files, before it is committed, perhaps once more."""
 
     def delete(self, docids: Iterable[int]) -> None:
@@ -262,7 +257,6 @@ class IndexWriter(ABC, Generic[LiveT]):
 
     def commit(self, change: int) -> None:
         """Make everything since the last commit visible at once, as the state of that change number."""
-        committed = {segment.name for segment in self._index.segments}
         deleted = find_distinct(np.array(self._deleted_docids, np.int64))
         remaining = (self._delete_documents(segment, deleted) for segment in self._index.segments)
         segments = [segment for segment in remaining if segment.live_count]
@@ -272,7 +266,7 @@ class IndexWriter(ABC, Generic[LiveT]):
             merged = self._write_merged([segment.live for segment in group])
             segments = [s for s in segments if s not in group] + [self._index.open_segment(name) for name in merged]
         for segment in segments:
-            self._finish(segment.live, segment.name not in committed)
+            self._finish(segment.live)
         self._index.commit(change, segments)
         self._new_segments, self._deleted_docids = [], array("q")
 

@@ -58,7 +58,7 @@ class DenseSettings(Settings):
     exact_up_to: int = Field(
         500_000,
         ge=1,
-        description="maximum number of vectors that are searched exactly; above it, neighbours are approximate",
+        description="maximum number of vectors that a cluster compares exactly; above it, it follows a graph",
     )
 
 
@@ -188,7 +188,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
 
     @property
     def _layout(self) -> VectorLayout:
-        return VectorLayout(self._digest, self.settings.storage, self.settings.exact_up_to)
+        return VectorLayout(self._digest, self.settings.storage)
 
     def _open_index(self, path: Path) -> VectorIndex:
         return VectorIndex.open(path, self._layout)
@@ -196,7 +196,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
     def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterVectorIndex":
         from askalike.index.cluster.vectors import ClusterVectorIndex
 
-        return ClusterVectorIndex(cluster, name, self._layout, view.__len__)
+        return ClusterVectorIndex(cluster, name, self._layout, self.settings.exact_up_to, view.__len__)
 
     def _apply_changes(
         self, view: View, index: "VectorIndex | ClusterVectorIndex", change: int, progress: Progress | None

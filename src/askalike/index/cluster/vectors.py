@@ -39,15 +39,20 @@ class ClusterVectorIndex(ClusterIndex["ClusterVectorSearcher", "ClusterVectorWri
     """An index of vectors."""
 
     def __init__(
-        self, cluster: ClusterConnection, name: str, layout: VectorLayout, count_documents: Callable[[], int]
+        self,
+        cluster: ClusterConnection,
+        name: str,
+        layout: VectorLayout,
+        exact_up_to: int,
+        count_documents: Callable[[], int],
     ) -> None:
-        """count_documents: how many documents there are, which decides whether a new generation has a graph."""
+        """exact_up_to: a new generation of more documents has a graph. count_documents: returns how many there are."""
         super().__init__(cluster, name, layout.fingerprint)
-        self.layout, self._count_documents = layout, count_documents
+        self.layout, self._exact_up_to, self._count_documents = layout, exact_up_to, count_documents
 
     def schema(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """See ClusterIndex.schema. The field of vectors is added with the first of them, which tells its length."""
-        return {"index.knn": self._count_documents() > self.layout.exact_up_to}, {}
+        return {"index.knn": self._count_documents() > self._exact_up_to}, {}
 
     def make_searcher(self, state: ClusterState) -> "ClusterVectorSearcher":
         facts = state.facts or {}

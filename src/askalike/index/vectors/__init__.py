@@ -1,1 +1,1 @@
-"""The index of vectors: exact, quantised, and by a graph of neighbours."""
+"""The index of vectors: exact, and quantised for a first look."""

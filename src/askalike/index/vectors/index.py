@@ -15,15 +15,13 @@ import numpy as np
 from askalike.errors import SearchIndexError
 from askalike.index.commits import CommittedIndex, IndexWriter
 from askalike.index.rows import Array, DocAttributes
-from askalike.index.vectors.graph import build_graphs, graph_bytes_per_row
+from askalike.index.vectors.codes import build_codes
 from askalike.index.vectors.merging import merge_segments
 from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
 from askalike.index.vectors.searcher import VectorSearcher
 from askalike.index.vectors.segment import VectorSegment, write_segment
 from askalike.types import Vectors
 
-MAX_EXACT_SEGMENT = 100_000
-"""Maximum number of rows of a segment that is searched exactly beside others, if all have too many."""
 WAITING_SHARE = 0.25
 """Vectors that wait to be written take at most this share of a build's memory, and as much again while they are."""
 
@@ -32,13 +30,11 @@ WAITING_SHARE = 0.25
 class VectorLayout:
     """The settings that an index was built with.
 
-    fingerprint: a digest of all that decides about vectors. storage: of dense parts. exact_up_to: an index with more
-    rows is searched through graphs (HNSW), but for small segments.
+    fingerprint: a digest of all that decides about vectors. storage: of dense parts.
     """
 
     fingerprint: str
     storage: Storage = "f16"
-    exact_up_to: int = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,23 +134,12 @@ class VectorWriter(IndexWriter[VectorSegment]):
         return [name]
 
     def _can_merge(self, segments: Sequence[VectorSegment]) -> bool:
-        """Dense rows are merged a few at a time; sparse rows, and the graph of dense ones, have to fit into memory."""
+        """Dense rows are merged a few at a time; sparse rows have to fit into memory."""
         sparse = [part for segment in segments for part in segment.parts if isinstance(part, SparsePart)]
-        if sparse:
-            return 2 * sum(array.nbytes for part in sparse for array in part.arrays().values()) <= self._max_bytes
-        rows = sum(len(segment.docids) for segment in segments)
-        return rows <= self._max_exact_rows or rows * graph_bytes_per_row(self._schemas) <= self._max_bytes
+        return 2 * sum(array.nbytes for part in sparse for array in part.arrays().values()) <= self._max_bytes
 
-    def _finish(self, segment: VectorSegment, is_new: bool) -> None:
-        """See IndexWriter._finish. What was committed waits for a rebuild, unless it is too large by itself."""
-        most = self._max_exact_rows if is_new else self._layout.exact_up_to
-        build_graphs(segment.folder, segment.schemas, segment.parts, most)
-
-    @property
-    def _max_exact_rows(self) -> int:
-        """The maximum number of rows of a segment without a graph: less beside others that have too many together."""
-        exact_up_to = self._layout.exact_up_to
-        return exact_up_to if self._total_rows <= exact_up_to else min(exact_up_to, MAX_EXACT_SEGMENT)
+    def _finish(self, segment: VectorSegment) -> None:
+        build_codes(segment.folder, segment.schemas, segment.parts)
 
     def _write(self, batches: Sequence[tuple[Array, Array, tuple[StoredPart, ...]]]) -> Sequence[str]:
         """Write rows, given as (docids, phrasings, parts), as one segment by ascending docid; return its name."""

@@ -10,11 +10,13 @@ from typing import Self
 import numpy as np
 
 from askalike.index.rows import Array, LiveRows, map_array
-from askalike.index.vectors.graph import HnswGraph, open_graph
+from askalike.index.vectors.codes import Codes
 from askalike.index.vectors.parts import Bounds, DensePart, PartSchema, SparsePart, StoredPart
 from askalike.types import Floats
 
 SCHEMA_FILE = "parts.json"
+UNCHANGED_BY_DELETIONS = "codes", "docid_starts"
+"""Attributes that hold for a segment with other deletions too, once they are looked up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +36,20 @@ class VectorSegment(LiveRows):
         return cls(docids, phrasings, deleted, folder, schemas, parts)
 
     def with_deleted(self, deleted: Array) -> Self:
-        return replace(self, deleted=deleted)
+        changed = replace(self, deleted=deleted)
+        known = self.__dict__
+        changed.__dict__.update({name: known[name] for name in UNCHANGED_BY_DELETIONS if name in known})
+        return changed
 
     @cached_property
-    def graphs(self) -> tuple[HnswGraph | None, ...]:
-        """The graph of each part, None where it has none."""
-        return tuple(open_graph(self.folder, at, schema) for at, schema in enumerate(self.schemas))
+    def codes(self) -> Codes | None:
+        """The codes of the only part, None where it has none."""
+        return Codes.open(self.folder, 0)
+
+    @cached_property
+    def live_bits(self) -> Array:
+        """See Codes.mark_live; empty without codes."""
+        return self.codes.mark_live(self.mask_allowed(None), len(self.docids)) if self.codes else np.empty(0, np.uint64)
 
     @cached_property
     def docid_starts(self) -> Array:

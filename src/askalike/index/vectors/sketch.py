@@ -67,6 +67,13 @@ class Sketch:
         distances = np.sqrt(np.maximum(squares - 2 * dots, 0))
         return -distances - error, np.minimum(error - distances, 0)
 
+    def bound_rows(self, rows: Array, query: Floats) -> tuple[Floats, Floats]:
+        """Return the (lowest, highest) possible dot product of some rows with one query: float32 (rows) both."""
+        low, high = np.empty((2, len(rows)), np.float32)
+        length = float(np.linalg.norm(query))
+        _bound_row_products(self.values, self.scales, self.errors, rows, query, length, low, high)
+        return low, high
+
     def _dots(self, queries: Floats) -> Floats:
         """Return the dot products with scale · values: float32 (queries, n)."""
         dots = np.empty((len(queries), len(self.values)), np.float32)
@@ -135,6 +142,27 @@ def _bound_products(
                 for j in range(queries.shape[1]):
                     dot += np.float32(values[i, j]) * queries[q, j]
                 _write_bounds(q, i, dot, scales, errors, lengths, low, high)
+
+
+@compiled(fastmath=True)
+def _bound_row_products(
+    values: Matrix[np.int8], scales: Floats, errors: Floats, rows: NDArray[np.int64], query: Floats, length: float,
+    low: Floats, high: Floats,
+) -> None:  # fmt: skip
+    last = len(rows) - 1
+    for i in range(0, len(rows), 4):
+        second, third, fourth = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        a = b = c = d = np.float32(0)
+        for j in range(len(query)):
+            number = query[j]
+            a += np.float32(values[rows[i], j]) * number
+            b += np.float32(values[rows[second], j]) * number
+            c += np.float32(values[rows[third], j]) * number
+            d += np.float32(values[rows[fourth], j]) * number
+        for place, dot in (i, a), (second, b), (third, c), (fourth, d):
+            row = rows[place]
+            error = np.float32(length) * errors[row]
+            low[place], high[place] = dot * scales[row] - error, dot * scales[row] + error
 
 
 def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:

@@ -1,0 +1,215 @@
+"""A first look at many vectors: two bits a number, with a bound on the error that holds but for chance.
+
+Rows are turned at random, so that what two bits leave out of a number is as likely above as below, and nearly cancels
+out over many numbers (RaBitQ, Gao and Long 2024). A search reads the codes of all rows; a sketch (sketch.py) then
+bounds the few that may be among the best. Codes are files next to a part's rows and can be rebuilt from them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+
+from askalike.compiled import Matrix, compiled, inner
+from askalike.files import replace_file
+from askalike.index.rows import Array, map_array
+from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
+from askalike.machine_code import count_ones
+
+MIN_CODED_ROWS = 16_384
+"""Rows from which a segment has codes: of fewer, the sketch is read as fast."""
+MIN_CODED_DIM = 64
+BLOCK = 64
+"""Rows whose codes lie beside each other, word by word."""
+QUERY_BITS = 6
+SIGN_BIT = QUERY_BITS - 1
+MAX_STEP = (1 << SIGN_BIT) - 1
+MAX_ERROR = 3.0
+"""Standard deviations of a score's error that its bound allows for: one in 740 is larger."""
+CHUNK_ROWS = 1 << 14
+SEED = 0
+MIN_LENGTH = 1e-12
+ALL_LIVE = np.uint64(2**64 - 1)
+REMOVED = np.float32(-1e30)
+"""The score of rows that are not to be found, as machine code at full speed does not count with infinity."""
+
+Floats = NDArray[np.float32]
+
+
+class LikelyScores(NamedTuple):
+    """The highest likely scores for one query: of every row, (blocks · 64), and of every block, (blocks)."""
+
+    rows: Floats
+    peaks: Floats
+
+    def find_above(self, min_score: float) -> Array:
+        """Return the rows that may score so much, rising."""
+        least = max(min_score, float(REMOVED) / 2)
+        rows = np.empty(BLOCK * int(np.count_nonzero(self.peaks >= least)), np.int64)
+        return rows[: _find_above(self.rows, self.peaks, least, rows)]
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """The codes of n rows of dim numbers, in blocks of 64 rows.
+
+    Two bits stand for −1.5, −0.5, 0.5 or 1.5 steps from the rows' mean along turned axes.
+    """
+
+    bits: NDArray[np.uint64]
+    """(blocks · 2 · words, 64): of 64 rows the high bits, 64 numbers to a word, then the low bits."""
+    factors: Floats
+    """(blocks · 64): what a row's product with a query is multiplied by."""
+    errors: Floats
+    """(blocks · 64): the largest likely error of a row's score for a query of length 1."""
+    axes: Floats
+    """(dim + 1, dim): the rows' mean, then the turned axes as columns."""
+
+    @classmethod
+    def open(cls, folder: Path, part_index: int) -> Self | None:
+        """Map the codes of a segment's part; None where it has none."""
+        paths = _paths(folder, part_index)
+        return cls(**{name: map_array(path) for name, path in paths.items()}) if paths["axes"].exists() else None
+
+    def mark_live(self, mask: Array, n_rows: int) -> NDArray[np.uint64]:
+        """Return a bit for each row that may be found: uint64 (blocks). mask: (n_rows), or empty if all may be."""
+        live = np.zeros(len(self.factors), np.bool_)
+        live[:n_rows] = mask if len(mask) else True
+        return np.packbits(live, bitorder="little").view(np.uint64)
+
+    def likely_scores(self, queries: Floats, live: NDArray[np.uint64]) -> list[LikelyScores]:
+        """Return the highest likely scores for each query. queries: (queries, dim). live: see `mark_live`."""
+        turned = queries @ self.axes[1:]
+        steps = np.maximum(np.abs(turned).max(axis=1, initial=0), MIN_LENGTH) / MAX_STEP
+        numbers = np.zeros((len(queries), len(self.bits) // (2 * len(live)) * BLOCK), np.int8)
+        numbers[:, : turned.shape[1]] = np.rint(turned / steps[:, None])
+        planes = _pack(numbers[:, None, :] >> np.arange(QUERY_BITS, dtype=np.int8)[:, None] & 1)
+        terms = steps, -1.5 * turned.sum(axis=1), queries @ self.axes[0], np.linalg.norm(queries, axis=1)
+        rows = np.empty((len(queries), len(self.factors)), np.float32)
+        peaks = np.empty((len(queries), len(live)), np.float32)
+        _bound_scores(
+            self.bits, self.factors, self.errors, live, planes.reshape(-1, planes.shape[-1]),
+            np.stack(terms).astype(np.float32), np.empty(BLOCK, np.uint64), rows, peaks,
+        )  # fmt: skip
+        return list(map(LikelyScores, rows, peaks))
+
+
+U1, U2, U3, U4, U5 = map(np.uint64, range(1, 6))
+
+
+@inner()
+def _count(high: np.uint64, low: np.uint64, plane: np.uint64) -> np.uint64:
+    return (count_ones(high & plane) << U1) + count_ones(low & plane)
+
+
+@compiled(fastmath=True)
+def _bound_scores(
+    bits: Matrix[np.uint64], factors: Floats, errors: Floats, live: NDArray[np.uint64], planes: Matrix[np.uint64],
+    terms: Matrix[np.float32], products: NDArray[np.uint64], rows: Matrix[np.float32], peaks: Matrix[np.float32],
+) -> None:  # fmt: skip
+    """Write the highest likely score of every row, and of every block, for each query.
+
+    planes: (queries · bits, words), each query's whole numbers bit by bit, the sign last. terms: (4, queries), the step
+    of these numbers, what is added to a row's product, what is added to its score, and the query's length. products:
+    working memory.
+    """
+    words = planes.shape[1]
+    for block in range(len(live)):
+        first = block * 2 * words
+        for q in range(len(rows)):
+            products[:] = 0
+            for word in range(words):
+                at = q * QUERY_BITS
+                a, b, c = planes[at, word], planes[at + 1, word], planes[at + 2, word]
+                d, e, sign = planes[at + 3, word], planes[at + 4, word], planes[at + 5, word]
+                for i in range(BLOCK):
+                    high, low = bits[first + word, i], bits[first + words + word, i]
+                    few = _count(high, low, a) + (_count(high, low, b) << U1) + (_count(high, low, c) << U2)
+                    many = (_count(high, low, d) << U3) + (_count(high, low, e) << U4)
+                    products[i] += few + many - (_count(high, low, sign) << U5)
+            peak, start = REMOVED, block * BLOCK
+            for i in range(BLOCK):
+                product = terms[0, q] * np.float32(np.int64(products[i])) + terms[1, q]
+                score = factors[start + i] * product + terms[2, q] + terms[3, q] * errors[start + i]
+                rows[q, start + i] = score
+                peak = max(peak, score)
+            if live[block] != ALL_LIVE:
+                peak = REMOVED
+                for i in range(BLOCK):
+                    if live[block] >> np.uint64(i) & np.uint64(1):
+                        peak = max(peak, rows[q, start + i])
+                    else:
+                        rows[q, start + i] = REMOVED
+            peaks[q, block] = peak
+
+
+@compiled()
+def _find_above(scores: Floats, peaks: Floats, min_score: float, rows: NDArray[np.int64]) -> int:
+    """Write the rows that score at least so much, rising; return how many there are."""
+    count = 0
+    for block in range(len(peaks)):
+        if peaks[block] >= min_score:
+            for row in range(block * BLOCK, (block + 1) * BLOCK):
+                if scores[row] >= min_score:
+                    rows[count] = row
+                    count += 1
+    return count
+
+
+def build_codes(folder: Path, schemas: Sequence[PartSchema], parts: Sequence[StoredPart]) -> None:
+    """Write the codes that a segment lacks, if it has many rows of one dense part alone, scored by products."""
+    [part, *others], [schema, *_] = parts, schemas
+    if others or not isinstance(part, DensePart) or part.metric == "euclidean" or schema.weight != 1:
+        return
+    n_rows, dim = part.sketch.values.shape
+    paths = _paths(folder, 0)
+    if n_rows < MIN_CODED_ROWS or dim < MIN_CODED_DIM or paths["axes"].exists():
+        return
+    sampled = part.decode_rows(np.arange(0, n_rows, 1 + n_rows // CHUNK_ROWS))
+    axes, _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal((dim, dim)))
+    mean, axes = sampled.mean(axis=0), axes.astype(np.float32)
+    blocks, words = -(-n_rows // BLOCK), -(-dim // BLOCK)
+    factors, errors = np.zeros(blocks * BLOCK, np.float32), np.zeros(blocks * BLOCK, np.float32)
+    with replace_file(paths["bits"]) as partial:
+        bits = open_memmap(partial, "w+", np.uint64, (blocks * 2 * words, BLOCK))
+        for start in range(0, n_rows, CHUNK_ROWS):
+            rows = np.arange(start, min(start + CHUNK_ROWS, n_rows))
+            coded, factors[rows], errors[rows] = _encode((part.decode_rows(rows) - mean) @ axes)
+            place = start // BLOCK * 2 * words
+            bits[place : place + len(coded)] = coded
+        bits.flush()
+    arrays = {"factors": factors, "errors": errors, "axes": np.vstack([mean, axes])}
+    for name, array in arrays.items():
+        with replace_file(paths[name]) as partial, open(partial, "wb") as file:
+            np.save(file, array)
+
+
+def _encode(rows: Floats) -> tuple[NDArray[np.uint64], Floats, Floats]:
+    """Return the bits, the factors and the errors of turned rows less their mean, (rows, dim); see Codes."""
+    n_rows, dim = rows.shape
+    lengths = np.linalg.norm(rows, axis=1)
+    steps = np.maximum(lengths, MIN_LENGTH)[:, None] / np.sqrt(dim)
+    levels = np.clip(np.floor(rows / steps) + 2, 0, 3).astype(np.uint8)
+    coded = levels - np.float32(1.5)
+    products = np.maximum(np.einsum("ij,ij->i", coded, rows), MIN_LENGTH)
+    factors = np.where(lengths > MIN_LENGTH, lengths**2 / products, 0)
+    left_out = np.sqrt(np.maximum((factors * np.linalg.norm(coded, axis=1)) ** 2 - lengths**2, 0))
+    padded = np.zeros((-(-n_rows // BLOCK) * BLOCK, -(-dim // BLOCK) * BLOCK), np.uint8)
+    padded[:n_rows, :dim] = levels
+    planes = [_pack(bit).reshape(-1, BLOCK, padded.shape[1] // BLOCK) for bit in (padded // 2, padded % 2)]
+    bits = np.concatenate(planes, axis=2).transpose(0, 2, 1).reshape(-1, BLOCK)
+    return bits, factors.astype(np.float32), (MAX_ERROR / np.sqrt(dim - 1) * left_out).astype(np.float32)
+
+
+def _pack(bits: Array) -> NDArray[np.uint64]:
+    """Return bits, (…, words · 64), as words, (…, words)."""
+    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
+
+
+def _paths(folder: Path, part_index: int) -> dict[str, Path]:
+    """Return the files of a part's codes. The axes are written last: without them there are none."""
+    return {name: folder / f"codes-{part_index}.{name}.npy" for name in ("bits", "factors", "errors", "axes")}

@@ -1,0 +1,151 @@
+"""A large segment's codes lead to what its sketch finds, whatever was deleted, excluded or filtered out."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from askalike.index.vectors import codes as codes_module
+from askalike.index.vectors.codes import BLOCK, Codes
+from askalike.index.vectors.index import VectorIndex, VectorLayout
+from askalike.index.vectors.searcher import VectorQueries
+from askalike.types import AllowedDocs, VectorPart, Vectors
+
+DIM = 100
+DOCUMENTS = 3_000
+
+
+@pytest.fixture
+def small_segments_have_codes(monkeypatch):
+    monkeypatch.setattr(codes_module, "MIN_CODED_ROWS", 500)
+
+
+def clustered(generator: np.random.Generator, n: int, spread: float = 0.7) -> np.ndarray:
+    """Rows around 40 centres that are not around the origin, as texts' vectors are."""
+    centres = np.random.default_rng(9).standard_normal((40, DIM)) + 0.3
+    rows = centres[generator.integers(0, 40, n)] + spread * generator.standard_normal((n, DIM))
+    return rows.astype(np.float32)
+
+
+def build(path, metric="cosine", storage="f16"):
+    """Two phrasings of every third document; a tenth is deleted by a later commit, another one replaced."""
+    generator = np.random.default_rng(0)
+    index = VectorIndex.open(path, VectorLayout("x", storage))
+    docids = np.repeat(np.arange(DOCUMENTS), 1 + (np.arange(DOCUMENTS) % 3 == 0))
+    phrasings = np.concatenate([[0], (docids[1:] == docids[:-1]).astype(int)])
+    with index.writer() as writer:
+        writer.add(docids, phrasings, Vectors((VectorPart(clustered(generator, len(docids)), metric),)))
+        writer.commit(1)
+    with index.writer() as writer:
+        writer.delete(range(100, 400))
+        others = np.arange(1_000, 1_300)
+        writer.add(others, 0 * others, Vectors((VectorPart(clustered(generator, 300), metric),)))
+        writer.commit(2)
+    return index
+
+
+def make_queries(exclusion=(-1, -1), n=50):
+    rows = clustered(np.random.default_rng(1), n, 1.0)
+    return VectorQueries(Vectors((VectorPart(rows),)), [exclusion] * n)
+
+
+def has_codes(index):
+    return any(segment.live.codes for segment in index.segments)
+
+
+@pytest.mark.parametrize("storage", ["f16", "int8"])
+@pytest.mark.parametrize("exclusion", [(-1, -1), (600, -1), (600, 1)])
+@pytest.mark.parametrize("allowed", [None, range(0, DOCUMENTS, 7), range(40)], ids=["all", "some", "few"])
+def test_codes_find_what_the_sketch_finds(tmp_path, monkeypatch, storage, exclusion, allowed):
+    plain = build(tmp_path / "plain", storage=storage)
+    monkeypatch.setattr(codes_module, "MIN_CODED_ROWS", 500)
+    coded = build(tmp_path / "coded", storage=storage)
+    assert has_codes(coded)
+    assert not has_codes(plain)
+    docs = None if allowed is None else AllowedDocs(lambda: np.array(allowed, np.int64))
+    for k in (1, 10, 200):
+        found, expected = (i.searcher.search(make_queries(exclusion), k, docs) for i in (coded, plain))
+        missed = sum(len(set(b.docids) - set(a.docids)) for a, b in zip(found, expected, strict=True))
+        assert missed <= 0.005 * sum(len(top.docids) for top in expected)
+        same = [a for a, b in zip(found, expected, strict=True) if a.docids.tolist() == b.docids.tolist()]
+        assert len(same) >= 0.9 * len(expected)
+        for a, b in zip(found, expected, strict=True):
+            scores = dict(zip(b.docids.tolist(), b.scores.tolist(), strict=True))
+            assert all(scores[n] == s for n, s in zip(a.docids.tolist(), a.scores.tolist(), strict=True) if n in scores)
+
+
+@pytest.mark.usefixtures("small_segments_have_codes")
+def test_a_batch_is_its_queries_one_by_one(tmp_path):
+    searcher = build(tmp_path).searcher
+    together = searcher.search(make_queries(), 20)
+    rows = make_queries().vectors.parts[0].values
+    for row, whole in zip(rows, together, strict=True):
+        [alone] = searcher.search(VectorQueries(Vectors((VectorPart(row[None]),)), [(-1, -1)]), 20)
+        assert alone.docids.tolist() == whole.docids.tolist()
+
+
+@pytest.mark.usefixtures("small_segments_have_codes")
+def test_likely_scores_are_seldom_too_low_and_leave_few_rows(tmp_path):
+    index = build(tmp_path, "dot")
+    segment = max((s.live for s in index.segments), key=lambda live: len(live.docids))
+    rows = segment.parts[0].decode_rows(np.arange(len(segment.docids)))
+    queries = clustered(np.random.default_rng(2), 30)
+    exact = queries @ rows.T
+    assert segment.codes
+    for scores, likely in zip(exact, segment.codes.likely_scores(queries, segment.live_bits), strict=True):
+        live = segment.live_mask
+        bounds = likely.rows[: len(scores)]
+        assert np.mean(bounds[live] < scores[live]) < 0.005
+        left = likely.find_above(float(np.sort(scores[live])[-20]))
+        assert live[left].all()
+        assert len(left) < 0.2 * len(scores)
+        padded = np.pad(np.where(live, bounds, -np.inf), (0, len(likely.rows) - len(bounds)), constant_values=-np.inf)
+        blocks = padded.reshape(-1, BLOCK).max(axis=1)
+        np.testing.assert_array_equal(likely.peaks[np.isfinite(blocks)], blocks[np.isfinite(blocks)])
+
+
+@pytest.mark.usefixtures("small_segments_have_codes")
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (VectorPart(np.ones((600, DIM), np.float32), "euclidean"),),
+        (VectorPart(np.ones((600, 8), np.float32)),),
+        (VectorPart(np.ones((600, DIM), np.float32)), VectorPart(np.ones((600, DIM), np.float32), "dot")),
+        (VectorPart(sparse.csr_array(np.ones((600, DIM), np.float32))),),
+        (VectorPart(np.ones((600, DIM), np.float32), "cosine", 0.5),),
+    ],
+    ids=["distances", "few numbers", "two parts", "sparse", "weighted"],
+)
+def test_other_vectors_have_no_codes(tmp_path, parts):
+    index = VectorIndex.open(tmp_path, VectorLayout("x"))
+    with index.writer() as writer:
+        writer.add(np.arange(600), np.zeros(600), Vectors(parts))
+        writer.commit(1)
+    assert not has_codes(index)
+
+
+@pytest.mark.usefixtures("small_segments_have_codes")
+def test_equal_rows_and_rows_of_zeros_are_found(tmp_path):
+    rows = np.zeros((600, DIM), np.float32)
+    rows[:590] = 1
+    index = VectorIndex.open(tmp_path, VectorLayout("x"))
+    with index.writer() as writer:
+        writer.add(np.arange(600), np.zeros(600), Vectors((VectorPart(rows, "dot"),)))
+        writer.commit(1)
+    assert has_codes(index)
+    query = VectorQueries(Vectors((VectorPart(np.ones((1, DIM), np.float32), "dot"),)), [(-1, -1)])
+    [found] = index.searcher.search(query, 595)
+    assert found.docids.tolist() == list(range(590))
+    assert set(found.scores) == {float(DIM)}
+
+
+def test_an_index_of_before_gets_codes_with_the_next_commit(tmp_path, monkeypatch):
+    index = build(tmp_path)
+    assert not has_codes(index)
+    monkeypatch.setattr(codes_module, "MIN_CODED_ROWS", 500)
+    with index.writer() as writer:
+        writer.add(np.array([9_000]), np.array([0]), Vectors((VectorPart(np.ones((1, DIM), np.float32)),)))
+        writer.commit(3)
+    assert has_codes(VectorIndex.open(tmp_path, VectorLayout("x")))
+    folder = next(path.parent for path in tmp_path.glob("*/codes-0.axes.npy"))
+    (folder / "codes-0.axes.npy").unlink()
+    assert Codes.open(folder, 0) is None
