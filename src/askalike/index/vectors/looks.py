@@ -22,14 +22,35 @@ DEEPER = 4
 """Factor by which a first look is repeated whose best rows are too few documents."""
 
 
+@dataclass(frozen=True, slots=True)
+class BoundedRows:
+    """Rows of a segment, rising, with the lowest and the highest possible score of each: −∞ if it must not be found."""
+
+    segment: VectorSegment
+    rows: Array
+    low: Array
+    high: Array
+
+    def lows(self) -> Array:
+        """Return what each document scores at least: its rows' best bound."""
+        if len(self.segment.docid_starts) == len(self.segment.docids) or not len(self.rows):
+            return self.low
+        return np.maximum.reduceat(self.low, np.flatnonzero(np.diff(self.segment.docids[self.rows], prepend=-1)))
+
+    def above(self, min_score: float) -> "BoundedRows":
+        """Return the rows that may score so much."""
+        chosen = np.flatnonzero(self.high >= min_score)
+        return BoundedRows(self.segment, self.rows[chosen], self.low[chosen], self.high[chosen])
+
+
 class FirstLook(Protocol):
     """The rows of a segment that one query looks at."""
 
-    def lows(self, k: int) -> Array:
-        """Return what the k best documents, as far as the look tells, score at least: a number each, a new array."""
+    def best(self, k: int) -> BoundedRows:
+        """Return rows of k documents and more, the best ones as far as the look tells; all rows of fewer."""
 
-    def rows(self, min_score: float) -> Array:
-        """Return the rows that may score so much, rising."""
+    def above(self, min_score: float) -> BoundedRows:
+        """Return the rows that may score so much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +87,8 @@ def look_at(
     return lambda q: ScannedRows.without(segment, low[q], high[q], mask, excluded[q])
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedRows(FirstLook):
-    """The bounds of all rows. low, high: (n), −∞ for rows that must not be found."""
-
-    segment: VectorSegment
-    low: Array
-    high: Array
+class ScannedRows(BoundedRows):
+    """All rows of a segment."""
 
     @classmethod
     def without(
@@ -82,18 +98,16 @@ class ScannedRows(FirstLook):
         if len(mask):
             low[~mask], high[~mask] = -np.inf, -np.inf
         low[excluded], high[excluded] = -np.inf, -np.inf
-        return cls(segment, low, high)
+        return cls(segment, np.arange(len(low)), low, high)
 
-    def lows(self, k: int) -> Array:
-        return max_by_docid(self.segment, None, self.low)
-
-    def rows(self, min_score: float) -> Array:
-        return np.flatnonzero(self.high >= min_score)
+    def best(self, k: int) -> BoundedRows:
+        """See FirstLook: all are known."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)
 class CodedRows(FirstLook):
-    """The likely scores of all rows, and the bounds of those that they leave over."""
+    """The likely scores of all rows of a segment, and the bounds of those that they leave over."""
 
     segment: VectorSegment
     scores: LikelyScores
@@ -101,33 +115,23 @@ class CodedRows(FirstLook):
     query: Array
     excluded: Array
 
-    def lows(self, k: int) -> Array:
+    def best(self, k: int) -> BoundedRows:
         """See FirstLook. The best rows of as many blocks are as many documents, but for phrasings."""
         peaks = self.scores.peaks
         count = int(k * self.segment.rows_per_docid) + len(self.excluded)
-        while True:
-            everything = count >= len(peaks)
-            rows = self._find(-np.inf if everything else float(np.partition(peaks, -count)[-count]))
-            low, _ = self.sketch.bound_rows(rows, self.query)
-            low = max_by_docid(self.segment, rows, low)
-            if everything or len(low) >= k:
-                return low
+        while count < len(peaks):
+            found = self._bound(float(np.partition(peaks, -count)[-count]))
+            if len(found.lows()) >= k:
+                return found
             count *= DEEPER
+        return self._bound(-np.inf)
 
-    def rows(self, min_score: float) -> Array:
-        rows = self._find(min_score)
-        _, high = self.sketch.bound_rows(rows, self.query)
-        return rows[high >= min_score]
+    def above(self, min_score: float) -> BoundedRows:
+        return self._bound(min_score).above(min_score)
 
-    def _find(self, min_score: float) -> Array:
-        rows = self.scores.find_above(min_score)
-        return rows[~np.isin(rows, self.excluded)] if len(self.excluded) else rows
-
-
-def max_by_docid(segment: VectorSegment, rows: Array | None, low: Array) -> Array:
-    """Return the highest of each document's bounds. rows: those that have bounds, rising; None for all."""
-    if len(segment.docid_starts) == len(segment.docids):
-        return low
-    docids = segment.docids if rows is None else segment.docids[rows]
-    starts = segment.docid_starts if rows is None else np.flatnonzero(np.diff(docids, prepend=-1))
-    return np.maximum.reduceat(low, starts) if len(low) else low
+    def _bound(self, min_likely: float) -> BoundedRows:
+        """Return the rows whose likely score is at least so high."""
+        rows = self.scores.find_above(min_likely)
+        if len(self.excluded):
+            rows = rows[~np.isin(rows, self.excluded)]
+        return BoundedRows(self.segment, rows, *self.sketch.bound_rows(rows, self.query))

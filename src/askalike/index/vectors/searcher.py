@@ -12,7 +12,7 @@ import numpy as np
 
 from askalike.errors import SearchIndexError
 from askalike.index.rows import Array
-from askalike.index.vectors.looks import FirstLook, PreparedVectors, look_at
+from askalike.index.vectors.looks import BoundedRows, FirstLook, PreparedVectors, look_at
 from askalike.index.vectors.parts import PartSchema, nonzero_rows, prepare_rows
 from askalike.index.vectors.segment import VectorSegment
 from askalike.lazy import lazy_property
@@ -91,11 +91,13 @@ class VectorSearcher:
     def _search_one(self, queries: PreparedVectors, q: int, k: int, looks: Sequence[FirstLook]) -> TopDocs:
         docids, scores = [np.empty(0, np.int64)], [np.empty(0)]
         if queries.nonzero[q]:
-            min_score = _kth_bound([look.lows(k) for look in looks], k)
-            for segment, look in zip(self._segments, looks, strict=True):
-                likely = look.rows(min_score)
-                docids.append(segment.docids[likely])
-                scores.append(segment.score_rows(likely, queries.parts, q))
+            min_score = _kth_low([look.best(k) for look in looks], k)
+            likely = [look.above(min_score) for look in looks]
+            min_score = _kth_low(likely, k)
+            for one in likely:
+                rows = one.rows[one.high >= min_score]
+                docids.append(one.segment.docids[rows])
+                scores.append(one.segment.score_rows(rows, queries.parts, q))
         return _select_top_docs(np.concatenate(docids), np.concatenate(scores), k)
 
     def _score_candidates(self, queries: PreparedVectors, q: int, docids: Array) -> Floats:
@@ -109,12 +111,9 @@ class VectorSearcher:
         return np.where(np.isfinite(best), best, np.nan)
 
 
-def _kth_bound(lows: Sequence[Array], k: int) -> float:
-    """Return the k-th largest of all bounds, less what rounding may have added; the least where there are fewer.
-
-    It reorders the bounds.
-    """
-    bounds = lows[0] if len(lows) == 1 else np.concatenate([np.empty(0, np.float32), *lows])
+def _kth_low(found: Sequence[BoundedRows], k: int) -> float:
+    """Return what each of the k best documents scores, less what rounding may have added; the least of fewer."""
+    bounds = np.concatenate([np.empty(0, np.float32), *(one.lows() for one in found)])
     if k > len(bounds):
         return MIN_FINITE
     bounds.partition(len(bounds) - k)
