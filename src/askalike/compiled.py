@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from askalike.files import user_cache
 from askalike.machine_code import (
     ArrayType,
+    check_array_layout,
     compile_machine_code,
     describe_code,
     entry_name,
@@ -44,7 +45,7 @@ Matrix = Annotated[NDArray[ScalarT], 2]
 
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
 """Names the folder of compiled code; without it that lies beside the source, or among the user's caches."""
-FORMAT = 2
+FORMAT = 3
 """The version of the files."""
 DIGEST_BYTES = 32
 _C_TYPES: Mapping[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool, type(None): None}
@@ -104,13 +105,12 @@ class CompiledFunction(Generic[P, ReturnT]):
         self.function = cast(types.FunctionType, function)
         """The function as Python."""
         self._native: Any = None
+        self._read_numbers = cast(Callable[..., Sequence[Any]], None)
 
     def __call__(self, *arguments: P.args, **_: P.kwargs) -> ReturnT:
         if self._native is None:
             self._load()
-        values: list[Any] = []
-        _flatten(self._parameters, arguments, values)
-        return cast(ReturnT, self._native(*values))
+        return cast(ReturnT, self._native(*self._read_numbers(*arguments)))
 
     @property
     def is_cached(self) -> bool:
@@ -147,9 +147,11 @@ class CompiledFunction(Generic[P, ReturnT]):
     def _load(self) -> None:
         with _lock:
             if self._native is None:
+                check_array_layout()
                 code = self._read() or self._compile()
                 c_types = [kind for parameter in self._parameters for kind in _c_types(parameter)]
                 prototype = ctypes.CFUNCTYPE(_C_TYPES[self._hints["return"]], *c_types)
+                self._read_numbers = _number_reader(self._parameters)
                 self._native = prototype(load_machine_code(code, entry_name(self.function)))
 
     def _read(self) -> bytes | None:
@@ -188,12 +190,9 @@ def _parameter_type(hint: Any) -> Any:
 
 
 def packed(value: TupleT) -> TupleT:
-    """Return the same NamedTuple with the addresses of its arrays looked up, for one that is passed again and again."""
-    kind = _parameter_type(type(value))
-    numbers: list[Any] = []
-    _flatten(kind[1], value, numbers)
+    """Return the same NamedTuple with its arrays checked, for one that is passed again and again."""
     copy = _packed_class(type(value))(*value)
-    copy.numbers = numbers
+    copy.numbers = _number_reader(_parameter_type(type(value))[1])(*value)
     return cast(TupleT, copy)
 
 
@@ -202,44 +201,37 @@ def _packed_class(base: type[Any]) -> type[Any]:
     return type(base.__name__, (base,), {"numbers": ()})
 
 
-def _flatten(kinds: Sequence[Any], values: Sequence[Any], out: list[Any]) -> None:
-    """Append numbers, and of each array its address and lengths. Raises TypeError for an array of another type."""
-    for kind, value in zip(kinds, values, strict=True):
+@cache
+def _number_reader(kinds: Sequence[Any]) -> Callable[..., Sequence[Any]]:
+    """Return what makes numbers of values of these types: an array's is its address as an object.
+
+    It raises TypeError for an array of another type. It is written out for the types, as it runs with every call.
+    """
+    scope: dict[str, Any] = {"refuse": _refuse_other_type}
+    checks, numbers = [], []
+    for n, kind in enumerate(kinds):
         if isinstance(kind, ArrayType):
-            if value.dtype != kind.dtype or value.ndim != kind.dimensions or not value.flags.c_contiguous:
-                expected = f"{kind.dimensions} dimension(s) of {kind.dtype} in a row"
-                raise TypeError(f"an array of {value.ndim} dimension(s) of {value.dtype}; expected {expected}")
-            out.append(_data_address(value))
-            out += value.shape
+            scope |= {f"kind{n}": kind, f"dtype{n}": kind.dtype}
+            is_other = f"v{n}.dtype is not dtype{n} or v{n}.ndim != {kind.dimensions} or not v{n}.flags.c_contiguous"
+            checks.append(f"    if {is_other}:\n        refuse(v{n}, kind{n})\n")
+            numbers.append(f"id(v{n})")
         elif isinstance(kind, tuple):
-            if numbers := getattr(value, "numbers", None):
-                out += numbers
-            else:
-                _flatten(kind[1], value, out)
+            scope[f"read{n}"] = _number_reader(kind[1])
+            numbers.append(f"*(getattr(v{n}, 'numbers', None) or read{n}(*v{n}))")
         else:
-            out.append(value)
+            numbers.append(f"v{n}")
+    names = ", ".join(f"v{n}" for n in range(len(kinds)))
+    exec(f"def read({names}):\n{''.join(checks)}    return ({', '.join(numbers)},)\n", scope)
+    return cast(Callable[..., Sequence[Any]], scope["read"])
 
 
-def _read_data_address(array: NDArray[Any]) -> int:
-    """Return where an array's numbers begin: the pointer that follows the object's head (NumPy's PyArrayObject)."""
-    return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value or 0
-
-
-def _ask_data_address(array: NDArray[Any]) -> int:
-    return int(array.__array_interface__["data"][0])
-
-
-def _choose_address_reader() -> Callable[[NDArray[Any]], int]:
-    """Return the fast reader, twenty times as fast, where it says what NumPy says; else NumPy's own way."""
-    sample = np.arange(3)[1:]
-    agrees = sys.implementation.name == "cpython" and _read_data_address(sample) == _ask_data_address(sample)
-    return _read_data_address if agrees else _ask_data_address
-
-
-_data_address = _choose_address_reader()
+def _refuse_other_type(array: NDArray[Any], kind: ArrayType) -> None:
+    if array.dtype != kind.dtype or array.ndim != kind.dimensions or not array.flags.c_contiguous:
+        expected = f"{kind.dimensions} dimension(s) of {kind.dtype} in a row"
+        raise TypeError(f"an array of {array.ndim} dimension(s) of {array.dtype}; expected {expected}")
 
 
 def _c_types(kind: Any) -> list[Any]:
     if isinstance(kind, ArrayType):
-        return [ctypes.c_void_p, *[ctypes.c_int64] * kind.dimensions]
+        return [ctypes.c_int64]
     return [t for field in kind[1] for t in _c_types(field)] if isinstance(kind, tuple) else [_C_TYPES[kind]]

@@ -3,6 +3,7 @@
 See `compiled` for what such a function may do.
 """
 
+import ctypes
 import gc
 import types
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+
+WORD_BYTES = 8
+DATA_AT = object.__basicsize__
+"""Bytes from the begin of an array as an object to the address of its numbers (NumPy's PyArrayObject)."""
+LENGTHS_AT = DATA_AT + 2 * WORD_BYTES
+"""Bytes to the address of its lengths; between both is how many there are."""
 
 
 class ArrayType(NamedTuple):
@@ -157,22 +164,24 @@ def _optimise(module: Any, machine: Any) -> None:
 
 
 def _make_entry(function: types.FunctionType, parameters: Sequence[Any]) -> Any:
-    """Return a function of numbers and addresses alone, which puts the arrays together and calls the function."""
+    """Return a function of numbers alone, an array's being its address as an object, which calls the function."""
     from numba import carray  # type: ignore[attr-defined]
 
-    scope: dict[str, Any] = {"carray": carray, "function": _translate(function)}
+    scope: dict[str, Any] = {"carray": carray, "function": _translate(function), "word": _word_intrinsic()}
     names: list[str] = []
 
+    def array(kind: ArrayType, address: str) -> str:
+        scope[f"pointer_{kind.dtype}"] = _pointer_intrinsic(kind.dtype)
+        data, lengths = (f"word({address}, {at})" for at in (DATA_AT, LENGTHS_AT))
+        shape = "".join(f"word({lengths}, {WORD_BYTES * n})," for n in range(kind.dimensions))
+        return f"carray(pointer_{kind.dtype}({data}), ({shape}))"
+
     def expression(kind: Any) -> str:
-        if isinstance(kind, ArrayType):
-            address, *lengths = [f"a{len(names) + n}" for n in range(1 + kind.dimensions)]
-            names.extend((address, *lengths))
-            return f"carray({address}, ({', '.join(lengths)},))"
-        if isinstance(kind, tuple):
+        if isinstance(kind, tuple) and not isinstance(kind, ArrayType):
             scope[kind[0].__name__] = kind[0]
             return f"{kind[0].__name__}({', '.join(map(expression, kind[1]))})"
         names.append(f"a{len(names)}")
-        return names[-1]
+        return array(kind, names[-1]) if isinstance(kind, ArrayType) else names[-1]
 
     call = f"function({', '.join(map(expression, parameters))})"
     exec(f"def entry({', '.join(names)}):\n    return {call}\n", scope)
@@ -212,17 +221,52 @@ def _translate_count_ones() -> Any:
     return ones
 
 
+@cache
+def _word_intrinsic() -> Any:
+    """Return what reads the whole number that lies some bytes after an address."""
+    from llvmlite import ir
+    from numba.core.types import int64
+    from numba.extending import intrinsic
+
+    def read(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        word = ir.IntType(8 * WORD_BYTES)
+        return builder.load(builder.inttoptr(builder.add(*arguments), word.as_pointer()))
+
+    @intrinsic
+    def word(_: Any, address: Any, offset: Any) -> Any:
+        return int64(int64, int64), read
+
+    return word
+
+
+@cache
+def _pointer_intrinsic(dtype: np.dtype[Any]) -> Any:
+    """Return what makes a pointer to numbers of this type of an address."""
+    from numba import types as numba_types
+    from numba.extending import intrinsic
+    from numba.np.numpy_support import from_dtype
+
+    known: Any = numba_types
+    kind = known.CPointer(from_dtype(dtype))
+
+    @intrinsic
+    def pointer(_: Any, address: Any) -> Any:
+        return kind(known.int64), lambda context, builder, __, arguments: builder.inttoptr(
+            *arguments, context.get_value_type(kind)
+        )
+
+    return pointer
+
+
 def _numba_signature(parameters: Sequence[Any], returns: Any) -> Any:
     from numba import types as numba_types
-    from numba.np.numpy_support import from_dtype
 
     known: Any = numba_types
     scalars = {int: known.int64, float: known.float64, bool: known.boolean, type(None): known.void}
 
     def flat(kind: Any) -> Iterator[Any]:
         if isinstance(kind, ArrayType):
-            yield known.CPointer(from_dtype(kind.dtype))
-            yield from [known.int64] * kind.dimensions
+            yield known.int64
         elif isinstance(kind, tuple):
             for field in kind[1]:
                 yield from flat(field)
@@ -248,6 +292,19 @@ def _target_machine(level: int) -> Any:
     target = binding.Target.from_default_triple()
     _, cpu, features = host_processor()
     return target.create_target_machine(cpu, features, level, "default", "jitdefault", jit=True)
+
+
+@cache
+def check_array_layout() -> None:
+    """Raise RuntimeError where arrays as objects are laid out otherwise than machine code reads them."""
+
+    def words(address: int, count: int) -> list[int]:
+        return list((ctypes.c_int64 * count).from_address(address))
+
+    sample = np.zeros((4, 3), np.int8)[1:]
+    data, _, lengths = words(id(sample) + DATA_AT, 3)
+    if data != sample.__array_interface__["data"][0] or words(lengths, 2) != [3, 3]:
+        raise RuntimeError(f"compiled functions cannot read the arrays of numpy {np.__version__}; install another one")
 
 
 _engines: list[Any] = []
