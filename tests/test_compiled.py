@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from askalike import machine_code
 from askalike.compiled import CACHE_VARIABLE, CompiledFunction, Matrix, compiled, elementwise, inner, packed
+from askalike.machine_code import count_ones, prefetch
 
 
 class Row(NamedTuple):
@@ -45,8 +46,25 @@ def share(part: float, whole: float) -> float:
     return math.sqrt(part) / whole if whole else 0.0
 
 
+@compiled()
+def count_bits(numbers: Matrix[np.uint64], counts: NDArray[np.int64]) -> None:
+    for i in range(len(numbers)):
+        for j in range(numbers.shape[1]):
+            prefetch(numbers, min(i + 1, len(numbers) - 1), j)
+            counts[i] += np.int64(count_ones(numbers[i, j]))
+
+
 ROW = Row(np.array([0.5, 2.0, 7.0], np.float32), 3)
 TABLE = np.array([[1, -2, 3], [0, 5, -6]], np.int8)
+
+
+def test_bits_are_counted_as_python_counts_them() -> None:
+    numbers = np.random.default_rng(0).integers(0, 2**64, (5, 40), np.uint64)
+    numbers[0, :3] = 0, 2**64 - 1, 2**63
+    ours, pythons = np.zeros((2, 5), np.int64)
+    count_bits(numbers, ours)
+    count_bits.function(numbers, pythons)
+    assert ours.tolist() == pythons.tolist() == [sum(map(int.bit_count, row)) for row in numbers.tolist()]
 
 
 def test_result_is_that_of_python() -> None:

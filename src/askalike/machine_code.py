@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+READ, ALL_CACHES, DATA = 0, 3, 1
+"""What LLVM's prefetch is told."""
 WORD_BYTES = 8
 DATA_AT = object.__basicsize__
 """Bytes from the begin of an array as an object to the address of its numbers (NumPy's PyArrayObject)."""
@@ -30,6 +32,10 @@ class ArrayType(NamedTuple):
 def count_ones(number: np.uint64) -> np.uint64:
     """Return how many bits of a number are 1; in machine code it is one instruction."""
     return np.uint64(int(number).bit_count())
+
+
+def prefetch(rows: Any, row: int, column: int) -> None:
+    """Have the processor read a number of a matrix into its cache, in machine code, before it is needed."""
 
 
 def entry_name(function: types.FunctionType) -> str:
@@ -204,6 +210,8 @@ def _translate(function: types.FunctionType) -> Any:
         for name, value in scope.items():
             if value is count_ones:
                 scope[name] = _translate_count_ones()
+            if value is prefetch:
+                scope[name] = _translate_prefetch()
             if hasattr(value, "numba_options") and _as_python(value) in translated:
                 scope[name] = translated[_as_python(value)]
     return translated[function]
@@ -219,6 +227,34 @@ def _translate_count_ones() -> Any:
         return uint64(uint64), lambda _, builder, __, arguments: builder.ctpop(*arguments)
 
     return ones
+
+
+@cache
+def _translate_prefetch() -> Any:
+    from llvmlite import ir
+    from numba import types as numba_types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    known: Any = numba_types
+    tools: Any = cgutils
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        matrix, row, column = arguments
+        array = context.make_array(signature.args[0])(context, builder, matrix)
+        place = builder.add(builder.mul(row, builder.extract_value(array.shape, 1)), column)
+        flag, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        function = tools.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        address = builder.bitcast(builder.gep(array.data, [place]), pointer)
+        builder.call(function, [address, flag(READ), flag(ALL_CACHES), flag(DATA)])
+        return context.get_dummy_value()
+
+    @intrinsic
+    def fetch(_: Any, rows: Any, row: Any, column: Any) -> Any:
+        return known.void(rows, known.int64, known.int64), generate
+
+    return fetch
 
 
 @cache

@@ -18,13 +18,16 @@ from askalike.compiled import Matrix, compiled, inner
 from askalike.files import replace_file
 from askalike.index.rows import Array, map_array
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
-from askalike.machine_code import count_ones
+from askalike.machine_code import count_ones, prefetch
 
 MIN_CODED_ROWS = 16_384
 """Rows from which a segment has codes: of fewer, the sketch is read as fast."""
 MIN_CODED_DIM = 64
 BLOCK = 64
 """Rows whose codes lie beside each other, word by word."""
+BLOCKS_AHEAD = 4
+"""Distance of the block that the processor reads into its cache meanwhile."""
+WORDS_PER_LINE = 8
 QUERY_BITS = 6
 SIGN_BIT = QUERY_BITS - 1
 MAX_STEP = (1 << SIGN_BIT) - 1
@@ -123,6 +126,10 @@ def _bound_scores(
         for q in range(len(rows)):
             products[:] = 0
             for word in range(words):
+                ahead = min(first + BLOCKS_AHEAD * 2 * words + 2 * word, len(bits) - 2)
+                for i in range(0, BLOCK, WORDS_PER_LINE):
+                    prefetch(bits, ahead, i)
+                    prefetch(bits, ahead + 1, i)
                 at = q * QUERY_BITS
                 a, b, c = planes[at, word], planes[at + 1, word], planes[at + 2, word]
                 d, e, sign = planes[at + 3, word], planes[at + 4, word], planes[at + 5, word]
