@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled, inner, packed
 from askalike.index.rows import Array
+from askalike.machine_code import count_ones
 
 WINDOW = 65_536  # documents: a block, whose sums (256 KiB) fit into the second-level cache
 SAMPLE_SIZE = 4_096  # documents of a window that are scored by all terms, to plan the search of the other documents
@@ -205,14 +206,6 @@ def offer(heap: TopKHeap, score: int, docid: int, has_rephrasings: bool) -> None
 
 
 @inner()
-def _popcount(word: np.uint64) -> int:
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@inner()
 def doc_at(blocks: Array, places: Array, at: int) -> int:
     """Return the document of a posting, as its position in the segment."""
     return (np.int64(blocks[at]) << np.int64(16)) | np.int64(places[at])
@@ -249,7 +242,7 @@ def find_posting(
     if bitmap >= 0:
         word = bitmaps[bitmap, doc >> 6]
         bit = np.uint64(1) << np.uint64(doc & 63)
-        return start + ranks[bitmap, doc >> 6] + _popcount(word & (bit - np.uint64(1))) if word & bit else -1
+        return start + ranks[bitmap, doc >> 6] + count_ones(word & (bit - np.uint64(1))) if word & bit else -1
     at = lower_bound(blocks, places, start, end, doc)
     return at if at < end and doc_at(blocks, places, at) == doc else -1
 
@@ -272,7 +265,7 @@ def _rescore_by_bitmap(
         doc, total = candidates[c], sums[c]
         at, bit = np.uint64(doc) >> np.uint64(6), np.uint64(doc) & np.uint64(63)
         word = bits[at]
-        place = min(np.uint64(earlier[at]) + np.uint64(_popcount(word & ((np.uint64(1) << bit) - np.uint64(1)))), last)
+        place = min(np.uint64(earlier[at]) + np.uint64(count_ones(word & ((np.uint64(1) << bit) - np.uint64(1)))), last)
         score = table[list_codes[place]] if postings.by_code else table[place]
         total += score * np.int64((word >> bit) & np.uint64(1))
         candidates[kept], sums[kept] = doc, total
