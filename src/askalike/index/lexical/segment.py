@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled, packed
+from askalike.index.arrays import open_arrays, write_arrays
 from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import find_prefix_range, term_at
-from askalike.index.rows import Array, LiveRows, map_array
+from askalike.index.rows import Array, LiveRows
 
-FILE_NAMES = {"docids": "numbers"}
-"""The files of arrays that are not called as their fields."""
+STORED_NAMES = {"docids": "numbers"}
+"""The names of stored arrays that are not called as their fields."""
 STEP = 64
 """Number of postings decoded at a time when only the first few are needed."""
 NO_DELETIONS = np.empty(0, np.int32)
@@ -77,13 +78,13 @@ class Segment:
     def save(self, path: Path) -> None:
         """Write the arrays into a new directory. The commit that names it makes them durable."""
         path.mkdir(parents=True)
-        for field in fields(self):
-            np.save(_array_path(path, field.name), getattr(self, field.name), allow_pickle=False)
+        write_arrays(path, {_stored_name(field.name): getattr(self, field.name) for field in fields(self)})
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """Map the arrays into memory."""
-        return cls(**{field.name: map_array(_array_path(path, field.name)) for field in fields(cls)})
+        arrays = open_arrays(path)
+        return cls(**{field.name: arrays[_stored_name(field.name)] for field in fields(cls)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +179,8 @@ class LiveSegment(LiveRows):
         return [term_at(self.segment.term_bytes, self.segment.term_offsets, int(i)) for i in ids]
 
 
-def _array_path(folder: Path, field: str) -> Path:
-    return folder / f"{FILE_NAMES.get(field, field)}.npy"
+def _stored_name(field: str) -> str:
+    return STORED_NAMES.get(field, field)
 
 
 @compiled()
