@@ -80,6 +80,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         """The archive's change number up to which the index follows the archive."""
         self.segments: Sequence[CommittedSegment[LiveT]] = ()
         self._searcher: SearcherT | None = None
+        self._manifest = os.fspath(path / MANIFEST)  # every search looks at it: a string is faster than a Path
         self._stamp = NO_MANIFEST
 
     @classmethod
@@ -176,7 +177,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
 
     def _stat_manifest(self) -> tuple[int, int]:
         try:
-            stat = (self.path / MANIFEST).stat()
+            stat = os.stat(self._manifest)
         except FileNotFoundError:
             return NO_MANIFEST
         return stat.st_ino, stat.st_mtime_ns
