@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 READ, ALL_CACHES, DATA = 0, 3, 1
-"""What LLVM's prefetch is told."""
+"""Arguments of LLVM's prefetch."""
 WORD_BYTES = 8
 DATA_AT = object.__basicsize__
 """Bytes from the begin of an array as an object to the address of its numbers (NumPy's PyArrayObject)."""

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from askalike.index.vectors import codes as codes_module
-from askalike.index.vectors.codes import BLOCK, Codes
+from askalike.index.vectors.codes import BLOCK
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
 from askalike.types import AllowedDocs, VectorPart, Vectors
@@ -146,6 +146,3 @@ def test_an_index_of_before_gets_codes_with_the_next_commit(tmp_path, monkeypatc
         writer.add(np.array([9_000]), np.array([0]), Vectors((VectorPart(np.ones((1, DIM), np.float32)),)))
         writer.commit(3)
     assert has_codes(VectorIndex.open(tmp_path, VectorLayout("x")))
-    folder = next(path.parent for path in tmp_path.glob("*/codes-0.axes.npy"))
-    (folder / "codes-0.axes.npy").unlink()
-    assert Codes.open(folder, 0) is None

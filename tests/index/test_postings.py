@@ -15,6 +15,8 @@ import pytest
 from brute import SIX, fresh, search
 
 from askalike.errors import SearchIndexError
+from askalike.index import commits
+from askalike.index.arrays import ARRAYS_FILE
 from askalike.index.commits import MANIFEST
 from askalike.index.lexical.index import BYTES_PER_TOKEN, PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import QueryTerms
@@ -186,6 +188,22 @@ def test_documents_without_a_word_and_an_index_of_nothing(tmp_path):
     assert named(tmp_path) == {MANIFEST, "lock"}
 
 
+def test_segments_of_a_growing_index_stay_few(tmp_path, monkeypatch):
+    monkeypatch.setattr(commits, "SMALL_SEGMENTS", (8, 64))
+    index = PostingsIndex.open(tmp_path, LAYOUT)
+    counts = []
+    for change in range(1, 64 + 1):
+        with index.writer() as writer:
+            for number in range(5 * change, 5 * change + 5):
+                writer.add(number, [(0, [WORDS[number % len(WORDS)]])])
+            writer.commit(change)
+        sizes = sorted(segment.live_count for segment in index.segments)
+        assert sum(size < 8 for size in sizes) <= 1
+        assert sum(8 <= size < 64 for size in sizes) <= 1
+        counts.append(len(sizes))
+    assert max(counts) <= 2 + commits.MERGE_FACTOR
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -223,10 +241,12 @@ def test_a_damaged_manifest_is_one_line_and_touches_nothing(tmp_path, content):
 def test_missing_and_damaged_files_are_named(tmp_path):
     commit(PostingsIndex.open(tmp_path, LAYOUT), 1)
     (segment,) = (p for p in tmp_path.iterdir() if p.is_dir())
-    (segment / "places.npy").write_bytes((segment / "places.npy").read_bytes()[:100])
-    with pytest.raises(SearchIndexError, match=r"damaged; delete .*, it will be rebuilt"):
-        PostingsIndex.open(tmp_path, LAYOUT)
-    (segment / "places.npy").unlink()
+    stored = (segment / ARRAYS_FILE).read_bytes()
+    for length in (0, 4, 100, len(stored) - 1):
+        (segment / ARRAYS_FILE).write_bytes(stored[:length])
+        with pytest.raises(SearchIndexError, match=r"damaged; delete .*, it will be rebuilt"):
+            PostingsIndex.open(tmp_path, LAYOUT)
+    (segment / ARRAYS_FILE).unlink()
     with pytest.raises(SearchIndexError, match="missing; delete it, it will be rebuilt"):
         PostingsIndex.open(tmp_path, LAYOUT)
 

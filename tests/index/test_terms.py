@@ -4,6 +4,7 @@ from brute import fresh
 from hypothesis import given
 from hypothesis import strategies as st
 
+from askalike.index.lexical import segment
 from askalike.index.lexical.completions import MAX_COMPLETIONS
 from askalike.index.lexical.terms import find_prefix_range, find_terms, merge_dictionaries, pack_terms, term_at
 
@@ -17,6 +18,17 @@ def test_finds_what_is_there(held, wanted):
     assert [term_at(*dictionary, i) for i in range(len(order))] == order
     expected = [order.index(w) if w in held else -1 for w in wanted]
     assert find_terms(*dictionary, wanted).tolist() == expected
+
+
+def test_a_segment_remembers_positions_up_to_a_limit(monkeypatch):
+    (live,) = fresh({1: [(0, ["a", "b", "d"])]}).segments
+    for limit in (0, 3, 4, 100):
+        monkeypatch.setattr(segment, "MAX_REMEMBERED_TERMS", limit)
+        for _ in range(2):
+            assert live.find(["d", "x", "a", "d"]).tolist() == [2, -1, 0, 2]
+            assert live.find(["b", "y"]).tolist() == [1, -1]
+            assert live.find([]).tolist() == []
+        assert len(live._positions) <= limit
 
 
 @given(st.sets(words), words)

@@ -11,6 +11,7 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
@@ -30,8 +31,11 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 MERGE_FACTOR = 4
 """This many segments of about the same size are merged into one."""
-SMALL_SEGMENT = 4_096
-"""Documents below which two segments suffice for a merge: every search pays for each segment that it looks into."""
+SMALL_SEGMENTS = (4_096, 32_768)
+"""Documents below which two segments suffice for a merge: every search pays for each segment that it looks into.
+
+Commits rewrite the segments below the first limit, and a segment that has grown beyond it joins those below the second.
+"""
 DEFAULT_MEMORY = 2 << 30
 """The bytes that a build may hold in memory unless somebody says how many."""
 NO_MANIFEST = (0, 0)
@@ -76,6 +80,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         """The archive's change number up to which the index follows the archive."""
         self.segments: Sequence[CommittedSegment[LiveT]] = ()
         self._searcher: SearcherT | None = None
+        self._manifest = os.fspath(path / MANIFEST)  # every search looks at it: a string is faster than a Path
         self._stamp = NO_MANIFEST
 
     @classmethod
@@ -172,7 +177,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
 
     def _stat_manifest(self) -> tuple[int, int]:
         try:
-            stat = (self.path / MANIFEST).stat()
+            stat = os.stat(self._manifest)
         except FileNotFoundError:
             return NO_MANIFEST
         return stat.st_ino, stat.st_mtime_ns
@@ -277,11 +282,10 @@ class IndexWriter(ABC, Generic[LiveT]):
                 return [segment]
         tiers: dict[int, list[CommittedSegment[LiveT]]] = {}
         for segment in sorted(segments, key=lambda s: self._merge_key(s.live)):
-            size = 0 if segment.live_count < SMALL_SEGMENT else segment.live_count.bit_length() // 3
-            tiers.setdefault(size, []).append(segment)
+            tiers.setdefault(_size_tier(segment.live_count), []).append(segment)
         groups = []
         for size, tier in tiers.items():
-            counts = range(len(tier), (MERGE_FACTOR if size else 2) - 1, -1)
+            counts = range(len(tier), (2 if size < len(SMALL_SEGMENTS) else MERGE_FACTOR) - 1, -1)
             groups.append(next((tier[:n] for n in counts if self._can_merge([s.live for s in tier[:n]])), []))
         return min(filter(None, groups), key=lambda group: group[0].live_count, default=[])
 
@@ -305,6 +309,12 @@ class IndexWriter(ABC, Generic[LiveT]):
             name = f"{self._index.change}-{os.getpid()}-{self._name_count}"
             if not any((self._index.path / taken).exists() for taken in (name, f"deleted-{name}.npz")):
                 return name
+
+
+def _size_tier(live_count: int) -> int:
+    """Return a number that segments of about the same size share: below the limits of small ones the limit's place."""
+    is_small = live_count < SMALL_SEGMENTS[-1]
+    return bisect_right(SMALL_SEGMENTS, live_count) if is_small else live_count.bit_length() // 3
 
 
 def _add_deletions(segment: LiveRows, docids: Array) -> Array:

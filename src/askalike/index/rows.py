@@ -4,14 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-MAX_READ_BYTES = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +87,6 @@ class LiveRows(ABC):
             live = self.live_mask[rows]
             at, rows = at[live], rows[live]
         return at, rows
-
-
-def map_array(path: Path) -> Array:
-    """Map an array file into memory, or read a small one, which takes half as long.
-
-    It is a plain view: machine code and indexing are faster without numpy's subclass.
-    """
-    is_small = path.stat().st_size <= MAX_READ_BYTES
-    return np.asarray(np.load(path, mmap_mode=None if is_small else "r", allow_pickle=False))
 
 
 def find_distinct(values: Array) -> Array:

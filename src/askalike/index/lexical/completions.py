@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from askalike.index.lexical.segment import LiveSegment
-from askalike.index.lexical.terms import find_terms
 
 MAX_COMPLETIONS = 50
 MAX_CACHED_PREFIXES = 10_000
@@ -44,7 +43,7 @@ def count_live_documents(segments: Sequence[LiveSegment], terms: Sequence[str]) 
     """Return (−df, term) of those terms that a live document holds."""
     df, held = np.zeros(len(terms), np.int64), np.zeros(len(terms), np.bool_)
     for live in segments:
-        ids = find_terms(live.segment.term_bytes, live.segment.term_offsets, terms)
+        ids = live.find(terms)
         df += live.term_statistics(ids)[0]
         held |= live.has_live_documents(ids)
     return [(-int(n), term) for n, term, is_held in zip(df, terms, held, strict=True) if is_held]

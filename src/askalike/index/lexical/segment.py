@@ -1,6 +1,6 @@
 """An immutable part of the index: postings of some documents, as arrays that are mapped into memory."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled, packed
+from askalike.index.arrays import open_segment_arrays, write_arrays
 from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
-from askalike.index.lexical.terms import find_prefix_range, term_at
-from askalike.index.rows import Array, LiveRows, map_array
+from askalike.index.lexical.terms import find_prefix_range, find_terms, term_at
+from askalike.index.rows import Array, LiveRows
 
-FILE_NAMES = {"docids": "numbers"}
-"""The files of arrays that are not called as their fields."""
+STORED_NAMES = {"docids": "numbers"}
+"""The names of stored arrays that are not called as their fields."""
 STEP = 64
 """Number of postings decoded at a time when only the first few are needed."""
+MAX_REMEMBERED_TERMS = 1 << 18
 NO_DELETIONS = np.empty(0, np.int32)
 NO_DELETED_STATISTICS = np.empty((0, 3), np.int64)
 
@@ -77,13 +79,13 @@ class Segment:
     def save(self, path: Path) -> None:
         """Write the arrays into a new directory. The commit that names it makes them durable."""
         path.mkdir(parents=True)
-        for field in fields(self):
-            np.save(_array_path(path, field.name), getattr(self, field.name), allow_pickle=False)
+        write_arrays(path, {_stored_name(field.name): getattr(self, field.name) for field in fields(self)})
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """Map the arrays into memory."""
-        return cls(**{field.name: map_array(_array_path(path, field.name)) for field in fields(cls)})
+        arrays = open_segment_arrays(path)
+        return cls(**{field.name: arrays[_stored_name(field.name)] for field in fields(cls)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +136,21 @@ class LiveSegment(LiveRows):
         lengths = self.segment.lengths[own_text & self.live_mask if len(self.deleted) else own_text]
         return len(lengths), int(lengths.sum(dtype=np.int64)), int(lengths.max(initial=0))
 
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        """The positions of terms that were looked for: a commit that leaves the segment as it is leaves them, too."""
+        return {}
+
+    def find(self, terms: Sequence[str]) -> Array:
+        """Return the position of each term in the dictionary, −1 for a term that it lacks: int64."""
+        known = self._positions
+        if new := [term for term in terms if term not in known]:
+            if len(known) + len(new) > MAX_REMEMBERED_TERMS:
+                return find_terms(self.segment.term_bytes, self.segment.term_offsets, terms)
+            found = find_terms(self.segment.term_bytes, self.segment.term_offsets, new)
+            known.update(zip(new, found.tolist(), strict=True))
+        return np.array([known[term] for term in terms], np.int64)
+
     def term_statistics(self, ids: Array) -> tuple[Array, Array]:
         """Return (df, ttf) of terms, given by their positions in the dictionary; 0 where a position is −1."""
         known = ids >= 0
@@ -178,8 +195,8 @@ class LiveSegment(LiveRows):
         return [term_at(self.segment.term_bytes, self.segment.term_offsets, int(i)) for i in ids]
 
 
-def _array_path(folder: Path, field: str) -> Path:
-    return folder / f"{FILE_NAMES.get(field, field)}.npy"
+def _stored_name(field: str) -> str:
+    return STORED_NAMES.get(field, field)
 
 
 @compiled()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from askalike.index.lexical.completions import count_live_documents
 from askalike.index.lexical.edits import code_points, find_near_terms
 from askalike.index.lexical.segment import LiveSegment
-from askalike.index.lexical.terms import find_prefix_range, find_terms
+from askalike.index.lexical.terms import find_prefix_range
 
 MAX_REMEMBERED_TERMS = 1 << 18
 
@@ -50,7 +50,7 @@ class TermSpeller:
         """Return the lowest docids of the live questions that hold a term, up to a limit."""
         docids: list[int] = []
         for live in self._segments:
-            [at] = find_terms(live.segment.term_bytes, live.segment.term_offsets, [term])
+            [at] = live.find([term])
             docids += live.first_docids(at, count) if at >= 0 else []
         return sorted(docids)[:count]
 

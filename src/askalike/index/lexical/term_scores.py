@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from askalike.index.lexical.maxscore import ScoreTables
 from askalike.index.lexical.segment import LiveSegment, Segment
-from askalike.index.lexical.terms import find_terms
 from askalike.index.rows import Array
 from askalike.types import Collection, Floats
 
@@ -107,7 +106,7 @@ class KnownTerms:
             self.names += new
             df, ttf = np.zeros(len(new), np.int64), np.zeros(len(new), np.int64)
             for at, live in enumerate(self.statistics.segments):
-                ids = find_terms(live.segment.term_bytes, live.segment.term_offsets, new)
+                ids = live.find(new)
                 self.segment_ids[at] = np.append(self.segment_ids[at], ids)
                 segment_df, segment_ttf = live.term_statistics(ids)
                 df += segment_df

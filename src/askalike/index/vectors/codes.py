@@ -2,7 +2,7 @@
 
 Rows are turned at random, so that what two bits leave out of a number is as likely above as below, and nearly cancels
 out over many numbers (RaBitQ, Gao and Long 2024). A search reads the codes of all rows; a sketch (sketch.py) then
-bounds the few that may be among the best. Codes are files next to a part's rows and can be rebuilt from them.
+bounds the few that may be among the best. Codes are a file of their own and can be rebuilt from the rows.
 """
 
 from collections.abc import Sequence
@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled, inner
 from askalike.files import replace_file
-from askalike.index.rows import Array, map_array
+from askalike.index.arrays import create_arrays, open_arrays
+from askalike.index.rows import Array
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 from askalike.machine_code import count_ones, prefetch
 
+CODES_FILE = "codes.safetensors"
 MIN_CODED_ROWS = 16_384
 """Rows from which a segment has codes: of fewer, the sketch is read as fast."""
 MIN_CODED_DIM = 64
@@ -73,10 +74,9 @@ class Codes:
     """(dim + 1, dim): the rows' mean, then the turned axes as columns."""
 
     @classmethod
-    def open(cls, folder: Path, part_index: int) -> Self | None:
-        """Map the codes of a segment's part; None where it has none."""
-        paths = _paths(folder, part_index)
-        return cls(**{name: map_array(path) for name, path in paths.items()}) if paths["axes"].exists() else None
+    def open(cls, folder: Path) -> Self | None:
+        """Map the codes of a segment; None where it has none."""
+        return cls(**open_arrays(folder, CODES_FILE)) if (folder / CODES_FILE).exists() else None
 
     def mark_live(self, mask: Array, n_rows: int) -> NDArray[np.uint64]:
         """Return a bit for each row that may be found: uint64 (blocks). mask: (n_rows), or empty if all may be."""
@@ -173,26 +173,27 @@ def build_codes(folder: Path, schemas: Sequence[PartSchema], parts: Sequence[Sto
     if others or not isinstance(part, DensePart) or part.metric == "euclidean" or schema.weight != 1:
         return
     n_rows, dim = part.sketch.values.shape
-    paths = _paths(folder, 0)
-    if n_rows < MIN_CODED_ROWS or dim < MIN_CODED_DIM or paths["axes"].exists():
+    if n_rows < MIN_CODED_ROWS or dim < MIN_CODED_DIM or (folder / CODES_FILE).exists():
         return
-    sampled = part.decode_rows(np.arange(0, n_rows, 1 + n_rows // CHUNK_ROWS))
-    axes, _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal((dim, dim)))
-    mean, axes = sampled.mean(axis=0), axes.astype(np.float32)
     blocks, words = -(-n_rows // BLOCK), -(-dim // BLOCK)
-    factors, errors = np.zeros(blocks * BLOCK, np.float32), np.zeros(blocks * BLOCK, np.float32)
-    with replace_file(paths["bits"]) as partial:
-        bits = open_memmap(partial, "w+", np.uint64, (blocks * 2 * words, BLOCK))
-        for start in range(0, n_rows, CHUNK_ROWS):
-            rows = np.arange(start, min(start + CHUNK_ROWS, n_rows))
-            coded, factors[rows], errors[rows] = _encode((part.decode_rows(rows) - mean) @ axes)
-            place = start // BLOCK * 2 * words
-            bits[place : place + len(coded)] = coded
-        bits.flush()
-    arrays = {"factors": factors, "errors": errors, "axes": np.vstack([mean, axes])}
-    for name, array in arrays.items():
-        with replace_file(paths[name]) as partial, open(partial, "wb") as file:
-            np.save(file, array)
+    shapes = {"factors": (blocks * BLOCK,), "errors": (blocks * BLOCK,), "axes": (dim + 1, dim)}
+    kinds = {name: (np.dtype(np.float32), shape) for name, shape in shapes.items()}
+    with replace_file(folder / CODES_FILE) as partial:
+        bits_kind = np.dtype(np.uint64), (blocks * 2 * words, BLOCK)
+        _fill_codes(Codes(**create_arrays(folder, {"bits": bits_kind, **kinds}, partial.name)), part, n_rows)
+
+
+def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
+    sampled = part.decode_rows(np.arange(0, n_rows, 1 + n_rows // CHUNK_ROWS))
+    dim = sampled.shape[1]
+    codes.axes[0] = sampled.mean(axis=0)
+    codes.axes[1:], _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal((dim, dim)))
+    for start in range(0, n_rows, CHUNK_ROWS):
+        rows = np.arange(start, min(start + CHUNK_ROWS, n_rows))
+        turned = (part.decode_rows(rows) - codes.axes[0]) @ codes.axes[1:]
+        bits, codes.factors[rows], codes.errors[rows] = _encode(turned)
+        place = start * len(codes.bits) // len(codes.factors)
+        codes.bits[place : place + len(bits)] = bits
 
 
 def _encode(rows: Floats) -> tuple[NDArray[np.uint64], Floats, Floats]:
@@ -215,8 +216,3 @@ def _encode(rows: Floats) -> tuple[NDArray[np.uint64], Floats, Floats]:
 def _pack(bits: Array) -> NDArray[np.uint64]:
     """Return bits, (…, words · 64), as words, (…, words)."""
     return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
-
-
-def _paths(folder: Path, part_index: int) -> dict[str, Path]:
-    """Return the files of a part's codes. The axes are written last: without them there are none."""
-    return {name: folder / f"codes-{part_index}.{name}.npy" for name in ("bits", "factors", "errors", "axes")}

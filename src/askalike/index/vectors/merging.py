@@ -1,16 +1,16 @@
 """Merges segments of vectors a few rows at a time: an archive's vectors need not fit into memory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
+from askalike.index.arrays import create_arrays
 from askalike.index.rows import Array, find_distinct
 from askalike.index.vectors.parts import PartSchema, SparsePart, StoredPart
-from askalike.index.vectors.segment import VectorSegment, array_path, write_schemas
+from askalike.index.vectors.segment import VectorSegment, part_array, write_schemas
 
 CHUNK_ROWS = 1 << 16
 """Rows copied at a time: 50 MB of 256 numbers."""
@@ -32,38 +32,39 @@ def merge_segments(folder: Path, segments: Sequence[VectorSegment], schemas: Seq
     order = np.argsort(docids, kind="stable")
     places = np.repeat(np.arange(len(live), dtype=np.uint16), list(map(len, live)))
     origins = RowOrigins(places[order], np.concatenate(live)[order])
-    folder.mkdir(parents=True)
-    np.save(array_path(folder, "numbers"), docids[order])
-    _merge_columns(array_path(folder, "phrasings"), [segment.phrasings for segment in segments], origins)
+    columns = {"numbers": [segment.docids for segment in segments], "phrasings": [s.phrasings for s in segments]}
+    whole: dict[str, Array] = {}
     for at, schema in enumerate(schemas):
         parts = [segment.parts[at] for segment in segments]
         if schema.sparse:
-            _merge_sparse(folder, at, parts, live, order)
+            whole |= {part_array(at, name): array for name, array in _merge_sparse(parts, live, order).items()}
             continue
-        columns = [part.arrays() for part in parts]
-        for name in columns[0]:
-            _merge_columns(array_path(folder, f"{at}.{name}"), [column[name] for column in columns], origins)
+        arrays = [part.arrays() for part in parts]
+        columns |= {part_array(at, name): [own[name] for own in arrays] for name in arrays[0]}
+    folder.mkdir(parents=True)
     write_schemas(folder, schemas)
+    kinds = {name: _merged_kind(own, len(docids)) for name, own in columns.items()}
+    merged = create_arrays(folder, kinds | {name: (array.dtype, array.shape) for name, array in whole.items()})
+    for name, own in columns.items():
+        _merge_columns(merged[name], own, origins)
+    for name, array in whole.items():
+        merged[name][...] = array
 
 
-def _merge_columns(path: Path, columns: Sequence[Array], origins: RowOrigins) -> None:
-    """Write one array of all merged rows. columns: the array of each segment; arrays that are empty stay so."""
-    n = len(origins.rows) if any(map(len, columns)) else 0
-    if not n:  # an empty file cannot be mapped
-        np.save(path, columns[0][:0], allow_pickle=False)
-        return
-    merged = open_memmap(path, "w+", columns[0].dtype, (n, *columns[0].shape[1:]))
-    for start in range(0, n, CHUNK_ROWS):
+def _merged_kind(columns: Sequence[Array], rows: int) -> "tuple[np.dtype[Any], tuple[int, ...]]":
+    """Return the type and the shape of one array of all merged rows; arrays that are empty stay so."""
+    return columns[0].dtype, (rows if any(map(len, columns)) else 0, *columns[0].shape[1:])
+
+
+def _merge_columns(merged: Array, columns: Sequence[Array], origins: RowOrigins) -> None:
+    """Fill one array of all merged rows. columns: the array of each segment."""
+    for start in range(0, len(merged), CHUNK_ROWS):
         segments, rows = (column[start : start + CHUNK_ROWS] for column in origins)
         for place in find_distinct(segments):
             chosen = segments == place
             merged[start : start + CHUNK_ROWS][chosen] = columns[place][rows[chosen]]
 
 
-def _merge_sparse(
-    folder: Path, at: int, parts: Sequence[StoredPart], live: Sequence[Array], order: NDArray[np.intp]
-) -> None:
+def _merge_sparse(parts: Sequence[StoredPart], live: Sequence[Array], order: NDArray[np.intp]) -> Mapping[str, Array]:
     chosen = [part.take(rows) for part, rows in zip(parts, live, strict=True)]
-    merged = SparsePart.concatenate([part for part in chosen if isinstance(part, SparsePart)]).take(order)
-    for name, array in merged.arrays().items():
-        np.save(array_path(folder, f"{at}.{name}"), array, allow_pickle=False)
+    return SparsePart.concatenate([part for part in chosen if isinstance(part, SparsePart)]).take(order).arrays()

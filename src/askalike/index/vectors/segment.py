@@ -1,7 +1,7 @@
 """A segment of vectors: rows by ascending docid in one or more parts, mapped into memory."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,8 @@ from typing import Self
 
 import numpy as np
 
-from askalike.index.rows import Array, LiveRows, map_array
+from askalike.index.arrays import open_segment_arrays, write_arrays
+from askalike.index.rows import Array, LiveRows
 from askalike.index.vectors.codes import Codes
 from askalike.index.vectors.parts import Bounds, DensePart, PartSchema, SparsePart, StoredPart
 from askalike.types import Floats
@@ -31,9 +32,9 @@ class VectorSegment(LiveRows):
     def open(cls, folder: Path, deleted: Array) -> Self:
         """Map the files of a segment. Raises FileNotFoundError, and ValueError or TypeError for a damaged schema."""
         schemas = tuple(PartSchema(**s) for s in json.loads((folder / SCHEMA_FILE).read_text(encoding="utf-8")))
-        parts = tuple(_open_part(folder, at, schema) for at, schema in enumerate(schemas))
-        docids, phrasings = map_array(folder / "numbers.npy"), map_array(folder / "phrasings.npy")
-        return cls(docids, phrasings, deleted, folder, schemas, parts)
+        arrays = open_segment_arrays(folder)
+        parts = tuple(_open_part(arrays, at, schema) for at, schema in enumerate(schemas))
+        return cls(arrays["numbers"], arrays["phrasings"], deleted, folder, schemas, parts)
 
     def with_deleted(self, deleted: Array) -> Self:
         changed = replace(self, deleted=deleted)
@@ -44,7 +45,7 @@ class VectorSegment(LiveRows):
     @cached_property
     def codes(self) -> Codes | None:
         """The codes of the only part, None where it has none."""
-        return Codes.open(self.folder, 0)
+        return Codes.open(self.folder)
 
     @cached_property
     def live_bits(self) -> Array:
@@ -92,16 +93,14 @@ def write_segment(
 ) -> None:
     """Write the files of a segment into a new directory."""
     folder.mkdir(parents=True)
-    arrays = {"numbers": docids, "phrasings": phrasings}
-    arrays |= {f"{at}.{name}": array for at, part in enumerate(parts) for name, array in part.arrays().items()}
-    for name, array in arrays.items():
-        np.save(array_path(folder, name), array, allow_pickle=False)
+    stored = {part_array(at, name): array for at, part in enumerate(parts) for name, array in part.arrays().items()}
+    write_arrays(folder, {"numbers": docids, "phrasings": phrasings, **stored})
     write_schemas(folder, schemas)
 
 
-def array_path(folder: Path, name: str) -> Path:
-    """Return the file of an array: `numbers` (the docids), `phrasings`, or an array of a part, as in `0.rows`."""
-    return folder / f"{name}.npy"
+def part_array(part_index: int, name: str) -> str:
+    """Return the name by which an array of a part is stored, as in `0.rows`."""
+    return f"{part_index}.{name}"
 
 
 def write_schemas(folder: Path, schemas: Sequence[PartSchema]) -> None:
@@ -109,12 +108,13 @@ def write_schemas(folder: Path, schemas: Sequence[PartSchema]) -> None:
     (folder / SCHEMA_FILE).write_text(json.dumps([asdict(schema) for schema in schemas]), encoding="utf-8")
 
 
-def _open_part(folder: Path, part_index: int, schema: PartSchema) -> StoredPart:
-    arrays = {path.name.split(".")[1]: map_array(path) for path in folder.glob(f"{part_index}.*.npy")}
+def _open_part(arrays: Mapping[str, Array], part_index: int, schema: PartSchema) -> StoredPart:
+    prefix = part_array(part_index, "")
+    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     try:
-        return (SparsePart if schema.sparse else DensePart).from_arrays(schema.metric, arrays)
+        return (SparsePart if schema.sparse else DensePart).from_arrays(schema.metric, own)
     except KeyError as missing:
-        raise FileNotFoundError(folder / f"{part_index}.{missing}.npy") from None
+        raise FileNotFoundError(part_array(part_index, str(missing))) from None
 
 
 def _weight_bounds(bounds: Bounds, weight: float) -> Bounds:

@@ -23,8 +23,10 @@ from askalike.store.deployments import mark_ready, ready_ranker
 
 POLL_S = 0.1
 """The pause between two looks for changes."""
-BATCH_WINDOW_S = 0.5
-"""Time in which changes are gathered after a commit, since each commit makes every worker reopen the index."""
+BATCH_WINDOW_S = 0.65
+"""Time in which changes are gathered after a commit, since each commit makes every worker reopen the index.
+
+With a poll and the two commits around it, it is below the second within which a search finds a write."""
 RETRY_S = 5
 """The wait after changes could not be indexed, such as on a full disk; the last commit still serves."""
 IDLE_S = 2
