@@ -104,13 +104,12 @@ class CompiledFunction(Generic[P, ReturnT]):
         self.function = cast(types.FunctionType, function)
         """The function as Python."""
         self._native: Any = None
+        self._read_numbers: Callable[..., tuple[Any, ...]]
 
     def __call__(self, *arguments: P.args, **_: P.kwargs) -> ReturnT:
         if self._native is None:
             self._load()
-        values: list[Any] = []
-        _flatten(self._parameters, arguments, values)
-        return cast(ReturnT, self._native(*values))
+        return cast(ReturnT, self._native(*self._read_numbers(*arguments)))
 
     @property
     def is_cached(self) -> bool:
@@ -147,6 +146,7 @@ class CompiledFunction(Generic[P, ReturnT]):
     def _load(self) -> None:
         with _lock:
             if self._native is None:
+                self._read_numbers = _number_reader(self._parameters)
                 code = self._read() or self._compile()
                 c_types = [kind for parameter in self._parameters for kind in _c_types(parameter)]
                 prototype = ctypes.CFUNCTYPE(_C_TYPES[self._hints["return"]], *c_types)
@@ -176,6 +176,7 @@ def _parameter_count(function: types.FunctionType) -> int:
     return function.__code__.co_argcount
 
 
+@cache
 def _parameter_type(hint: Any) -> Any:
     """Return int, float or bool, an ArrayType, or a NamedTuple's class with the types of its fields."""
     if hint in _C_TYPES:
@@ -189,54 +190,63 @@ def _parameter_type(hint: Any) -> Any:
 
 def packed(value: TupleT) -> TupleT:
     """Return the same NamedTuple with the addresses of its arrays looked up, for one that is passed again and again."""
-    kind = _parameter_type(type(value))
-    numbers: list[Any] = []
-    _flatten(kind[1], value, numbers)
     copy = _packed_class(type(value))(*value)
-    copy.numbers = numbers
+    copy.packed_numbers = _number_reader(_parameter_type(type(value))[1])(*value)
     return cast(TupleT, copy)
 
 
 @cache
 def _packed_class(base: type[Any]) -> type[Any]:
-    return type(base.__name__, (base,), {"numbers": ()})
+    return type(base.__name__, (base,), {"packed_numbers": ()})
 
 
-def _flatten(kinds: Sequence[Any], values: Sequence[Any], out: list[Any]) -> None:
-    """Append numbers, and of each array its address and lengths. Raises TypeError for an array of another type."""
-    for kind, value in zip(kinds, values, strict=True):
+@cache
+def _number_reader(kinds: Sequence[Any]) -> Callable[..., tuple[Any, ...]]:
+    """Return what makes numbers of arguments of these types: of each array its address and lengths.
+
+    It is written out as source, of which a call takes a third of the time of a loop. It raises TypeError for an array
+    of another type.
+    """
+    scope: dict[str, Any] = {"memory": _memory, "refuse": _refuse}
+    names = [f"a{n}" for n in range(len(kinds))]
+    checks, numbers = "", []
+    for name, kind in zip(names, kinds, strict=True):
         if isinstance(kind, ArrayType):
-            if value.dtype != kind.dtype or value.ndim != kind.dimensions or not value.flags.c_contiguous:
-                expected = f"{kind.dimensions} dimension(s) of {kind.dtype} in a row"
-                raise TypeError(f"an array of {value.ndim} dimension(s) of {value.dtype}; expected {expected}")
-            out.append(_data_address(value))
-            out += value.shape
+            scope[f"{name}_kind"], scope[f"{name}_dtype"] = kind, kind.dtype
+            checks += f"    if {name}.dtype != {name}_dtype or {name}.ndim != {kind.dimensions}"
+            checks += f" or not {name}.flags.c_contiguous:\n        refuse({name}, {name}_kind)\n"
+            numbers.append(f"{_address.format(name)}, *{name}.shape")
         elif isinstance(kind, tuple):
-            if numbers := getattr(value, "numbers", None):
-                out += numbers
-            else:
-                _flatten(kind[1], value, out)
+            scope[f"read_{name}"] = _number_reader(kind[1])
+            numbers.append(f"*(getattr({name}, 'packed_numbers', None) or read_{name}(*{name}))")
         else:
-            out.append(value)
+            numbers.append(name)
+    exec(f"def read({', '.join(names)}):\n{checks}    return ({', '.join(numbers)},)", scope)
+    return cast(Callable[..., tuple[Any, ...]], scope["read"])
 
 
-def _read_data_address(array: NDArray[Any]) -> int:
-    """Return where an array's numbers begin: the pointer that follows the object's head (NumPy's PyArrayObject)."""
-    return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value or 0
+def _refuse(array: NDArray[Any], kind: ArrayType) -> None:
+    expected = f"{kind.dimensions} dimension(s) of {kind.dtype} in a row"
+    raise TypeError(f"an array of {array.ndim} dimension(s) of {array.dtype}; expected {expected}")
 
 
-def _ask_data_address(array: NDArray[Any]) -> int:
-    return int(array.__array_interface__["data"][0])
+def _choose_address() -> tuple[Any, str]:
+    """Return this process's memory, and the expression that tells where an array's numbers begin.
 
-
-def _choose_address_reader() -> Callable[[NDArray[Any]], int]:
-    """Return the fast reader, twenty times as fast, where it says what NumPy says; else NumPy's own way."""
+    That is the pointer behind the object's head (NumPy's PyArrayObject). Asking NumPy takes twelve times as long, and
+    is what is done where it says something else.
+    """
+    asking, reading = "{0}.__array_interface__['data'][0]", f"memory[id({{0}}) + {object.__basicsize__} >> 3]"
+    memory = (ctypes.c_uint64 * (sys.maxsize >> 3)).from_address(0)
     sample = np.arange(3)[1:]
-    agrees = sys.implementation.name == "cpython" and _read_data_address(sample) == _ask_data_address(sample)
-    return _read_data_address if agrees else _ask_data_address
+    agrees = sys.implementation.name == "cpython" and ctypes.sizeof(ctypes.c_void_p) == 8
+    scope = {"memory": memory, "sample": sample}
+    if agrees and eval(reading.format("sample"), scope) == eval(asking.format("sample"), scope):
+        return memory, reading
+    return memory, asking
 
 
-_data_address = _choose_address_reader()
+_memory, _address = _choose_address()
 
 
 def _c_types(kind: Any) -> list[Any]:
