@@ -178,6 +178,7 @@ def _parameter_count(function: types.FunctionType) -> int:
     return function.__code__.co_argcount
 
 
+@cache
 def _parameter_type(hint: Any) -> Any:
     """Return int, float or bool, an ArrayType, or a NamedTuple's class with the types of its fields."""
     if hint in _C_TYPES:
@@ -192,13 +193,13 @@ def _parameter_type(hint: Any) -> Any:
 def packed(value: TupleT) -> TupleT:
     """Return the same NamedTuple with its arrays checked, for one that is passed again and again."""
     copy = _packed_class(type(value))(*value)
-    copy.numbers = _number_reader(_parameter_type(type(value))[1])(*value)
+    copy.packed_numbers = _number_reader(_parameter_type(type(value))[1])(*value)
     return cast(TupleT, copy)
 
 
 @cache
 def _packed_class(base: type[Any]) -> type[Any]:
-    return type(base.__name__, (base,), {"numbers": ()})
+    return type(base.__name__, (base,), {"packed_numbers": ()})
 
 
 @cache
@@ -217,7 +218,7 @@ def _number_reader(kinds: Sequence[Any]) -> Callable[..., Sequence[Any]]:
             numbers.append(f"id(v{n})")
         elif isinstance(kind, tuple):
             scope[f"read{n}"] = _number_reader(kind[1])
-            numbers.append(f"*(getattr(v{n}, 'numbers', None) or read{n}(*v{n}))")
+            numbers.append(f"*(getattr(v{n}, 'packed_numbers', None) or read{n}(*v{n}))")
         else:
             numbers.append(f"v{n}")
     names = ", ".join(f"v{n}" for n in range(len(kinds)))

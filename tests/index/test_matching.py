@@ -39,6 +39,21 @@ def test_in_any_order_and_alone(searcher, query, similarity):
     np.testing.assert_array_equal(scores[found.docids], found.scores)
 
 
+@pytest.mark.parametrize("kept", [0, 1 << 20])
+@pytest.mark.parametrize("query", [QueryTerms(WORDS[:4]), QueryTerms(WORDS[5:7], "w1")])
+def test_some_of_what_was_scored(searcher, query, kept, monkeypatch):
+    monkeypatch.setattr("askalike.index.lexical.searcher.MAX_KEPT_SCORES", kept)
+    pools = [np.arange(50, 250), np.arange(300)[::-1].copy()]
+    wanted = [np.array([249, 60, 51]), np.array([7])]
+    afresh = searcher.contributions(searcher.prepare([query, query], SIX[0]), wanted)
+    prepared = searcher.prepare([query, query], SIX[0])
+    searcher.score(prepared, pools)
+    assert searcher.contributions(prepared, wanted) == afresh
+    searcher.score(prepared, pools)
+    outside = [np.array([60, 3]), np.array([], np.int64)]
+    assert searcher.contributions(prepared, outside)[0][0] == afresh[0][1]
+
+
 @pytest.mark.parametrize("values", [[], [3], [2, 1, 2, 2, 5, 1]])
 def test_distinct_values(values):
     array = np.array(values, np.int64)

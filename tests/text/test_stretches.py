@@ -72,6 +72,13 @@ def test_found_terms_are_those_of_the_whole_text(tokenizer):
     assert analyzer.find_terms([], wanted, "en") == []
 
 
+def test_a_stretch_may_have_many_words():
+    analyzer, text = Analyzer(), "雪が" * 300
+    expected = [span for span in analyzer.analyze_with_spans(text) if span[0] == "雪が"]
+    assert analyzer.find_terms([text, "egg"], ["雪が", "egg"]) == [expected, [("egg", 0, 3)]]
+    assert len(expected) == 300
+
+
 def test_threads_share_what_was_found():
     analyzer = Analyzer()
     texts = [" ".join(f"word{(7 * n + k) % 900}" for k in range(60)) for n in range(300)]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from askalike.text.clean import LINK_TOKEN, readable_text
+from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text
 from askalike.text.snippet import extract_snippet
 from askalike.text.words import find_words
 from askalike.types import Explanation, Question
@@ -20,6 +20,8 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
     text = explanation.text.get("rephrasing", "").replace(LINK_TOKEN, "…")
     if not text and "body" in explanation.text:
         text = readable_text(question.body, question.markup)
+    if len(text) <= SNIPPET_LENGTH:  # all of it is shown, whatever matches
+        return collapse_spaces(text)
     words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
     return extract_snippet(text, find_words(text, words), SNIPPET_LENGTH)
 

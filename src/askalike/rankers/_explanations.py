@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -248,7 +249,7 @@ def _remove_word(text: Question, word: Word) -> Question:
 
 
 def _by_score(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
-    return tuple(sorted(contributions, key=lambda c: -c.score))
+    return tuple(sorted(contributions, key=attrgetter("score"), reverse=True))
 
 
 def _pair_label(text: str, other: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -93,7 +94,7 @@ class WordComparison:
     def __init__(self, words: TextWords, documents: Sequence[TextFields]) -> None:
         self._words = words
         self._fields = ["", *(field for fields in documents for field in fields)]
-        self._first_texts = np.cumsum([1, *map(len, documents)])
+        self._first_texts = np.array([*accumulate(map(len, documents), initial=1)], np.int64)
         self.query_forms = [find_form(words.words[row]) for row in words.rows[: words.ends[1]].tolist()]
         """The query's words without the punctuation around them."""
         count, shape = len(words.words), (len(documents), len(self.query_forms))

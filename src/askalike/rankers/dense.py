@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
@@ -241,8 +241,14 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
             yield docid, list(phrasings), DocAttributes(question.tags, question.created_at, question.states)
 
 
-Prepared = tuple[list[Question], VectorQueries | None]
-"""What is encoded of each query, and the vectors; None for no query."""
+@dataclass(slots=True, eq=False)
+class PreparedTexts:
+    """A batch of queries: what is encoded of each, and the vectors; None for no query."""
+
+    texts: Sequence[Question]
+    vectors: VectorQueries | None
+    scored: Sequence[TopDocs] = ()
+    """The documents of each query that were scored before, and their scores."""
 
 
 class DenseSearcher(Searcher):
@@ -257,41 +263,58 @@ class DenseSearcher(Searcher):
     def has_similarity(self) -> bool:
         return True
 
-    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Prepared:
+    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTexts:
         """What is encoded of each query, and the vectors; None for no query."""
         texts = [self._ranker.select_fields(one.finished or one.query) for one in queries]
         if not texts:
-            return texts, None
+            return PreparedTexts(texts, None)
         excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
-        return texts, VectorQueries(self._ranker.encoder.encode(texts, "query"), excluded)
+        return PreparedTexts(texts, VectorQueries(self._ranker.encoder.encode(texts, "query"), excluded))
 
-    def retrieve(self, prepared: Prepared, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
+    def retrieve(self, prepared: PreparedTexts, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
         """See Searcher.retrieve. Documents below the ranker's lowest score are not retrieved."""
-        tops = self._vectors.search(prepared[1], k, allowed) if prepared[1] else []
-        lowest = self._ranker.min_score
+        tops = self._vectors.search(prepared.vectors, k, allowed) if prepared.vectors else []
+        prepared.scored, lowest = tops, self._ranker.min_score
         if lowest is None:
             return tops
         masked = lambda: [TopDocs(t.docids[t.scores >= lowest], t.scores[t.scores >= lowest]) for t in tops]  # noqa: E731
         return LaterTopDocs(len(tops), masked)
 
-    def score(self, prepared: Prepared, candidates: Sequence[Docids]) -> list[Scores]:
-        return self._vectors.score(prepared[1], candidates) if prepared[1] else []
+    def score(self, prepared: PreparedTexts, candidates: Sequence[Docids]) -> list[Scores]:
+        return self._vectors.score(prepared.vectors, candidates) if prepared.vectors else []
 
-    def query_vectors(self, prepared: Prepared) -> Vectors | None:
-        return prepared[1].vectors if prepared[1] else None
+    def score_pools(
+        self, prepared: PreparedTexts, retrieved: Sequence[TopDocs], pools: Sequence[Docids]
+    ) -> list[Scores]:
+        scores = super().score_pools(prepared, retrieved, pools)
+        prepared.scored = list(map(TopDocs, pools, scores))
+        return scores
 
-    def explain(self, prepared: Prepared, row: int, docids: Docids, texts: Texts) -> Explanations:
+    def query_vectors(self, prepared: PreparedTexts) -> Vectors | None:
+        return prepared.vectors.vectors if prepared.vectors else None
+
+    def explain(self, prepared: PreparedTexts, row: int, docids: Docids, texts: Texts) -> Explanations:
         """The contribution of each query word, with the document's word closest to it; or the score alone."""
-        queries, vectors = prepared
+        vectors = prepared.vectors
         if vectors is None:
             return {}
-        nothing = np.empty(0, np.int64)
-        rows = [docids if place == row else nothing for place in range(len(queries))]
-        scores = [0.0 if math.isnan(score) else score for score in self.score(prepared, rows)[row].tolist()]
+        scores = [0.0 if math.isnan(score) else score for score in self._find_scores(prepared, row, docids)]
         documents = [self._phrasing_fields(vectors, row, texts[docid], docid) for docid in docids.tolist()]
         encoder, reader = self._ranker.encoder, self._ranker.word_reader
-        reasons = explain_by_vectors(encoder, self.name, queries[row], documents, scores, reader)
+        reasons = explain_by_vectors(encoder, self.name, prepared.texts[row], documents, scores, reader)
         return dict(zip(docids.tolist(), reasons, strict=True))
+
+    def _find_scores(self, prepared: PreparedTexts, row: int, docids: Docids) -> Sequence[float]:
+        """The scores of documents for a query; those that were scored before are known."""
+        if prepared.scored:
+            top = prepared.scored[row]
+            known = dict(zip(top.docids.tolist(), top.scores.tolist(), strict=True))
+            if known.keys() >= set(docids.tolist()):
+                return [known[docid] for docid in docids.tolist()]
+        nothing = np.empty(0, np.int64)
+        rows = [docids if place == row else nothing for place in range(len(prepared.texts))]
+        scores: list[float] = self.score(prepared, rows)[row].tolist()
+        return scores
 
     def _phrasing_fields(
         self, vectors: VectorQueries, row: int, question: Question, docid: int

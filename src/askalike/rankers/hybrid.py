@@ -9,6 +9,7 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -335,26 +336,28 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
     parts: what each part adds to the score, to which its contributions are scaled to add up; where they cannot be, the
     part stands for them. Contributions of the same word are added up, and the spans of all fields are united.
     """
-    words: dict[str, Contribution] = {}
+    words: dict[str, tuple[tuple[str, ...], float]] = {}
     spans: dict[Span, None] = {}
     text: dict[str, str] = {}
     for (name, share), explanation in zip(parts.items(), explanations, strict=True):
         explanation = explanation or Explanation(0.0)
-        for row in _scale_contributions(name, explanation.contributions, share):
-            if known := words.get(row.word):
-                fields = known.fields if known.fields == row.fields else tuple(dict.fromkeys(known.fields + row.fields))
-                row = Contribution(row.word, fields, known.score + row.score)
-            words[row.word] = row
+        for word, fields, score in _scale_contributions(name, explanation.contributions, share):
+            if known := words.get(word):
+                fields = known[0] if known[0] == fields else tuple(dict.fromkeys(known[0] + fields))
+                score += known[1]
+            words[word] = fields, score
         same = {f for f, plain in explanation.text.items() if text.setdefault(f, plain) == plain}
         spans |= dict.fromkeys(s for s in explanation.spans if s.field in same)
-    rows = tuple(sorted(words.values(), key=lambda row: -row.score))
-    return Explanation(sum(parts.values()), rows, tuple(spans), text, parts)
+    rows = sorted((Contribution(word, *row) for word, row in words.items()), key=attrgetter("score"), reverse=True)
+    return Explanation(sum(parts.values()), tuple(rows), tuple(spans), text, parts)
 
 
-def _scale_contributions(name: str, contributions: Sequence[Contribution], share: float) -> Sequence[Contribution]:
+def _scale_contributions(
+    name: str, contributions: Sequence[Contribution], share: float
+) -> Iterable[tuple[str, tuple[str, ...], float]]:
     """Return a part's contributions, scaled to add up to its share; the part's name where they cannot be."""
-    total = sum(c.score for c in contributions)
+    total = sum(score for _, _, score in contributions)
     if total <= 0:
-        return [Contribution(name, (), share)] if share else []
+        return [(name, (), share)] if share else []
     factor = share / total
-    return [Contribution(word, fields, score * factor) for word, fields, score in contributions]
+    return [(word, fields, score * factor) for word, fields, score in contributions]

@@ -345,7 +345,7 @@ class LexicalSearcher(Searcher):
     def _plain_fields(self, question: Question, phrasing: int) -> dict[str, str]:
         fields = self._extractor.phrasing_fields(question, phrasing)
         analyzer = self._extractor.analyzer
-        return {name: analyzer.plain_text_of_hit(text, markup) for name, (text, markup) in fields.items()}
+        return {name: analyzer.plain_text(text, markup) for name, (text, markup) in fields.items()}
 
     def _find_terms(
         self, questions: Sequence[Question], fields: Sequence[Mapping[str, str]], terms: Collection[str]

@@ -12,7 +12,7 @@ import Stemmer
 from pydantic import Field, field_validator
 
 from askalike.config import Settings
-from askalike.text.clean import CodeRule, cached_plain_text, plain_text
+from askalike.text.clean import CodeRule, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
@@ -24,7 +24,9 @@ VERSION: Final = 1
 """Incremented whenever any text yields other terms than before; older indexes are then refused."""
 
 _MAX_CACHED_WORDS = 100_000
-"""The words of each language whose terms are remembered: some 20 MB."""
+"""The words of each language whose terms are remembered: some 10 MB."""
+_MAX_CACHED_STRETCHES = 1 << 18
+"""The stretches of each language's texts whose words are remembered: some 40 MB."""
 
 _DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -85,10 +87,6 @@ class Analyzer:
         """Return the plain text of a title, a body or a query, with code and links treated as the settings say."""
         return plain_text(raw, markup, code=self.settings.code, links=self.settings.links)
 
-    def plain_text_of_hit(self, raw: str, markup: Markup) -> str:
-        """Return the same of a text that a search has found; the next one often finds it again."""
-        return cached_plain_text(raw, markup, code=self.settings.code, links=self.settings.links)
-
     def analyze(self, text: str, language: str | None = None) -> list[str]:
         """Return the terms of a plain text, in its order."""
         if not is_plain(text):
@@ -111,7 +109,7 @@ class Analyzer:
         code = self._language_code(language)
         if code not in self._finders:
             split = partial(self.analyze_with_spans, language=code)
-            self._finders.setdefault(code, SpanFinder(split, _MAX_CACHED_WORDS))
+            self._finders.setdefault(code, SpanFinder(split, _MAX_CACHED_STRETCHES))
         return self._finders[code].find(texts, terms)
 
     def split_prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:

@@ -13,10 +13,8 @@ CodeRule = Literal["drop", "keep"]
 LINK_TOKEN = "xxurl"
 """The token that replaces every URL. No tokenizer splits it and no Snowball stemmer changes it."""
 
-MAX_CACHED_TEXTS = 256
-"""Number of HTML texts cached without their tags."""
-MAX_CACHED_HITS = 1_024
-"""Number of texts cached as plain text: one search often finds what the last one did."""
+MAX_CACHED_TEXTS = 1_024
+"""Number of texts cached as plain text: a search reads the same one several times, and the next one often again."""
 _BLOCKS = (
     "address|article|aside|blockquote|body|br|button|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
     "fieldset|figcaption|figure|footer|form|h[1-6]|head|header|hgroup|hr|html|li|main|menu|nav|ol|option|p|section|"
@@ -45,6 +43,20 @@ def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Lit
     Control characters become spaces, invisible ones (soft hyphens, zero width) go, a lone surrogate becomes U+FFFD.
     White space is collapsed: single spaces, single line breaks (of HTML only those of block elements).
     """
+    text = _extract_words(text, markup, code)
+    if links == "keep" or not ("://" in text or "www." in text):
+        return text
+    return _collapse_lines(_URL.sub(f" {LINK_TOKEN} ", text))
+
+
+def readable_text(text: str, markup: Markup) -> str:
+    """Return a text as people read it, with its code and its links: what is shown, whatever is indexed of it."""
+    return plain_text(text, markup, code="keep", links="keep")
+
+
+@lru_cache(MAX_CACHED_TEXTS)
+def _extract_words(text: str, markup: Markup, code: CodeRule) -> str:
+    """Return the plain text with its links."""
     if not text.isascii():
         text = _SURROGATE.sub("\ufffd", text)
     if markup == "html":
@@ -53,19 +65,11 @@ def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Lit
         text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
     if not text.isprintable():
         text = _CONTROL.sub(" ", text)
-    if links == "token" and ("://" in text or "www." in text):
-        text = _URL.sub(f" {LINK_TOKEN} ", text)
-    if "\n" not in text:
-        return collapse_spaces(text)
+    return _collapse_lines(text)
+
+
+def _collapse_lines(text: str) -> str:
     return "\n".join(filter(None, map(collapse_spaces, text.split("\n"))))
-
-
-cached_plain_text = lru_cache(MAX_CACHED_HITS)(plain_text)
-
-
-def readable_text(text: str, markup: Markup) -> str:
-    """Return a text as people read it, with its code and its links: what is shown, whatever is indexed of it."""
-    return cached_plain_text(text, markup, code="keep", links="keep")
 
 
 def collapse_spaces(text: str) -> str:
@@ -73,9 +77,8 @@ def collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
-@lru_cache(MAX_CACHED_TEXTS)
 def _strip_tags(text: str, code: CodeRule) -> str:
-    """Return the text of HTML. A search reads the same bodies several times, and the next one often the same again.
+    """Return the text of HTML.
 
     Block tags are removed before the parser sees them: most bodies then need no parser, and none nests deeply.
     """

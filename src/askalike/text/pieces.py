@@ -83,8 +83,8 @@ class PieceLookup:
         self, cache: "_PieceCache", pieces: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         counts, subword_ends, word_ends = self.row_counts, as_array(cache.subword_ends), as_array(cache.word_ends)
-        n_subwords, n_words = (int((e[pieces + 1] - e[pieces]).sum()) for e in (subword_ends, word_ends))
-        rows, offsets = np.empty(n_subwords + 2 * n_words, np.int32), np.empty(len(ends), np.int64)
+        most = _count_parts(pieces, subword_ends) + 2 * _count_parts(pieces, word_ends)
+        rows, offsets = np.empty(most, np.int32), np.empty(len(ends), np.int64)
         _make_rows(
             pieces, ends, subword_ends, as_array(cache.subwords), word_ends, as_array(cache.words),
             counts.subwords, counts.words, counts.bigrams, rows, offsets,
@@ -130,6 +130,14 @@ class _PieceCache:
         if self._has_words:
             self.words.extend(map(hash_word, WORD.findall(stretch.lower())))
         self.word_ends.append(len(self.words))
+
+
+@compiled()
+def _count_parts(pieces: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
+    count = 0
+    for i in range(len(pieces)):
+        count += ends[pieces[i] + 1] - ends[pieces[i]]
+    return count
 
 
 @compiled()

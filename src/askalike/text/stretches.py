@@ -3,24 +3,26 @@
 Words repeat: what is known of a stretch is found out once, and read by machine code from then on, under its number.
 """
 
+import sys
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import compiled, inner
+from askalike.compiled import Matrix, compiled, inner
 
 Ints = NDArray[np.int64]
-Keys = NDArray[np.uint64]
 
 MIN_SLOTS = 1 << 12
 HASH_START, HASH_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a
 MIX_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
-ZERO, ONE = np.uint64(0), np.uint64(1)
+ONE = np.uint64(1)
+LAST = sys.maxsize
 
 
 class Stretches(NamedTuple):
@@ -33,10 +35,11 @@ class Stretches(NamedTuple):
     """Where the stretches of each text begin, one more than texts."""
 
     def distinct(self) -> tuple[Ints, Ints]:
-        """Return each number once, ascending, and for each stretch the place of its number among them."""
-        ordered = np.sort(self.numbers)
-        numbers = ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
-        return numbers, np.searchsorted(numbers, self.numbers)
+        """Return each number once, in their order, and for each stretch the place of its number among them."""
+        numbers, places = np.empty((2, len(self.numbers)), np.int64)
+        slots = np.full(1 << (2 * len(numbers)).bit_length(), -1, np.int64)
+        count = _find_distinct(self.numbers, slots, numbers, places)
+        return numbers[:count], places
 
 
 class StretchTable:
@@ -47,7 +50,8 @@ class StretchTable:
         self._learn = learn
         self.stretches: list[str] = []
         """The stretches by their numbers."""
-        self._keys, self._numbers = np.zeros(MIN_SLOTS, np.uint64), np.zeros(MIN_SLOTS, np.int64)
+        self._slots = np.zeros((MIN_SLOTS, 2), np.int64)
+        """Keys, 0 for none, each with its number."""
 
     def __len__(self) -> int:
         return len(self.stretches)
@@ -56,37 +60,33 @@ class StretchTable:
         """Return the stretches of the texts; new ones get numbers."""
         joined = "".join(texts)
         characters = np.frombuffer(joined.encode("utf-32-le", "surrogatepass") or bytes(4), np.uint32)[: len(joined)]
-        text_ends = np.cumsum([0, *map(len, texts)])
-        numbers, starts, lengths = np.empty((3, len(joined) // 2 + len(texts) + 1), np.int64)
-        keys, ends = np.empty(len(numbers), np.uint64), np.zeros(len(texts) + 1, np.int64)
-        _number_stretches(characters, text_ends, self._keys, self._numbers, numbers, starts, lengths, keys, ends)
-        count = int(ends[-1])
-        unknown = np.flatnonzero(numbers[:count] < 0)
-        if len(unknown):
-            begins = starts + np.repeat(text_ends, np.diff(ends, append=len(starts)))
-            spans = zip(*(column[unknown].tolist() for column in (keys, begins, lengths)), strict=True)
-            numbers[unknown] = self._add((key, joined[start : start + length]) for key, start, length in spans)
-        return Stretches(numbers[:count], starts[:count], ends)
+        text_ends = np.array([*accumulate(map(len, texts), initial=0)], np.int64)
+        most = len(joined) // 2 + len(texts) + 1
+        (numbers, starts), unknown = np.empty((2, most), np.int64), np.empty((4, most), np.int64)
+        ends = np.zeros(len(text_ends), np.int64)
+        n_unknown = _number_stretches(characters, text_ends, self._slots, numbers, starts, ends, unknown)
+        if n_unknown:
+            places, keys, begins, lasts = unknown[:, :n_unknown].tolist()
+            numbers[places] = self._add(keys, map(joined.__getitem__, map(slice, begins, lasts)))
+        return Stretches(numbers[: ends[-1]], starts[: ends[-1]], ends)
 
-    def _add(self, stretches: Iterable[tuple[int, str]]) -> list[int]:
-        """Return the numbers of stretches that were not in the table, given with their keys."""
+    def _add(self, keys: Sequence[int], stretches: Iterable[str]) -> list[int]:
+        """Return the numbers of stretches that were not in the table."""
         first, new, numbers = len(self.stretches), dict[int, int](), []
-        for key, stretch in stretches:
+        for key, stretch in zip(keys, stretches, strict=True):
             number = new.get(key)
             if number is None:
                 number = new[key] = first + len(new)
                 self._learn(stretch)
                 self.stretches.append(stretch)
             numbers.append(number)
-        size = len(self._keys)
+        entries, size = np.array([*new.items()], np.int64), len(self._slots)
         while size < 2 * len(self.stretches):
             size *= 2
-        if size > len(self._keys):
-            old = self._keys.nonzero()[0]
-            keys, values = self._keys[old], self._numbers[old]
-            self._keys, self._numbers = np.zeros(size, np.uint64), np.zeros(size, np.int64)
-            _insert(keys, values, self._keys, self._numbers)
-        _insert(np.array([*new], np.uint64), np.array([*new.values()], np.int64), self._keys, self._numbers)
+        if size > len(self._slots):
+            entries = np.concatenate((entries, self._slots[self._slots[:, 0] != 0]))
+            self._slots = np.zeros((size, 2), np.int64)
+        _insert(entries, self._slots)
         return numbers
 
 
@@ -100,7 +100,8 @@ class SpanFinder:
         self._clear()
 
     def _clear(self) -> None:
-        self._table = StretchTable(self._learn)
+        self._new: list[str] = []
+        self._table = StretchTable(self._new.append)
         self._ids: dict[str, int] = {}
         self._words, self._word_ends = array("q"), array("q", [0])
 
@@ -113,24 +114,33 @@ class SpanFinder:
         if len(self._table) > self._capacity:
             self._clear()
         stretches = self._table.number(texts)
+        if self._new:
+            self._learn()
         ids: Mapping[int, str] = {self._ids[name]: name for name in names if name in self._ids}
         found: list[list[tuple[str, int, int]]] = [[] for _ in texts]
         if not ids:
             return found
-        words, word_ends = as_array(self._words).reshape(-1, 3), as_array(self._word_ends)
-        numbers = stretches.numbers
-        out = np.empty((int((word_ends[numbers + 1] - word_ends[numbers]).sum()), 4), np.int64)
-        count = _find_words(
-            numbers, stretches.starts, stretches.ends, words.ravel(), word_ends, np.array([*ids], np.int64), out.ravel()
-        )
+        words, word_ends, wanted = as_array(self._words), as_array(self._word_ends), np.array([*ids], np.int64)
+        out, count = np.empty((0, 4), np.int64), len(stretches.numbers)
+        while count > len(out):  # a stretch may have many words
+            out = np.empty((count, 4), np.int64)
+            count = _find_words(stretches, words, word_ends, wanted, out)
         for text, word, start, end in out[:count].tolist():
             found[text].append((ids[word], start, end))
         return found
 
-    def _learn(self, stretch: str) -> None:
-        for name, start, end in self._split(stretch):
-            self._words.extend((self._ids.setdefault(name, len(self._ids)), start, end))
-        self._word_ends.append(len(self._words) // 3)
+    def _learn(self) -> None:
+        """Find the words of the new stretches, all as one text, since there is white space between two of them."""
+        found, begin = iter((*self._split(" ".join(self._new)), ("", LAST, LAST))), 0
+        name, start, end = next(found)
+        for stretch in self._new:
+            after = begin + len(stretch) + 1
+            while start < after:
+                self._words.extend((self._ids.setdefault(name, len(self._ids)), start - begin, end - begin))
+                name, start, end = next(found)
+            self._word_ends.append(len(self._words) // 3)
+            begin = after
+        self._new.clear()
 
 
 def as_array(values: "array[Any]") -> NDArray[Any]:
@@ -152,12 +162,14 @@ def _is_space(character: np.uint32) -> bool:
 
 @compiled()
 def _number_stretches(
-    characters: NDArray[np.uint32], text_ends: Ints, table: Keys, values: Ints, numbers: Ints, starts: Ints,
-    lengths: Ints, keys: Keys, ends: Ints,
-) -> None:  # fmt: skip
-    """Write each stretch's number, −1 for an unknown one, its start in its text, its length and its key."""
-    n = 0
-    slots = np.uint64(len(table) - 1)
+    characters: NDArray[np.uint32], text_ends: Ints, table: Matrix[np.int64], numbers: Ints, starts: Ints, ends: Ints,
+    unknown: Matrix[np.int64],
+) -> int:  # fmt: skip
+    """Write each stretch's number and its start in its text; return how many have none.
+
+    unknown: of each of those its place among all, its key, and where it begins and ends in the texts together.
+    """
+    n = n_unknown = 0
     for text in range(len(text_ends) - 1):
         first, last = text_ends[text], text_ends[text + 1]
         i = first
@@ -171,38 +183,65 @@ def _number_stretches(
                 key = (key ^ np.uint64(characters[i])) * HASH_FACTOR
                 i += 1
             key = (key ^ (key >> HALF)) * MIX_FACTOR
-            key = max(key ^ (key >> HALF), ONE)
-            slot = key & slots
-            while table[slot] != key and table[slot] != ZERO:
-                slot = (slot + ONE) & slots
-            numbers[n] = values[slot] if table[slot] == key else -1
-            starts[n], lengths[n], keys[n] = start - first, i - start, key
+            known = np.int64(max(key ^ (key >> HALF), ONE))
+            slot = _find_slot(table, known)
+            numbers[n], starts[n] = table[slot, 1], start - first
+            if table[slot, 0] == 0:
+                unknown[0, n_unknown], unknown[1, n_unknown] = n, known
+                unknown[2, n_unknown], unknown[3, n_unknown] = start, i
+                n_unknown += 1
             n += 1
         ends[text + 1] = n
+    return n_unknown
 
 
 @compiled()
-def _insert(keys: Keys, numbers: Ints, table: Keys, values: Ints) -> None:
-    slots = np.uint64(len(table) - 1)
-    for i in range(len(keys)):
-        slot = keys[i] & slots
-        while table[slot] != ZERO:
-            slot = (slot + ONE) & slots
-        table[slot], values[slot] = keys[i], numbers[i]
+def _insert(entries: Matrix[np.int64], table: Matrix[np.int64]) -> None:
+    for i in range(len(entries)):
+        slot = _find_slot(table, entries[i, 0])
+        table[slot, 0], table[slot, 1] = entries[i, 0], entries[i, 1]
+
+
+@inner()
+def _find_slot(table: Matrix[np.int64], key: np.int64) -> np.int64:
+    """Return where a key is, or would be. The table has a power of two of slots."""
+    last = len(table) - 1
+    slot = key & last
+    while table[slot, 0] != key and table[slot, 0] != 0:
+        slot = (slot + 1) & last
+    return slot
 
 
 @compiled()
-def _find_words(
-    numbers: Ints, starts: Ints, ends: Ints, words: Ints, word_ends: Ints, wanted: Ints, out: Ints
-) -> int:  # fmt: skip
-    """Write text, word, start and end of each wanted word in a row; return how many. words: id, start, end of each."""
+def _find_distinct(numbers: Ints, slots: Ints, distinct: Ints, places: Ints) -> int:
+    """Write each number once, and the place of each among these; return how many. slots: −1, a power of two of them."""
+    n, last = 0, len(slots) - 1
+    for i in range(len(numbers)):
+        slot = numbers[i] & last
+        while slots[slot] >= 0 and distinct[slots[slot]] != numbers[i]:
+            slot = (slot + 1) & last
+        if slots[slot] < 0:
+            slots[slot], distinct[n] = n, numbers[i]
+            n += 1
+        places[i] = slots[slot]
+    return n
+
+
+@compiled()
+def _find_words(stretches: Stretches, words: Ints, word_ends: Ints, wanted: Ints, out: Matrix[np.int64]) -> int:
+    """Write text, word, start and end of each wanted word, as many as there is room for; return how many there are.
+
+    words: id, start and end of each word of a stretch.
+    """
     n = 0
-    for text in range(len(ends) - 1):
-        for i in range(ends[text], ends[text + 1]):
-            for w in range(word_ends[numbers[i]], word_ends[numbers[i] + 1]):
+    for text in range(len(stretches.ends) - 1):
+        for i in range(stretches.ends[text], stretches.ends[text + 1]):
+            number, begin = stretches.numbers[i], stretches.starts[i]
+            for w in range(word_ends[number], word_ends[number + 1]):
                 for j in range(len(wanted)):
                     if words[3 * w] == wanted[j]:
-                        out[4 * n], out[4 * n + 1] = text, wanted[j]
-                        out[4 * n + 2], out[4 * n + 3] = starts[i] + words[3 * w + 1], starts[i] + words[3 * w + 2]
+                        if n < len(out):
+                            out[n, 0], out[n, 1] = text, wanted[j]
+                            out[n, 2], out[n, 3] = begin + words[3 * w + 1], begin + words[3 * w + 2]
                         n += 1
     return n

@@ -4,11 +4,12 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, Literal, NamedTuple
 
 Tokenizer = Literal["standard", "ptb", "whitespace"]
 
+MAX_CACHED_FORMS = 1 << 14
 _CJK: Final = (
     "\u1100-\u11ff\u3005-\u3007\u3021-\u3029\u3031-\u3035\u303b\u303c\u3041-\u3096\u309d-\u309f\u30a1-\u30fa"
     "\u30fc-\u30ff\u3105-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c"
@@ -94,6 +95,7 @@ class WordForm(NamedTuple):
     folded: str
 
 
+@lru_cache(MAX_CACHED_FORMS)
 def find_form(word: str) -> WordForm:
     """Return a stretch between white space without the punctuation around it."""
     if word.isalnum():

@@ -12,17 +12,19 @@ LAST_ROW = np.iinfo(np.int64).max
 
 
 class ListCursors(NamedTuple):
-    """Position in the list of each term of a batch after earlier rows, (M) each."""
+    """Position in the list of each term of a batch after earlier rows, and what it adds in the last one; (M) each."""
 
     reached: NDArray[np.int64]
     """The place in the list."""
     upcoming: NDArray[np.int64]
     """The row there: no row before it has the term. 0 where that is not known, LAST_ROW where the list has ended."""
+    added: NDArray[np.float64]
+    """NaN where the row lacks the term."""
 
     @classmethod
     def of_terms(cls, count: int) -> Self:
         """Return cursors before any row, as `match_documents` sets them."""
-        return cls(np.empty(count, np.int64), np.empty(count, np.int64))
+        return cls(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count))
 
 
 class DocumentMatches(NamedTuple):
@@ -95,9 +97,10 @@ def _match_row(
     score = shared = completion_score = completion_information = 0.0
     first, last = batch.offsets[q], batch.offsets[q + 1]
     for m in range(first, last):
+        cursors.added[m] = np.nan
         if cursors.upcoming[m] > row:  # as of most lists
             continue
-        added = _score_term(p, tables, batch, q, m, row, cursors)
+        added = cursors.added[m] = _score_term(p, tables, batch, q, m, row, cursors)
         if np.isnan(added):
             continue
         if batch.is_completion[m]:
@@ -111,8 +114,7 @@ def _match_row(
     if score > matches.scores[i]:
         matches.scores[i], matches.phrasings[i] = score, np.int64(p.phrasings[row])
         for m in range(first, last if len(matches.term_scores) else first):
-            added = _score_term(p, tables, batch, q, m, row, cursors) if cursors.upcoming[m] <= row else np.nan
-            matches.term_scores[i, m - first] = added
+            matches.term_scores[i, m - first] = cursors.added[m]
 
 
 @compiled()

@@ -1,18 +1,19 @@
 """Searches a fixed state of an index: the same segments, deletions and statistics for as long as it is held."""
 
-import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from heapq import nlargest
+from itertools import accumulate, count, pairwise
 from operator import is_, itemgetter
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.compiled import packed
 from askalike.index.lexical.completions import TermCompleter
 from askalike.index.lexical.matching import DocumentMatches, ListCursors, match_documents
 from askalike.index.lexical.maxscore import QueryBatch, TopKHeaps, borrow_buffers, search_queries, sort_heaps
@@ -40,6 +41,8 @@ QUERIES_PER_THREAD = 32
 MAX_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", 0)) or len(os.sched_getaffinity(0))
 MAX_HEAP_ENTRIES = 1 << 20
 """Hits held at a time for all queries of a batch: 16 MiB."""
+MAX_KEPT_SCORES = 1 << 17
+"""Most scores of terms that are kept of one match in case that it is explained: 1 MiB."""
 MIN_INFORMATION = 1e-9
 
 
@@ -81,7 +84,7 @@ class PreparedQueries:
 
 
 class _LastMatch:
-    """Cached matches of the last candidates: their scores and their coverage are requested one after the other."""
+    """The matches of the last candidates: their scores, their coverage and what explains them are requested in turn."""
 
     def __init__(self) -> None:
         self._known: tuple[Sequence[Array], DocumentMatches] | None = None
@@ -91,6 +94,19 @@ class _LastMatch:
         if self._known and all(map(is_, self._known[0], candidates)) and len(self._known[0]) == len(candidates):
             return self._known[1]
         return None
+
+    def select(self, candidates: Sequence[Array]) -> DocumentMatches | None:
+        """Return the matches of some of the last candidates with each term's score; None where these are not known."""
+        if self._known is None or not len(self._known[1].term_scores):
+            return None
+        places: list[int] = []
+        starts = accumulate(map(len, self._known[0]), initial=0)
+        for start, known, wanted in zip(starts, self._known[0], candidates, strict=False):
+            place_of = dict(zip(known.tolist(), count(start), strict=False)) if len(wanted) else {}
+            if not place_of.keys() >= set(wanted.tolist()):
+                return None
+            places += map(place_of.__getitem__, wanted.tolist())
+        return DocumentMatches._make(column[places] for column in self._known[1])
 
     def remember(self, candidates: Sequence[Array], matches: DocumentMatches) -> None:
         """Remember a match in place of the one before."""
@@ -127,21 +143,20 @@ class _PreparedBatch:
         sums = np.bincount(self._query_of_term[finished], values[finished], len(self))
         return np.asarray(sums + self._least_of_completions(values), np.float64)
 
-    @lazy_property
-    def _named_terms(self) -> Sequence[tuple[str, bool]]:
-        """The name of each term, and whether it is a completion."""
-        names = self.scores.terms.names
-        return [
-            (names[term], completes)
-            for term, completes in zip(self.columns.terms.tolist(), self.columns.is_completion.tolist(), strict=True)
-        ]
+    def name_scores(self, q: int, scores: NDArray[np.float64]) -> list[list[tuple[str, float]]]:
+        """Return of each document the terms of query q that have a score; of the completions the best one alone.
 
-    def name_scores(self, q: int, scores: Sequence[float]) -> list[tuple[str, float]]:
-        """Return the terms of query q that have a score, (its terms,); of the completions the best one alone."""
-        terms = self._named_terms[self.columns.offsets[q] : self.columns.offsets[q + 1]]
-        rows = [(*term, score) for term, score in zip(terms, scores, strict=False) if not math.isnan(score)]
-        best = max((row for row in rows if row[1]), key=itemgetter(2), default=None)
-        return [(row[0], row[2]) for row in rows if not row[1] or row is best]
+        scores: (documents, most terms of a query), NaN where a term has none.
+        """
+        columns, names = self.columns, self.scores.terms.names
+        first, last = columns.offsets[q : q + 2].tolist()
+        numbers, completes = columns.terms[first:last].tolist(), columns.is_completion[first:last].tolist()
+        named: list[list[tuple[str, float]]] = [[] for _ in scores]
+        completed: list[list[tuple[str, float]]] = [[] for _ in scores]
+        at = np.nonzero(~np.isnan(scores[:, : last - first]))
+        for document, term, score in zip(*map(np.ndarray.tolist, at), scores[at].tolist(), strict=True):
+            (completed if completes[term] else named)[document].append((names[numbers[term]], score))
+        return [[*own, *nlargest(1, more, itemgetter(1))] for own, more in zip(named, completed, strict=True)]
 
     def _least_of_completions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the least value of each query's completions, (queries,); 0 without any."""
@@ -237,15 +252,13 @@ class PostingsSearcher:
         """Return what each term adds to the score of each query's candidates (docids in any order)."""
         contributions: list[list[TermContributions]] = []
         for rows, batch in self._iter_batches(prepared):
-            matches = self._match(batch, candidates[rows], batch.columns.max_terms)
-            for q, term_scores, phrasings in zip(
-                range(len(batch)),
-                _split(matches.term_scores, candidates[rows]),
-                _split(matches.phrasings, candidates[rows]),
-                strict=True,
-            ):
-                pairs = zip(phrasings.tolist(), term_scores.tolist(), strict=True)
-                contributions.append([TermContributions(n, batch.name_scores(q, scores)) for n, scores in pairs])
+            matches = batch.last_match.select(candidates[rows]) or self._match(batch, candidates[rows], True)
+            of_queries = zip(
+                _split(matches.term_scores, candidates[rows]), _split(matches.phrasings, candidates[rows]), strict=True
+            )
+            for q, (term_scores, phrasings) in enumerate(of_queries):
+                named = batch.name_scores(q, term_scores)
+                contributions.append(list(map(TermContributions, phrasings.tolist(), named)))
         return contributions
 
     def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
@@ -287,23 +300,22 @@ class PostingsSearcher:
         scores = heaps.scores / columns.scales[:, None]
         return [TopDocs(heaps.docids[q, :size], scores[q, :size]) for q, size in enumerate(heaps.size)]
 
-    def _match(
-        self, batch: _PreparedBatch, candidates: Sequence[Array], max_terms: int | None = None
-    ) -> DocumentMatches:
-        """Match each query with its candidates, all in one. max_terms: None where no term's own score is wanted."""
-        if max_terms is None and (known := batch.last_match.get(candidates)):
+    def _match(self, batch: _PreparedBatch, candidates: Sequence[Array], wants_terms: bool = False) -> DocumentMatches:
+        """Match each query with its candidates, all in one. wants_terms: with each term's own score, however many."""
+        if not wants_terms and (known := batch.last_match.get(candidates)):
             return known
+        max_terms = batch.columns.max_terms
+        keeps_terms = wants_terms or sum(map(len, candidates)) * max_terms <= MAX_KEPT_SCORES
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-        matches = DocumentMatches.of_pairs(len(docids), max_terms)
-        cursors = ListCursors.of_terms(len(batch.columns.terms))
+        matches = packed(DocumentMatches.of_pairs(len(docids), max_terms if keeps_terms else None))
+        cursors = packed(ListCursors.of_terms(len(batch.columns.terms)))
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
                 live.postings, tables, batch.columns, batch.term_information, mask, queries, docids, matches, cursors
             )
-        if max_terms is None:
-            batch.last_match.remember(candidates, matches)
+        batch.last_match.remember(candidates, matches)
         return matches
 
     def _prepare_batch(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> _PreparedBatch:
@@ -326,7 +338,7 @@ class PostingsSearcher:
             np.array([q.excluded_docid for q in queries], np.int64),
             np.array([q.excluded_phrasing for q in queries], np.int64),
         )  # fmt: skip
-        return _PreparedBatch(columns, scores)
+        return _PreparedBatch(packed(columns), scores)
 
     def _compute_scores(self, terms: Sequence[str], similarity: TermScorer) -> tuple[NDArray[np.int64], TermScores]:
         """Return the terms' numbers and the scores of the similarity. What outgrew its limit is replaced."""
