@@ -14,6 +14,7 @@ from askalike.experiments.folder import ExperimentFolder
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.models import distil
 from askalike.experiments.trials import Trial, TrialEvaluator
+from askalike.index.arrays import ARRAYS_FILE
 from askalike.labels.splits import load_split
 from askalike.rankers import dense
 from askalike.store import Archive
@@ -116,7 +117,7 @@ def test_shared_vectors_change_no_result(archive, model, tmp_path):
         indexes, lookups = [], []
         for each in (archive, alone):
             rankers.open_current(ranker := rankers.create("pretrained", settings, each), each.view())
-            indexes.append(next(ranker.index_paths(each.view())[0].rglob("0.rows.npy")).read_bytes())
+            indexes.append(next(ranker.index_paths(each.view())[0].rglob(ARRAYS_FILE)).read_bytes())
             distil_it(each, model)
             lookups.append(load_file(each.path / "models/fast/static.safetensors")["vectors"])
     assert indexes[0] == indexes[1]
