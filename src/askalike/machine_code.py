@@ -5,7 +5,7 @@ See `compiled` for what such a function may do.
 
 import gc
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any, NamedTuple
@@ -18,6 +18,27 @@ class ArrayType(NamedTuple):
 
     dtype: np.dtype[Any]
     dimensions: int
+
+
+class Memory(NamedTuple):
+    """An array in LLVM's language: the address of its first number, and the bytes from one row to the next."""
+
+    address: Any
+    step: Any
+
+
+class LLVMFunction:
+    """A function that inner functions call, and `write` writes in LLVM's language, as numba has no words for it.
+
+    write: called with LLVM's builder and the arguments, of which an array is a Memory; the function returns nothing.
+    """
+
+    def __init__(self, write: Callable[..., None]) -> None:
+        self.write = write
+
+    def __call__(self, *arguments: Any) -> None:
+        """Raise: Python cannot run it."""
+        raise NotImplementedError(f"{self.write.__name__} writes machine code, which Python cannot run")
 
 
 def entry_name(function: types.FunctionType) -> str:
@@ -40,11 +61,39 @@ def reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
 def describe_code(function: types.FunctionType) -> bytes:
     """Return all that decides about a function's machine code, but for its parameters and what else it calls."""
     code, options = function.__code__, function.__dict__.get("numba_options")
-    known = {name: function.__globals__.get(name) for name in code.co_names}
+    known = {name: function.__globals__.get(name) for name in _used_names(code)}
     constants = {name: value for name, value in known.items() if isinstance(value, (int, float, tuple, np.generic))}
     constants |= {name: value.tolist() for name, value in known.items() if isinstance(value, np.ndarray)}
-    described = [function.__name__, options, code.co_code.hex(), code.co_consts, code.co_names, code.co_varnames]
-    return repr([*described, constants]).encode()
+    written = [_describe_writer(value.write) for value in known.values() if isinstance(value, LLVMFunction)]
+    return repr([function.__name__, options, *_describe_bytecode(code), constants, *written]).encode()
+
+
+def _describe_writer(write: Any) -> list[bytes]:
+    """Return what describes a function that writes LLVM's language, and all of its package that it uses."""
+    package = write.__module__.partition(".")[0]
+    seen: list[Any] = []
+    waiting = [write]
+    while waiting:
+        one = waiting.pop()
+        if str(getattr(one, "__module__", "")).partition(".")[0] == package and one not in seen:
+            seen.append(one)
+            if isinstance(one, type):
+                waiting += vars(one).values()
+            elif isinstance(one, types.FunctionType):
+                waiting += [one.__globals__.get(name) for name in _used_names(one.__code__)]
+    return [describe_code(one) for one in seen if isinstance(one, types.FunctionType)]
+
+
+def _used_names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _used_names(constant)
+
+
+def _describe_bytecode(code: types.CodeType) -> list[Any]:
+    constants = [_describe_bytecode(c) if isinstance(c, types.CodeType) else c for c in code.co_consts]
+    return [code.co_code.hex(), constants, code.co_names, code.co_varnames]
 
 
 def _as_python(value: Any) -> Any:
@@ -190,7 +239,45 @@ def _translate(function: types.FunctionType) -> Any:
         for name, value in scope.items():
             if hasattr(value, "numba_options") and _as_python(value) in translated:
                 scope[name] = translated[_as_python(value)]
+            elif isinstance(value, LLVMFunction):
+                scope[name] = _as_intrinsic(value.write)
     return translated[function]
+
+
+def _as_intrinsic(write: Any) -> Any:
+    """Return as numba's a function whose body is written in LLVM's language; numba must know how many parameters."""
+    from llvmlite import ir
+    from numba.extending import intrinsic
+    from numba.types import Array, void  # type: ignore[attr-defined]
+
+    def flatten(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+        if not isinstance(kind, Array):
+            return [value]
+        array = context.make_array(kind)(context, builder, value)
+        return [array.data, builder.extract_value(array.strides, 0)]
+
+    def write_function(module: Any, kinds: Any, values: list[Any]) -> Any:
+        name = module.get_unique_name(write.__name__)
+        function = ir.Function(module, ir.FunctionType(ir.VoidType(), [value.type for value in values]), name)
+        function.linkage = "internal"
+        builder, given = ir.IRBuilder(function.append_basic_block()), iter(function.args)
+        write(builder, *(Memory(next(given), next(given)) if isinstance(k, Array) else next(given) for k in kinds))
+        builder.ret_void()
+        return function
+
+    def type_call(*kinds: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pairs = zip(signature.args, arguments, strict=True)
+            values = [value for pair in pairs for value in flatten(context, builder, *pair)]
+            builder.call(write_function(builder.module, signature.args, values), values)
+            return context.get_dummy_value()
+
+        return void(*kinds), generate
+
+    scope: dict[str, Any] = {"type_call": type_call}
+    names = ", ".join(f"a{n}" for n in range(write.__code__.co_argcount - 1))
+    exec(f"def function(context, {names}):\n    return type_call({names})\n", scope)
+    return intrinsic(scope["function"])
 
 
 def _numba_signature(parameters: Sequence[Any], returns: Any) -> Any:
