@@ -1,4 +1,4 @@
-"""A sentence-transformers folder that ONNX Runtime runs: texts in, vectors out."""
+"""A sentence-transformers folder that runs without torch: texts in, vectors out."""
 
 import os
 import re

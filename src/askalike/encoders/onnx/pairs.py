@@ -1,4 +1,4 @@
-"""A cross-encoder's folder that ONNX Runtime runs: pairs of texts in, one score each out."""
+"""A cross-encoder's folder that runs without torch: pairs of texts in, one score each out."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
