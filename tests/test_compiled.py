@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from askalike import machine_code
 from askalike.compiled import CACHE_VARIABLE, CompiledFunction, Matrix, compiled, elementwise, inner, packed
-from askalike.machine_code import count_ones, prefetch
+from askalike.llvm import LLVMFunction, Memory, count_ones, prefetch
 
 
 class Row(NamedTuple):
@@ -158,6 +158,44 @@ def test_a_running_process_keeps_its_code_where_another_version_is_installed(
     new(others)
     old(values)
     assert [*values, *others] == [2, 3]
+
+
+TIMES = 3
+
+
+def _multiply(builder: Any, number: Any) -> Any:
+    return builder.mul(number, number.type(TIMES))
+
+
+def _write_multiple(builder: Any, number: Any, table: Memory) -> None:
+    """Write: the multiple of a number, into the second row of a table."""
+    place = builder.ptrtoint(table.address, table.step.type)
+    second = builder.inttoptr(builder.add(place, table.step), table.address.type)
+    builder.store(_multiply(builder, number), second)
+
+
+write_multiple = LLVMFunction(_write_multiple)
+
+
+@compiled()
+def write_multiples(numbers: NDArray[np.int64], table: Matrix[np.int64]) -> None:
+    for i in range(len(numbers)):
+        write_multiple(numbers[i], table[:, i:])
+
+
+def test_a_function_is_written_in_the_language_of_llvm() -> None:
+    table = np.zeros((2, 4), np.int64)
+    write_multiples(np.array([5, 7]), table)
+    assert table.tolist() == [[0, 0, 0, 0], [15, 21, 0, 0]]
+    with pytest.raises(NotImplementedError):
+        write_multiples.function(np.array([5, 7]), table)
+
+
+def test_what_a_writing_function_uses_decides_about_the_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = machine_code.describe_code(write_multiples.function)
+    assert before == machine_code.describe_code(write_multiples.function)
+    monkeypatch.setattr(sys.modules[__name__], "TIMES", 4)
+    assert machine_code.describe_code(write_multiples.function) != before
 
 
 def test_numba_compiles_for_others_as_before() -> None:

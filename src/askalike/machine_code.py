@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-READ, ALL_CACHES, DATA = 0, 3, 1
-"""Arguments of LLVM's prefetch."""
-WORD_BYTES = 8
+from askalike.llvm import WORD_BYTES, LLVMFunction, as_intrinsic, make_pointer, read_word
+
 DATA_AT = object.__basicsize__
 """Bytes from the begin of an array as an object to the address of its numbers (NumPy's PyArrayObject)."""
 LENGTHS_AT = DATA_AT + 2 * WORD_BYTES
@@ -27,15 +26,6 @@ class ArrayType(NamedTuple):
 
     dtype: np.dtype[Any]
     dimensions: int
-
-
-def count_ones(number: np.uint64) -> np.uint64:
-    """Return how many bits of a number are 1; in machine code it is one instruction."""
-    return np.uint64(int(number).bit_count())
-
-
-def prefetch(rows: Any, row: int, column: int) -> None:
-    """Have the processor read a number of a matrix into its cache, in machine code, before it is needed."""
 
 
 def entry_name(function: types.FunctionType) -> str:
@@ -58,11 +48,39 @@ def reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
 def describe_code(function: types.FunctionType) -> bytes:
     """Return all that decides about a function's machine code, but for its parameters and what else it calls."""
     code, options = function.__code__, function.__dict__.get("numba_options")
-    known = {name: function.__globals__.get(name) for name in code.co_names}
+    known = {name: function.__globals__.get(name) for name in _used_names(code)}
     constants = {name: value for name, value in known.items() if isinstance(value, (int, float, tuple, np.generic))}
     constants |= {name: value.tolist() for name, value in known.items() if isinstance(value, np.ndarray)}
-    described = [function.__name__, options, code.co_code.hex(), code.co_consts, code.co_names, code.co_varnames]
-    return repr([*described, constants]).encode()
+    written = [_describe_writer(value.write) for value in known.values() if isinstance(value, LLVMFunction)]
+    return repr([function.__name__, options, *_describe_bytecode(code), constants, *written]).encode()
+
+
+def _describe_writer(write: Any) -> list[bytes]:
+    """Return what describes a function that writes LLVM's language, and all of its package that it uses."""
+    package = write.__module__.partition(".")[0]
+    seen: list[Any] = []
+    waiting = [write]
+    while waiting:
+        one = waiting.pop()
+        if str(getattr(one, "__module__", "")).partition(".")[0] == package and one not in seen:
+            seen.append(one)
+            if isinstance(one, type):
+                waiting += vars(one).values()
+            elif isinstance(one, types.FunctionType):
+                waiting += [one.__globals__.get(name) for name in _used_names(one.__code__)]
+    return [describe_code(one) for one in seen if isinstance(one, types.FunctionType)]
+
+
+def _used_names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _used_names(constant)
+
+
+def _describe_bytecode(code: types.CodeType) -> list[Any]:
+    constants = [_describe_bytecode(c) if isinstance(c, types.CodeType) else c for c in code.co_consts]
+    return [code.co_code.hex(), constants, code.co_names, code.co_varnames]
 
 
 def _as_python(value: Any) -> Any:
@@ -173,11 +191,11 @@ def _make_entry(function: types.FunctionType, parameters: Sequence[Any]) -> Any:
     """Return a function of numbers alone, an array's being its address as an object, which calls the function."""
     from numba import carray  # type: ignore[attr-defined]
 
-    scope: dict[str, Any] = {"carray": carray, "function": _translate(function), "word": _word_intrinsic()}
+    scope: dict[str, Any] = {"carray": carray, "function": _translate(function), "word": as_intrinsic(read_word)}
     names: list[str] = []
 
     def array(kind: ArrayType, address: str) -> str:
-        scope[f"pointer_{kind.dtype}"] = _pointer_intrinsic(kind.dtype)
+        scope[f"pointer_{kind.dtype}"] = make_pointer(kind.dtype)
         data, lengths = (f"word({address}, {at})" for at in (DATA_AT, LENGTHS_AT))
         shape = "".join(f"word({lengths}, {WORD_BYTES * n})," for n in range(kind.dimensions))
         return f"carray(pointer_{kind.dtype}({data}), ({shape}))"
@@ -208,90 +226,11 @@ def _translate(function: types.FunctionType) -> Any:
         translated[one] = numba.njit(**options, **one.__dict__["numba_options"])(copied)
     for scope in scopes.values():
         for name, value in scope.items():
-            if value is count_ones:
-                scope[name] = _translate_count_ones()
-            if value is prefetch:
-                scope[name] = _translate_prefetch()
             if hasattr(value, "numba_options") and _as_python(value) in translated:
                 scope[name] = translated[_as_python(value)]
+            elif isinstance(value, LLVMFunction):
+                scope[name] = as_intrinsic(value)
     return translated[function]
-
-
-@cache
-def _translate_count_ones() -> Any:
-    from numba.core.types import uint64
-    from numba.extending import intrinsic
-
-    @intrinsic
-    def ones(_: Any, number: Any) -> Any:
-        return uint64(uint64), lambda _, builder, __, arguments: builder.ctpop(*arguments)
-
-    return ones
-
-
-@cache
-def _translate_prefetch() -> Any:
-    from llvmlite import ir
-    from numba import types as numba_types
-    from numba.core import cgutils
-    from numba.extending import intrinsic
-
-    known: Any = numba_types
-    tools: Any = cgutils
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        matrix, row, column = arguments
-        array = context.make_array(signature.args[0])(context, builder, matrix)
-        place = builder.add(builder.mul(row, builder.extract_value(array.shape, 1)), column)
-        flag, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
-        function = tools.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        address = builder.bitcast(builder.gep(array.data, [place]), pointer)
-        builder.call(function, [address, flag(READ), flag(ALL_CACHES), flag(DATA)])
-        return context.get_dummy_value()
-
-    @intrinsic
-    def fetch(_: Any, rows: Any, row: Any, column: Any) -> Any:
-        return known.void(rows, known.int64, known.int64), generate
-
-    return fetch
-
-
-@cache
-def _word_intrinsic() -> Any:
-    """Return what reads the whole number that lies some bytes after an address."""
-    from llvmlite import ir
-    from numba.core.types import int64
-    from numba.extending import intrinsic
-
-    def read(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        word = ir.IntType(8 * WORD_BYTES)
-        return builder.load(builder.inttoptr(builder.add(*arguments), word.as_pointer()))
-
-    @intrinsic
-    def word(_: Any, address: Any, offset: Any) -> Any:
-        return int64(int64, int64), read
-
-    return word
-
-
-@cache
-def _pointer_intrinsic(dtype: np.dtype[Any]) -> Any:
-    """Return what makes a pointer to numbers of this type of an address."""
-    from numba import types as numba_types
-    from numba.extending import intrinsic
-    from numba.np.numpy_support import from_dtype
-
-    known: Any = numba_types
-    kind = known.CPointer(from_dtype(dtype))
-
-    @intrinsic
-    def pointer(_: Any, address: Any) -> Any:
-        return kind(known.int64), lambda context, builder, __, arguments: builder.inttoptr(
-            *arguments, context.get_value_type(kind)
-        )
-
-    return pointer
 
 
 def _numba_signature(parameters: Sequence[Any], returns: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Pre-trained transformers without torch: a sentence-transformers folder in, vectors out, by ONNX Runtime."""
+"""Pre-trained transformers without torch: a sentence-transformers folder in, vectors out."""

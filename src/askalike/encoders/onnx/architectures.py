@@ -119,6 +119,13 @@ class Transformer:
         """Whether attention depends on how far tokens are apart."""
         return self._relative is not None
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The sizes of a state, and of what stands between the two linear maps of a layer."""
+        name = f"{self._architecture.layer.format(0)}{self._architecture.intermediate}.weight"
+        inner, hidden = self._tensor(name).shape
+        return hidden, inner
+
     def embed(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None = None) -> Array:
         """Return the embeddings (texts, tokens, hidden) of token ids (texts, tokens), not normalised yet.
 

@@ -1,6 +1,6 @@
-"""Weights in 8 bits: blocks of numbers that share a scale, as ONNX Runtime's MatMulNBits reads them.
+"""Weights in 8 bits: blocks of numbers that share a scale, as ONNX Runtime's MatMulNBits and `byte_products` read them.
 
-The operator rounds its input to 8 bits as well, block by block of each row. So a text's vector depends on that text
+Both round their input to 8 bits as well, block by block of each row. So a text's vector depends on that text
 alone, which it would not under one range for a whole batch.
 """
 

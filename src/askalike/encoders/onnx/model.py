@@ -1,4 +1,4 @@
-"""A sentence-transformers folder that ONNX Runtime runs: texts in, vectors out."""
+"""A sentence-transformers folder that runs without torch: texts in, vectors out."""
 
 import os
 import re
@@ -6,22 +6,18 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from askalike.encoders.onnx.architectures import ARCHITECTURES, Transformer
 from askalike.encoders.onnx.exported import find_exported, round_weights
-from askalike.encoders.onnx.graph import BIAS, EMBEDDED, build_graph
+from askalike.encoders.onnx.layers import Bits, BuiltLayers, open_session
 from askalike.encoders.onnx.modules import is_mean_of_tokens, normalise, read_json, read_steps
 from askalike.encoders.onnx.weights import WEIGHT_FILES, map_tensors
-from askalike.errors import InputError
 from askalike.text.subwords import open_tokenizer
 
-FATAL = 4
-"""Severity from which ONNX Runtime writes to stderr; all other problems are raised."""
 MAX_BATCH_TOKENS = 2_048
 """A batch of longer texts has fewer of them: what a layer computes then stays in the processor's cache."""
 STATE_OUTPUTS = ("last_hidden_state", "token_embeddings")
@@ -30,7 +26,6 @@ LONGEST_TEXT = 512
 """Tokens of a text that are read where a folder does not say how many."""
 
 Array = NDArray[np.float32]
-Bits = Literal[8, 32]
 
 
 class OnnxModel:
@@ -128,23 +123,6 @@ class Layers(Protocol):
         """Return the states (texts, tokens, hidden) of ids (texts, tokens)."""
 
 
-class BuiltLayers:
-    """The graph that is built from config.json and safetensors."""
-
-    def __init__(self, place: Path, bits: Bits) -> None:
-        self._transformer = Transformer(read_json(place / "config.json"), map_tensors(place), place)
-        self.max_tokens: int | None = self._transformer.max_tokens
-        self._session = open_session(build_graph(self._transformer, bits))
-
-    def run(self, ids: NDArray[np.int64]) -> Array:
-        """See Layers.run."""
-        inputs = {EMBEDDED: self._transformer.embed(ids)}
-        if self._transformer.has_relative_positions:
-            inputs[BIAS] = self._transformer.relative_bias(ids.shape[1])
-        states: Array = self._session.run(None, inputs)[0]
-        return states
-
-
 class ExportedLayers:
     """The graph that the folder ships. One that was rounded by its makers runs as it is, text by text."""
 
@@ -171,19 +149,7 @@ def _open_layers(place: Path, bits: Bits) -> Layers:
     exported = find_exported(place)
     if exported and not (config.get("model_type") in ARCHITECTURES and any(place.glob(WEIGHT_FILES))):
         return ExportedLayers(exported, bits)
-    return BuiltLayers(place, bits)
-
-
-def open_session(graph: bytes | str) -> Any:
-    """Open a graph, or its file, on one thread. Raises InputError for one that ONNX Runtime cannot run."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = FATAL
-    try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime raises nothing more specific
-        problem = " ".join(str(error).split())
-        raise InputError(f"ONNX Runtime cannot run this model ({problem}); try --set precision=32") from None
+    return BuiltLayers(Transformer(config, map_tensors(place), place), bits)
 
 
 class TextLimits(NamedTuple):

@@ -1,4 +1,4 @@
-"""A cross-encoder's folder that ONNX Runtime runs: pairs of texts in, one score each out."""
+"""A cross-encoder's folder that runs without torch: pairs of texts in, one score each out."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from askalike.counts import format_count
 from askalike.encoders.onnx.architectures import Transformer
-from askalike.encoders.onnx.graph import BIAS, EMBEDDED, build_graph
-from askalike.encoders.onnx.model import Bits, batches_of_equal_length, open_session, read_text_limits
+from askalike.encoders.onnx.layers import Bits, BuiltLayers
+from askalike.encoders.onnx.model import batches_of_equal_length, read_text_limits
 from askalike.encoders.onnx.modules import Array, read_json
 from askalike.encoders.onnx.weights import Tensor, map_tensors, to_float32
 from askalike.errors import InputError
@@ -36,7 +36,7 @@ class OnnxPairModel:
 
     def __init__(self, folder: Path, bits: Bits = 8) -> None:
         config, tensors = read_json(folder / "config.json"), map_tensors(folder)
-        self._transformer = Transformer(config, tensors, folder)
+        transformer = Transformer(config, tensors, folder)
         kind = str(config.get("model_type"))
         if kind not in HEADS:
             raise InputError(f"{folder}: model_type = {kind!r}; expected one of {', '.join(HEADS)}")
@@ -44,10 +44,10 @@ class OnnxPairModel:
         if len(self._head[-1][0][1]) != 1:
             labels = format_count(len(self._head[-1][0][1]), "label")
             raise InputError(f"{folder}: it has {labels}; expected a cross-encoder with one label")
-        self._session = open_session(build_graph(self._transformer, bits))
+        self._layers = BuiltLayers(transformer, bits)
         self._tokenizer = open_tokenizer(folder / "tokenizer.json", extra="encoder")
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(read_text_limits(folder, self._transformer.max_tokens).max_tokens)
+        self._tokenizer.enable_truncation(read_text_limits(folder, transformer.max_tokens).max_tokens)
         self._numbers_texts = _numbers_texts(folder)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> Array:
@@ -61,10 +61,7 @@ class OnnxPairModel:
         return scores
 
     def _score_batch(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None) -> Array:
-        inputs = {EMBEDDED: self._transformer.embed(ids, types)}
-        if self._transformer.has_relative_positions:
-            inputs[BIAS] = self._transformer.relative_bias(ids.shape[1])
-        values: Array = self._session.run(None, inputs)[0][:, 0]
+        values: Array = self._layers.run(ids, types)[:, 0]
         for (weight, bias), after in self._head:
             values = values @ weight.T + bias
             values = np.tanh(values) if after == "tanh" else np.maximum(values, 0) if after == "relu" else values

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled, inner, packed
 from askalike.index.rows import Array
-from askalike.machine_code import count_ones
+from askalike.llvm import count_ones
 
 WINDOW = 65_536  # documents: a block, whose sums (256 KiB) fit into the second-level cache
 SAMPLE_SIZE = 4_096  # documents of a window that are scored by all terms, to plan the search of the other documents

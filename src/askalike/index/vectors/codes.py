@@ -18,7 +18,7 @@ from askalike.files import replace_file
 from askalike.index.arrays import create_arrays, open_arrays
 from askalike.index.rows import Array
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
-from askalike.machine_code import count_ones, prefetch
+from askalike.llvm import count_ones, prefetch
 
 CODES_FILE = "codes.safetensors"
 MIN_CODED_ROWS = 16_384

@@ -1,0 +1,136 @@
+"""Functions written in LLVM's language, as numba has no words for what they do; compiled functions call them."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+WORD_BYTES = 8
+READ, ALL_CACHES, DATA = 0, 3, 1
+"""Arguments of LLVM's prefetch."""
+
+
+class Memory(NamedTuple):
+    """An array in LLVM's language: the address of its first number, and the bytes from one row to the next."""
+
+    address: Any
+    step: Any
+
+
+class LLVMFunction:
+    """A function that inner functions call, and `write` writes in LLVM's language.
+
+    write: called with LLVM's builder and the arguments, of which an array is a Memory. python: does the same in Python.
+    returns: the type of what `write` returns, None for nothing.
+    """
+
+    def __init__(
+        self,
+        write: Callable[..., Any],
+        python: Callable[..., Any] | None = None,
+        returns: type[np.generic] | None = None,
+    ) -> None:
+        self.write, self.returns = write, returns
+        self._python = python
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Do the same in Python. Raises NotImplementedError where it cannot."""
+        if self._python:
+            return self._python(*arguments)
+        raise NotImplementedError(f"{self.write.__name__} writes machine code, which Python cannot run")
+
+
+def _write_count(builder: Any, number: Any) -> Any:
+    return builder.ctpop(number)
+
+
+def _write_prefetch(builder: Any, rows: Memory, row: Any, column: Any) -> None:
+    from llvmlite import ir
+
+    flag, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+    begin = builder.add(builder.ptrtoint(rows.address, rows.step.type), builder.mul(row, rows.step))
+    address = builder.gep(builder.inttoptr(begin, rows.address.type), [column])
+    kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+    name = "llvm.prefetch.p0"
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    builder.call(function, [builder.bitcast(address, pointer), flag(READ), flag(ALL_CACHES), flag(DATA)])
+
+
+def _write_word(builder: Any, address: Any, offset: Any) -> Any:
+    from llvmlite import ir
+
+    place = builder.inttoptr(builder.add(address, offset), ir.IntType(8 * WORD_BYTES).as_pointer())
+    return builder.load(place)
+
+
+count_ones = LLVMFunction(_write_count, lambda number: np.uint64(int(number).bit_count()), np.uint64)
+"""Returns how many bits of a number (np.uint64) are 1."""
+prefetch = LLVMFunction(_write_prefetch, lambda rows, row, column: None)
+"""Has the processor read the number in a row and column of a matrix into its cache, before it is needed."""
+read_word = LLVMFunction(_write_word, returns=np.int64)
+"""Returns the whole number that lies some bytes after an address."""
+
+
+@cache
+def make_pointer(dtype: np.dtype[Any]) -> Any:
+    """Return, as a function of numba's, what makes a pointer to numbers of this type of an address."""
+    from numba import types as numba_types
+    from numba.extending import intrinsic
+    from numba.np.numpy_support import from_dtype
+
+    known: Any = numba_types
+    kind = known.CPointer(from_dtype(dtype))
+
+    @intrinsic
+    def pointer(_: Any, address: Any) -> Any:
+        return kind(known.int64), lambda context, builder, __, arguments: builder.inttoptr(
+            *arguments, context.get_value_type(kind)
+        )
+
+    return pointer
+
+
+@cache
+def as_intrinsic(function: LLVMFunction) -> Any:
+    """Return a function as numba's, which must know how many parameters it has."""
+    from llvmlite import ir
+    from numba import types as numba_types
+    from numba.extending import intrinsic
+    from numba.np.numpy_support import from_dtype
+
+    known: Any = numba_types
+    write = function.write
+    returned = from_dtype(np.dtype(function.returns)) if function.returns else known.void
+
+    def flatten(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+        if not isinstance(kind, known.Array):
+            return [value]
+        array = context.make_array(kind)(context, builder, value)
+        return [array.data, builder.extract_value(array.strides, 0)]
+
+    def write_function(context: Any, module: Any, kinds: Any, values: list[Any]) -> Any:
+        kind = context.get_value_type(returned) if function.returns else ir.VoidType()
+        written = ir.Function(
+            module, ir.FunctionType(kind, [value.type for value in values]), module.get_unique_name(write.__name__)
+        )
+        written.linkage = "internal"
+        builder, given = ir.IRBuilder(written.append_basic_block()), iter(written.args)
+        arguments = (Memory(next(given), next(given)) if isinstance(k, known.Array) else next(given) for k in kinds)
+        result = write(builder, *arguments)
+        builder.ret(result) if function.returns else builder.ret_void()
+        return written
+
+    def type_call(*kinds: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pairs = zip(signature.args, arguments, strict=True)
+            values = [value for pair in pairs for value in flatten(context, builder, *pair)]
+            result = builder.call(write_function(context, builder.module, signature.args, values), values)
+            return result if function.returns else context.get_dummy_value()
+
+        return returned(*kinds), generate
+
+    scope: dict[str, Any] = {"type_call": type_call}
+    names = ", ".join(f"a{n}" for n in range(write.__code__.co_argcount - 1))
+    exec(f"def function(context, {names}):\n    return type_call({names})\n", scope)
+    return intrinsic(scope["function"])

@@ -1,0 +1,139 @@
+"""Layers in machine code: what the graph in 8 bits computes, to rounding."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from needs import need
+
+need("onnxruntime", "onnx")
+
+from askalike.compiled import Matrix, compiled  # noqa: E402
+from askalike.encoders.onnx import compiled_layers  # noqa: E402
+from askalike.encoders.onnx.architectures import Affine, Transformer  # noqa: E402
+from askalike.encoders.onnx.blocks import BLOCK_SIZE, quantise  # noqa: E402
+from askalike.encoders.onnx.byte_products import (  # noqa: E402
+    ByteRows,
+    ByteWeights,
+    make_rows,
+    multiply,
+    pack_weights,
+    round_rows,
+)
+from askalike.encoders.onnx.byte_tiles import has_instruction  # noqa: E402
+from askalike.encoders.onnx.compiled_layers import CompiledLayers, fits  # noqa: E402
+from askalike.encoders.onnx.layer_steps import exponential, gelu, gelu_by_tanh  # noqa: E402
+from askalike.encoders.onnx.layers import GraphLayers, open_runner  # noqa: E402
+
+HIDDEN, INNER, LAYERS, WORDS = 64, 192, 2, 50
+CONFIG = {"num_attention_heads": 4, "num_hidden_layers": LAYERS}
+on_this_processor = pytest.mark.skipif(not has_instruction(), reason="needs a processor that multiplies bytes")
+
+
+def make_transformer(kind: str, activation: str, hidden: int = HIDDEN) -> Transformer:
+    random = np.random.default_rng(5)
+    sizes = {
+        "embeddings.word_embeddings": (WORDS, hidden), "embeddings.position_embeddings": (600, hidden),
+        "embeddings.LayerNorm": (hidden,), "encoder.relative_attention_bias": (32, 4),
+    }  # fmt: skip
+    attention = "attention.attn." if kind == "mpnet" else "attention.self."
+    names = [attention + name for name in (("q", "k", "v") if kind == "mpnet" else ("query", "key", "value"))]
+    output = "attention.attn.o" if kind == "mpnet" else "attention.output.dense"
+    norm = "attention.LayerNorm" if kind == "mpnet" else "attention.output.LayerNorm"
+    of_layer = dict.fromkeys([*names, output], (hidden, hidden)) | {
+        "intermediate.dense": (INNER, hidden), "output.dense": (hidden, INNER), norm: (hidden,),
+        "output.LayerNorm": (hidden,),
+    }  # fmt: skip
+    sizes |= {f"encoder.layer.{n}.{name}": size for n in range(LAYERS) for name, size in of_layer.items()}
+    if kind != "mpnet":
+        del sizes["encoder.relative_attention_bias"]
+    tensors = {f"{name}.weight": 0.3 * random.normal(size=size) for name, size in sizes.items()}
+    tensors |= {f"{name}.bias": 0.3 * random.normal(size=size[0]) for name, size in sizes.items()}
+    as_stored = {name: tensor.astype(np.float32) for name, tensor in tensors.items()}
+    return Transformer({**CONFIG, "model_type": kind, "hidden_act": activation}, as_stored, Path("."))
+
+
+def run_all(transformer: Transformer, ids: np.ndarray) -> list[np.ndarray]:
+    """The states by machine code, by the graph in 8 bits, and in 32 bits."""
+    bias = transformer.relative_bias(ids.shape[1]) if transformer.has_relative_positions else None
+    runners = CompiledLayers(transformer), GraphLayers(transformer, 8), GraphLayers(transformer, 32)
+    return [runner.run(transformer.embed(ids), bias) for runner in runners]
+
+
+@on_this_processor
+@pytest.mark.parametrize(("kind", "activation"), [("bert", "gelu"), ("bert", "gelu_new"), ("mpnet", "relu")])
+@pytest.mark.parametrize(("texts", "tokens"), [(1, 1), (3, 7), (40, 16), (2, 300)])
+def test_states_are_as_near_to_32_bits_as_the_graphs_are(kind, activation, texts, tokens):
+    ids = np.random.default_rng(texts).integers(0, WORDS, (texts, tokens))
+    states, graphs, exact = run_all(make_transformer(kind, activation), ids)
+    error, usual = (np.sqrt(np.square(one - exact).mean()) for one in (states, graphs))
+    scale = np.sqrt(np.square(exact).mean())
+    assert error < 0.02 * scale
+    assert error < 1.3 * usual + 1e-4 * scale
+
+
+@on_this_processor
+def test_states_of_a_text_depend_on_it_alone():
+    transformer = make_transformer("bert", "gelu")
+    layers = CompiledLayers(transformer)
+    embedded = transformer.embed(np.random.default_rng(0).integers(0, WORDS, (90, 13)))
+    together = layers.run(embedded, None)
+    np.testing.assert_allclose(np.concatenate([layers.run(one[None], None) for one in embedded]), together, atol=1e-6)
+    np.testing.assert_allclose(layers.run(embedded[::-1], None), together[::-1], atol=1e-6)
+
+
+@on_this_processor
+def test_embeddings_stay_as_they_are():
+    transformer = make_transformer("bert", "gelu")
+    embedded = transformer.embed(np.zeros((2, 3), np.int64))
+    before = embedded.copy()
+    CompiledLayers(transformer).run(embedded, None)
+    np.testing.assert_array_equal(embedded, before)
+
+
+@compiled()
+def multiply_rounded(
+    values: Matrix[np.float32], rows: ByteRows, weights: ByteWeights, layer: int, out: Matrix[np.float32]
+) -> None:
+    round_rows(values, rows)
+    multiply(rows, values.shape[1], weights, layer, out)
+
+
+@on_this_processor
+@pytest.mark.parametrize("count", [1, 2, 5, 6, 7, 20])
+def test_products_are_those_of_the_rounded_numbers(count):
+    random = np.random.default_rng(count)
+    maps = [Affine(*(random.normal(size=size).astype(np.float32) for size in ((128, 192), 128))) for _ in range(2)]
+    values = random.normal(size=(count, 192)).astype(np.float32)
+    values[0, :BLOCK_SIZE] = 0
+    out, rows = np.empty((count, 128), np.float32), make_rows(count, 192)
+    multiply_rounded(values, rows, pack_weights(maps), 1, out)
+    restored = rows.steps.reshape(count, 3, BLOCK_SIZE) * rows.scales[..., None]
+    assert (np.abs(restored.reshape(count, -1) - values) <= 0.5001 * np.repeat(rows.scales, BLOCK_SIZE, 1)).all()
+    blocks = quantise(maps[1].weight)
+    weights = (blocks.numbers.astype(np.float32) - 128) * blocks.scales[..., None]
+    expected = restored.reshape(count, -1) @ weights.reshape(128, -1).T + maps[1].bias
+    np.testing.assert_allclose(out, expected, atol=1e-4)
+
+
+def test_functions_by_their_definitions():
+    for value in np.linspace(-8, 8, 321, dtype=np.float32):
+        normal = value * (1 + math.erf(value / math.sqrt(2))) / 2
+        tangent = value * (1 + math.tanh(math.sqrt(2 / math.pi) * (value + 0.044715 * value**3))) / 2
+        assert gelu(value) == pytest.approx(normal, abs=2e-6)
+        assert gelu_by_tanh(value) == pytest.approx(tangent, abs=2e-6)
+        assert exponential(-abs(value)) == pytest.approx(math.exp(-abs(value)), rel=2e-6)
+    assert exponential(np.float32(-1e4)) == pytest.approx(0, abs=1e-20)
+
+
+def test_other_sizes_processors_and_weights_are_left_to_the_graph(monkeypatch):
+    transformer = make_transformer("bert", "gelu")
+    assert fits(transformer) == has_instruction()
+    assert isinstance(open_runner(transformer, 32), GraphLayers)
+    monkeypatch.setattr(compiled_layers, "has_instruction", lambda: True)
+    sizes = {64: True, 32: False, 48: False, 256: True}
+    assert {hidden: fits(make_transformer("bert", "gelu", hidden)) for hidden in sizes} == sizes
+    monkeypatch.setattr(compiled_layers, "has_instruction", lambda: False)
+    assert isinstance(open_runner(transformer, 8), GraphLayers)
