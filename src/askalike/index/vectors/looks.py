@@ -18,6 +18,8 @@ from askalike.index.vectors.segment import VectorSegment
 from askalike.index.vectors.sketch import Sketch
 from askalike.types import AllowedDocs
 
+SURPLUS = 2
+"""Factor by which more rows are bounded first than are asked for."""
 DEEPER = 4
 """Factor by which a first look is repeated whose best rows are too few documents."""
 
@@ -116,9 +118,12 @@ class CodedRows(FirstLook):
     excluded: Array
 
     def best(self, k: int) -> BoundedRows:
-        """See FirstLook. The best rows of as many blocks are as many documents, but for phrasings."""
+        """See FirstLook. The best rows of as many blocks are as many documents, but for phrasings.
+
+        So many rows are bounded that the k-th of their bounds is near the k-th of all, and few other rows reach it.
+        """
         peaks = self.scores.peaks
-        count = int(k * self.segment.rows_per_docid) + len(self.excluded)
+        count = SURPLUS * (int(k * self.segment.rows_per_docid) + len(self.excluded))
         while count < len(peaks):
             found = self._bound(float(np.partition(peaks, -count)[-count]))
             if len(found.lows()) >= k:
