@@ -4,6 +4,7 @@ When another ranker is deployed, it has a process of its own build that one's in
 meanwhile, and then marks the new ranker as ready.
 """
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -31,6 +32,8 @@ RETRY_S = 5
 """The wait after changes could not be indexed, such as on a full disk; the last commit still serves."""
 IDLE_S = 2
 """The wait before it looks for duplicates again when there was no question to search with."""
+NICENESS = 5
+"""How far the workers' requests go before it where cores are few; it still gets a quarter of a busy core."""
 PROPOSE_RETRY_S = 60
 """The wait after looking for duplicates failed."""
 
@@ -114,6 +117,7 @@ def run(settings: ServiceSettings, parent: Connection) -> None:
     for indexer in indexers:
         indexer.index_and_activate()
     parent.send(None)
+    os.nice(NICENESS)
     while True:
         time.sleep(POLL_S)
         for indexer in indexers:
