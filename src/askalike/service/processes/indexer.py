@@ -33,7 +33,7 @@ RETRY_S = 5
 IDLE_S = 2
 """The wait before it looks for duplicates again when there was no question to search with."""
 NICENESS = 5
-"""How far the workers' requests go before it where cores are few; it still gets a quarter of a busy core."""
+"""Priority below that of the workers, whose requests come first where cores are few."""
 PROPOSE_RETRY_S = 60
 """The wait after looking for duplicates failed."""
 
