@@ -105,7 +105,7 @@ class CompiledFunction(Generic[P, ReturnT]):
         self.function = cast(types.FunctionType, function)
         """The function as Python."""
         self._native: Any = None
-        self._read_numbers = cast(Callable[..., Sequence[Any]], None)
+        self._read_numbers: Callable[..., Sequence[Any]]
 
     def __call__(self, *arguments: P.args, **_: P.kwargs) -> ReturnT:
         if self._native is None:

@@ -41,6 +41,15 @@ class LLVMFunction:
         raise NotImplementedError(f"{self.write.__name__} writes machine code, which Python cannot run")
 
 
+def call_function(builder: Any, name: str, returns: Any, *values: Any) -> Any:
+    """Call a function of LLVM that returns a type of LLVM's."""
+    from llvmlite import ir
+
+    declared = ir.FunctionType(returns, [value.type for value in values])
+    known = builder.module.globals.get(name)
+    return builder.call(known or ir.Function(builder.module, declared, name), values)
+
+
 def _write_count(builder: Any, number: Any) -> Any:
     return builder.ctpop(number)
 
@@ -51,10 +60,8 @@ def _write_prefetch(builder: Any, rows: Memory, row: Any, column: Any) -> None:
     flag, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
     begin = builder.add(builder.ptrtoint(rows.address, rows.step.type), builder.mul(row, rows.step))
     address = builder.gep(builder.inttoptr(begin, rows.address.type), [column])
-    kind = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
-    name = "llvm.prefetch.p0"
-    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    builder.call(function, [builder.bitcast(address, pointer), flag(READ), flag(ALL_CACHES), flag(DATA)])
+    place, how = builder.bitcast(address, pointer), map(flag, (READ, ALL_CACHES, DATA))
+    call_function(builder, "llvm.prefetch.p0", ir.VoidType(), place, *how)
 
 
 def _write_word(builder: Any, address: Any, offset: Any) -> Any:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from askalike.index.rows import Array
+
 ARRAYS_FILE = "arrays.safetensors"
 ALIGNMENT = 64
 NUMBER_TYPES = {

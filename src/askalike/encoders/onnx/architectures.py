@@ -102,9 +102,9 @@ class Transformer:
         self.position_vectors = to_float32(self._tensor("embeddings.position_embeddings.weight"))[first:]
         typed = f"{self._prefix}embeddings.token_type_embeddings.weight" in tensors
         self._types = to_float32(self._tensor("embeddings.token_type_embeddings.weight")) if typed else None
-        """What is added at each place of a text, (tokens, hidden)."""
         if self._types is not None:
             self.position_vectors = self.position_vectors + self._types[0]
+        """What is added at each place of a text, (tokens, hidden)."""
         self.embedding_norm = self._affine("embeddings.LayerNorm")
         relative = f"{self._prefix}encoder.relative_attention_bias.weight"
         self._relative = to_float32(tensors[relative]) if relative in tensors else None

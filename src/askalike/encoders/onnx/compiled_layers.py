@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled, packed
-from askalike.encoders.onnx.architectures import ACTIVATIONS, Transformer
+from askalike.encoders.onnx.architectures import Transformer
 from askalike.encoders.onnx.attention import attend
 from askalike.encoders.onnx.blocks import BLOCK_SIZE
 from askalike.encoders.onnx.byte_products import ByteRows, ByteWeights, make_rows, multiply, pack_weights, round_rows
 from askalike.encoders.onnx.byte_tiles import has_instruction
 from askalike.encoders.onnx.lanes import LANES, MAX_ROWS
-from askalike.encoders.onnx.layer_steps import activate, add_and_normalise
+from askalike.encoders.onnx.layer_steps import KINDS, activate, add_and_normalise
 
 TOKENS = 256
 """Tokens that all layers read before the next ones are read, whole texts: what a layer computes stays in the cache."""
@@ -104,7 +104,7 @@ class CompiledLayers:
             )
         )
         self._heads, self._epsilon = transformer.heads, transformer.epsilon
-        self._activation = list(dict.fromkeys(ACTIVATIONS.values())).index(transformer.activation)
+        self._activation = KINDS.index(transformer.activation)
         _, self._inner = transformer.sizes
 
     def run(self, embedded: Array, bias: Array | None) -> Array:

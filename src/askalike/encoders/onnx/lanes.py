@@ -5,7 +5,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from askalike.llvm import Memory
+from askalike.llvm import Memory, call_function
 
 LANES = 16
 BYTE, INT, LONG, FLOAT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
@@ -49,9 +49,7 @@ class LaneWriter:
 
     def call(self, name: str, kind: Any, *values: Any) -> Any:
         """Call a function of LLVM that returns a kind."""
-        known = self.builder.module.globals.get(name)
-        declared = ir.FunctionType(kind, [value.type for value in values])
-        return self.builder.call(known or ir.Function(self.builder.module, declared, name), values)
+        return call_function(self.builder, name, kind, *values)
 
     def multiply_and_add(self, left: Any, right: Any, total: Any) -> Any:
         """Return total + left x right of vectors, rounded once."""

@@ -14,6 +14,8 @@ ERF = tuple(np.float32(a) for a in (0.3275911, 0.254829592, -0.284496736, 1.4214
 """Abramowitz and Stegun, 7.1.26: the error function to 1.5e-7."""
 TANH = np.float32(2 * math.sqrt(2 / math.pi)), np.float32(0.044715)
 ROOT_HALF = np.float32(math.sqrt(0.5))
+KINDS = ("none", "tanh", "relu")
+"""Activations as Transformer names them, by their numbers in `activate`."""
 ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
 

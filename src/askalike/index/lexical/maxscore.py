@@ -265,7 +265,7 @@ def _rescore_by_bitmap(
         doc, total = candidates[c], sums[c]
         at, bit = np.uint64(doc) >> np.uint64(6), np.uint64(doc) & np.uint64(63)
         word = bits[at]
-        place = min(np.uint64(earlier[at]) + np.uint64(count_ones(word & ((np.uint64(1) << bit) - np.uint64(1)))), last)
+        place = min(np.uint64(earlier[at]) + count_ones(word & ((np.uint64(1) << bit) - np.uint64(1))), last)
         score = table[list_codes[place]] if postings.by_code else table[place]
         total += score * np.int64((word >> bit) & np.uint64(1))
         candidates[kept], sums[kept] = doc, total

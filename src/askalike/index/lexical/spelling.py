@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 from askalike.index.lexical.completions import count_live_documents
 from askalike.index.lexical.edits import code_points, find_near_terms
-from askalike.index.lexical.segment import LiveSegment
+from askalike.index.lexical.segment import MAX_REMEMBERED_TERMS, LiveSegment
 from askalike.index.lexical.terms import find_prefix_range
-
-MAX_REMEMBERED_TERMS = 1 << 18
 
 
 class NearTerm(NamedTuple):

@@ -30,8 +30,7 @@ BLOCKS_AHEAD = 4
 """Distance of the block that the processor reads into its cache meanwhile."""
 WORDS_PER_LINE = 8
 QUERY_BITS = 6
-SIGN_BIT = QUERY_BITS - 1
-MAX_STEP = (1 << SIGN_BIT) - 1
+MAX_STEP = (1 << QUERY_BITS - 1) - 1
 MAX_ERROR = 3.0
 """Standard deviations of a score's error that its bound allows for: one in 740 is larger."""
 CHUNK_ROWS = 1 << 14

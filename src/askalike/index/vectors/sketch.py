@@ -108,13 +108,16 @@ def _eight_products(
 
 
 @inner(fastmath=True)
+def _bound(dot: np.float32, scale: np.float32, error: np.float32) -> tuple[np.float32, np.float32]:
+    return dot * scale - error, dot * scale + error
+
+
+@inner(fastmath=True)
 def _write_bounds(
     q: int, i: int, dot: np.float32, scales: Floats, errors: Floats, lengths: Floats, low: Matrix[np.float32],
     high: Matrix[np.float32],
 ) -> None:  # fmt: skip
-    dot *= scales[i]
-    error = lengths[q] * errors[i]
-    low[q, i], high[q, i] = dot - error, dot + error
+    low[q, i], high[q, i] = _bound(dot, scales[i], lengths[q] * errors[i])
 
 
 @compiled(fastmath=True)
@@ -161,8 +164,7 @@ def _bound_row_products(
             d += np.float32(values[rows[fourth], j]) * number
         for place, dot in (i, a), (second, b), (third, c), (fourth, d):
             row = rows[place]
-            error = np.float32(length) * errors[row]
-            low[place], high[place] = dot * scales[row] - error, dot * scales[row] + error
+            low[place], high[place] = _bound(dot, scales[row], np.float32(length) * errors[row])
 
 
 def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
