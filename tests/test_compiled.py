@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from askalike import machine_code
 from askalike.compiled import CACHE_VARIABLE, CompiledFunction, Matrix, compiled, elementwise, inner, packed
-from askalike.llvm import LLVMFunction, Memory, count_ones, prefetch
+from askalike.llvm import LLVMFunction, Memory, count_ones, mark_reaching, prefetch, read_four, trailing_zeros
 
 
 class Row(NamedTuple):
@@ -54,6 +54,22 @@ def count_bits(numbers: Matrix[np.uint64], counts: NDArray[np.int64]) -> None:
             counts[i] += np.int64(count_ones(numbers[i, j]))
 
 
+@compiled()
+def find_reaching(numbers: NDArray[np.int32], first: int, least: int, found: NDArray[np.int64]) -> int:
+    reaching, n = mark_reaching(numbers, first, np.int32(least)), 0
+    while reaching:
+        found[n] = trailing_zeros(reaching)
+        reaching &= reaching - np.uint64(1)
+        n += 1
+    return n
+
+
+@compiled()
+def join_fours(numbers: NDArray[np.uint16], joined: NDArray[np.uint64]) -> None:
+    for i in range(len(joined)):
+        joined[i] = read_four(numbers, i)
+
+
 ROW = Row(np.array([0.5, 2.0, 7.0], np.float32), 3)
 TABLE = np.array([[1, -2, 3], [0, 5, -6]], np.int8)
 
@@ -65,6 +81,24 @@ def test_bits_are_counted_as_python_counts_them() -> None:
     count_bits(numbers, ours)
     count_bits.function(numbers, pythons)
     assert ours.tolist() == pythons.tolist() == [sum(map(int.bit_count, row)) for row in numbers.tolist()]
+
+
+def test_numbers_that_reach_another_are_found_as_by_python() -> None:
+    numbers = np.random.default_rng(0).integers(-9, 9, 70, np.int32)
+    expected = np.flatnonzero(numbers[5:69] >= 4).tolist()
+    for function in find_reaching, find_reaching.function:
+        found = np.empty(64, np.int64)
+        assert found[: function(numbers, 5, 4, found)].tolist() == expected
+        assert function(numbers, 5, 10, found) == 0
+
+
+def test_four_numbers_are_joined_as_by_python() -> None:
+    numbers = np.array([1, 65_535, 3, 4, 32_768, 6], np.uint16)
+    expected = [sum(n << 16 * at for at, n in enumerate(numbers.tolist()[i : i + 4])) for i in range(3)]
+    for function in join_fours, join_fours.function:
+        joined = np.empty(3, np.uint64)
+        function(numbers, joined)
+        assert joined.tolist() == expected
 
 
 def test_result_is_that_of_python() -> None:

@@ -5,8 +5,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 WORD_BYTES = 8
+NUMBER_BYTES = 4
+MASK_SIZE = 64
 READ, ALL_CACHES, DATA = 0, 3, 1
 """Arguments of LLVM's prefetch."""
 
@@ -54,6 +57,31 @@ def _write_count(builder: Any, number: Any) -> Any:
     return builder.ctpop(number)
 
 
+def _write_trailing_zeros(builder: Any, number: Any) -> Any:
+    from llvmlite import ir
+
+    return builder.cttz(number, ir.IntType(1)(0))
+
+
+def _write_mask(builder: Any, numbers: Memory, first: Any, least: Any) -> Any:
+    from llvmlite import ir
+
+    kind = ir.VectorType(least.type, MASK_SIZE)
+    nothing, everywhere = ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), MASK_SIZE), None)
+    limits = builder.shuffle_vector(builder.insert_element(nothing, least, ir.IntType(32)(0)), nothing, everywhere)
+    place = builder.bitcast(builder.gep(numbers.address, [first]), kind.as_pointer())
+    compare = builder.icmp_signed if isinstance(least.type, ir.IntType) else builder.fcmp_ordered
+    reached = compare(">=", builder.load(place, align=NUMBER_BYTES), limits)
+    return builder.bitcast(reached, ir.IntType(MASK_SIZE))
+
+
+def _write_four(builder: Any, numbers: Memory, first: Any) -> Any:
+    from llvmlite import ir
+
+    place = builder.bitcast(builder.gep(numbers.address, [first]), ir.IntType(8 * WORD_BYTES).as_pointer())
+    return builder.load(place, align=2)
+
+
 def _write_prefetch(builder: Any, rows: Memory, row: Any, column: Any) -> None:
     from llvmlite import ir
 
@@ -71,8 +99,24 @@ def _write_word(builder: Any, address: Any, offset: Any) -> Any:
     return builder.load(place)
 
 
+def _pack_bits(bits: NDArray[np.bool_]) -> np.uint64:
+    return np.uint64(np.packbits(bits, bitorder="little").view("<u8")[0])
+
+
+def _join_four(numbers: NDArray[np.uint16], first: int) -> np.uint64:
+    return np.uint64(numbers[first : first + 4].copy().view("<u8")[0])
+
+
 count_ones = LLVMFunction(_write_count, lambda number: np.uint64(int(number).bit_count()), np.uint64)
 """Returns how many bits of a number (np.uint64) are 1."""
+trailing_zeros = LLVMFunction(_write_trailing_zeros, lambda n: (int(n) & -int(n)).bit_length() - 1, np.int64)
+"""Returns the position of the lowest bit of a number (np.uint64) that is 1."""
+mark_reaching = LLVMFunction(
+    _write_mask, lambda numbers, first, least: _pack_bits(numbers[first : first + MASK_SIZE] >= least), np.uint64
+)
+"""Returns a bit for each of 64 numbers from a position on, 1 if it is at least another one (np.int32 or np.float32)."""
+read_four = LLVMFunction(_write_four, _join_four, np.uint64)
+"""Returns four numbers (np.uint16) from a position on as one, the first in the lowest 16 bits."""
 prefetch = LLVMFunction(_write_prefetch, lambda rows, row, column: None)
 """Has the processor read the number in a row and column of a matrix into its cache, before it is needed."""
 read_word = LLVMFunction(_write_word, returns=np.int64)

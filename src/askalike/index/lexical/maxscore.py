@@ -17,15 +17,17 @@ from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled, inner, packed
 from askalike.index.rows import Array
-from askalike.llvm import count_ones
+from askalike.llvm import MASK_SIZE, count_ones, mark_reaching, read_four, trailing_zeros
 
 WINDOW = 65_536  # documents: a block, whose sums (256 KiB) fit into the second-level cache
 SAMPLE_SIZE = 4_096  # documents of a window that are scored by all terms, to plan the search of the other documents
-BLOCK_SIZE = 64  # sums that are examined together
+BLOCK_SIZE = MASK_SIZE  # sums that are examined together
 SPARSE_DIVISOR = 8  # a window is scanned if at least this share (1/8) of it was touched
 COLLECT_COST = 10.0  # collecting one candidate costs as much as adding this many postings
 LOOKUP_COST = 8.0  # looking one candidate up in a list costs as much as adding this many postings
 ZERO, ONE = np.int64(0), np.int64(1)  # a literal argument would be compiled as a type of its own
+BIT = np.uint64(1)
+NUMBER, SECOND, THIRD, FOURTH = map(np.uint64, (0xFFFF, 16, 32, 48))  # 16 bits, and where they begin in 64
 EXTRA_SEEDS = 6  # documents scored first, beyond k, for a first estimate of the k-th best score
 MAX_SEED_POSTINGS = 4_096
 MAX_SEED_LISTS = 20
@@ -296,14 +298,21 @@ def _add_scores(
 ) -> None:
     """Add the scores of the postings first:last, which lie in one window."""
     places, codes = places[first:last], codes[first:last]
-    if postings.by_code:
-        table = scores[postings.table_start :]
-        for j in range(len(places)):
-            window[places[j]] += table[codes[j]]
-    else:
+    if not postings.by_code:
         table = scores[postings.table_start + first - postings.start :]
         for j in range(len(places)):
             window[places[j]] += table[j]
+        return
+    table = scores[postings.table_start :]
+    in_fours = len(places) & ~np.int64(3)
+    for j in range(0, in_fours, 4):  # two reads instead of eight: reads are what a posting costs
+        place, code = read_four(places, j), read_four(codes, j)
+        window[place & NUMBER] += table[code & NUMBER]
+        window[place >> SECOND & NUMBER] += table[code >> SECOND & NUMBER]
+        window[place >> THIRD & NUMBER] += table[code >> THIRD & NUMBER]
+        window[place >> FOURTH] += table[code >> FOURTH]
+    for j in range(in_fours, len(places)):
+        window[places[j]] += table[codes[j]]
 
 
 @inner()
@@ -321,17 +330,14 @@ def _collect_window(window: Array, low: int, high: int, min_score: int, candidat
     """Move the documents low:high whose sums are at least `min_score` into a list, and clear all sums."""
     n, threshold, base = 0, np.int32(min_score), low - low % WINDOW
     for block in range(low - base, high - base, BLOCK_SIZE):
-        part = window[block : block + BLOCK_SIZE]
-        top = np.int32(0)
-        for x in range(len(part)):
-            top = max(top, part[np.uint64(x)])
-        if top >= threshold:
-            for x in range(BLOCK_SIZE):
-                score = part[np.uint64(x)]
-                if score >= threshold:
-                    candidates[n], sums[n] = base + block + x, score
-                    n += 1
-    window[low - base : high - base] = 0
+        reaching = mark_reaching(window, block, threshold)
+        while reaching:
+            at = block + trailing_zeros(reaching)
+            candidates[n], sums[n] = base + at, window[at]
+            n += 1
+            reaching &= reaching - BIT
+        for x in range(BLOCK_SIZE):
+            window[np.uint64(block + x)] = 0
     return n
 
 

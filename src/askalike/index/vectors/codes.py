@@ -18,13 +18,13 @@ from askalike.files import replace_file
 from askalike.index.arrays import create_arrays, open_arrays
 from askalike.index.rows import Array
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
-from askalike.llvm import count_ones, prefetch
+from askalike.llvm import MASK_SIZE, count_ones, mark_reaching, prefetch, trailing_zeros
 
 CODES_FILE = "codes.safetensors"
 MIN_CODED_ROWS = 16_384
 """Rows from which a segment has codes: of fewer, the sketch is read as fast."""
 MIN_CODED_DIM = 64
-BLOCK = 64
+BLOCK = MASK_SIZE
 """Rows whose codes lie beside each other, word by word."""
 BLOCKS_AHEAD = 4
 """Distance of the block that the processor reads into its cache meanwhile."""
@@ -51,7 +51,7 @@ class LikelyScores(NamedTuple):
 
     def find_above(self, min_score: float) -> Array:
         """Return the rows that may score so much, rising."""
-        least = max(min_score, float(REMOVED) / 2)
+        least = float(np.nextafter(np.float32(max(min_score, float(REMOVED) / 2)), REMOVED))
         rows = np.empty(BLOCK * int(np.count_nonzero(self.peaks >= least)), np.int64)
         return rows[: _find_above(self.rows, self.peaks, least, rows)]
 
@@ -156,13 +156,14 @@ def _bound_scores(
 @compiled()
 def _find_above(scores: Floats, peaks: Floats, min_score: float, rows: NDArray[np.int64]) -> int:
     """Write the rows that score at least so much, rising; return how many there are."""
-    count = 0
+    count, least = 0, np.float32(min_score)
     for block in range(len(peaks)):
-        if peaks[block] >= min_score:
-            for row in range(block * BLOCK, (block + 1) * BLOCK):
-                if scores[row] >= min_score:
-                    rows[count] = row
-                    count += 1
+        if peaks[block] >= least:
+            reaching = mark_reaching(scores, block * BLOCK, least)
+            while reaching:
+                rows[count] = block * BLOCK + trailing_zeros(reaching)
+                reaching &= reaching - U1
+                count += 1
     return count
 
 
