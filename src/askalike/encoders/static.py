@@ -57,7 +57,7 @@ class StaticEncoder:
         values: Mapping[str, Any] | None = None,
     ) -> None:
         rows = settings.row_counts.total
-        if len(vectors) != rows or len(weights) != rows or len(bpe or ()) > settings.subwords:
+        if len(vectors) != rows or len(weights) != rows:
             raise InputError(
                 f"static: {format_count(rows, 'row')} expected, found {len(vectors)} vectors, {len(weights)} weights"
             )
@@ -81,7 +81,7 @@ class StaticEncoder:
         text = config.validate_settings(LookupSettings, values, "static")
         path, tokenizer = find_packaged_vectors()
         vectors = _load_tensors(path)["embedding.weight"]
-        bpe = Bpe.from_file(tokenizer)
+        bpe = Bpe(tokenizer)
         settings = StaticEncoderSettings(**text.model_dump(), subwords=len(vectors))
         origin = f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
         weights = np.ones(len(vectors), np.float32)
@@ -97,6 +97,8 @@ class StaticEncoder:
         settings = config.validate_settings(StaticEncoderSettings, model.get("static", {}), where)
         tensors = _load_tensors(folder / WEIGHTS_FILE)
         bpe = Bpe.from_file(folder / TOKENIZER_FILE) if settings.subwords else None
+        if bpe and len(bpe) > settings.subwords:
+            raise InputError(f"{where}: {settings.subwords} subwords expected, {TOKENIZER_FILE} has {len(bpe)}")
         with open(folder / WEIGHTS_FILE, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         try:

@@ -46,6 +46,11 @@ class LiveRows(ABC):
         return {"deleted": self.deleted}
 
     @cached_property
+    def has_rephrasings(self) -> bool:
+        """Whether a question may have several rows."""
+        return bool(self.phrasings.any())
+
+    @cached_property
     def live_mask(self) -> NDArray[np.bool_]:
         """bool (n): which rows are not deleted."""
         live = np.ones(len(self.docids), np.bool_)

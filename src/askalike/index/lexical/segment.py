@@ -125,15 +125,11 @@ class LiveSegment(LiveRows):
         return sign_terms(self.segment.term_bytes, self.segment.term_offsets)
 
     @cached_property
-    def has_rephrasings(self) -> bool:
-        """Whether a question may have several documents."""
-        return bool(self.phrasings.any())
-
-    @cached_property
     def length_statistics(self) -> tuple[int, int, int]:
         """The live questions' own texts: their number, their tokens, and the length of the longest."""
-        own_text = self.phrasings == 0
-        lengths = self.segment.lengths[own_text & self.live_mask if len(self.deleted) else own_text]
+        lengths = self.segment.lengths
+        if self.has_rephrasings or len(self.deleted):
+            lengths = lengths[self.live_mask & (self.phrasings == 0)]
         return len(lengths), int(lengths.sum(dtype=np.int64)), int(lengths.max(initial=0))
 
     @cached_property

@@ -35,7 +35,7 @@ class BoundedRows:
 
     def lows(self) -> Array:
         """Return what each document scores at least: its rows' best bound."""
-        if len(self.segment.docid_starts) == len(self.segment.docids) or not len(self.rows):
+        if not self.segment.has_rephrasings or not len(self.rows):
             return self.low
         return np.maximum.reduceat(self.low, np.flatnonzero(np.diff(self.segment.docids[self.rows], prepend=-1)))
 

@@ -16,7 +16,7 @@ from askalike.index.vectors.parts import Bounds, DensePart, PartSchema, SparsePa
 from askalike.types import Floats
 
 SCHEMA_FILE = "parts.json"
-UNCHANGED_BY_DELETIONS = "codes", "docid_starts"
+UNCHANGED_BY_DELETIONS = "codes", "has_rephrasings"
 """Attributes that hold for a segment with other deletions too, once they are looked up."""
 
 
@@ -53,13 +53,10 @@ class VectorSegment(LiveRows):
         return self.codes.mark_live(self.mask_allowed(None), len(self.docids)) if self.codes else np.empty(0, np.uint64)
 
     @cached_property
-    def docid_starts(self) -> Array:
-        """int64: the first row of each docid."""
-        return np.flatnonzero(np.diff(self.docids, prepend=-1))
-
-    @cached_property
     def rows_per_docid(self) -> float:
         """The number of rows for each docid that has a live row."""
+        if not self.has_rephrasings:
+            return len(self.docids) / max(1, len(self.docids) - len(self.deleted))
         live_docids = int(np.count_nonzero(np.diff(self.docids[self.live_mask], prepend=-1)))
         return len(self.docids) / max(1, live_docids)
 
