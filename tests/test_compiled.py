@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from askalike import machine_code
 from askalike.compiled import CACHE_VARIABLE, CompiledFunction, Matrix, compiled, elementwise, inner, packed
-from askalike.llvm import LLVMFunction, Memory, count_ones, mark_reaching, prefetch, read_four, trailing_zeros
+from askalike.llvm import LLVMFunction, Memory, count_ones, mark_reaching, read_four, trailing_zeros
 
 
 class Row(NamedTuple):
@@ -50,7 +50,6 @@ def share(part: float, whole: float) -> float:
 def count_bits(numbers: Matrix[np.uint64], counts: NDArray[np.int64]) -> None:
     for i in range(len(numbers)):
         for j in range(numbers.shape[1]):
-            prefetch(numbers, min(i + 1, len(numbers) - 1), j)
             counts[i] += np.int64(count_ones(numbers[i, j]))
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 WORD_BYTES = 8
 NUMBER_BYTES = 4
 MASK_SIZE = 64
-READ, ALL_CACHES, DATA = 0, 3, 1
-"""Arguments of LLVM's prefetch."""
 
 
 class Memory(NamedTuple):
@@ -82,16 +80,6 @@ def _write_four(builder: Any, numbers: Memory, first: Any) -> Any:
     return builder.load(place, align=2)
 
 
-def _write_prefetch(builder: Any, rows: Memory, row: Any, column: Any) -> None:
-    from llvmlite import ir
-
-    flag, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
-    begin = builder.add(builder.ptrtoint(rows.address, rows.step.type), builder.mul(row, rows.step))
-    address = builder.gep(builder.inttoptr(begin, rows.address.type), [column])
-    place, how = builder.bitcast(address, pointer), map(flag, (READ, ALL_CACHES, DATA))
-    call_function(builder, "llvm.prefetch.p0", ir.VoidType(), place, *how)
-
-
 def _write_word(builder: Any, address: Any, offset: Any) -> Any:
     from llvmlite import ir
 
@@ -117,8 +105,6 @@ mark_reaching = LLVMFunction(
 """Returns a bit for each of 64 numbers from a position on, 1 if it is at least another one (np.int32 or np.float32)."""
 read_four = LLVMFunction(_write_four, _join_four, np.uint64)
 """Returns four numbers (np.uint16) from a position on as one, the first in the lowest 16 bits."""
-prefetch = LLVMFunction(_write_prefetch, lambda rows, row, column: None)
-"""Has the processor read the number in a row and column of a matrix into its cache, before it is needed."""
 read_word = LLVMFunction(_write_word, returns=np.int64)
 """Returns the whole number that lies some bytes after an address."""
 

@@ -22,14 +22,14 @@ from askalike.encoders.onnx.byte_products import (  # noqa: E402
     pack_weights,
     round_rows,
 )
-from askalike.encoders.onnx.byte_tiles import has_instruction  # noqa: E402
 from askalike.encoders.onnx.compiled_layers import CompiledLayers, fits  # noqa: E402
 from askalike.encoders.onnx.layer_steps import exponential, gelu, gelu_by_tanh  # noqa: E402
 from askalike.encoders.onnx.layers import GraphLayers, open_runner  # noqa: E402
+from askalike.lanes import has_byte_products  # noqa: E402
 
 HIDDEN, INNER, LAYERS, WORDS = 64, 192, 2, 50
 CONFIG = {"num_attention_heads": 4, "num_hidden_layers": LAYERS}
-on_this_processor = pytest.mark.skipif(not has_instruction(), reason="needs a processor that multiplies bytes")
+on_this_processor = pytest.mark.skipif(not has_byte_products(), reason="needs a processor that multiplies bytes")
 
 
 def make_transformer(kind: str, activation: str, hidden: int = HIDDEN) -> Transformer:
@@ -130,10 +130,10 @@ def test_functions_by_their_definitions():
 
 def test_other_sizes_processors_and_weights_are_left_to_the_graph(monkeypatch):
     transformer = make_transformer("bert", "gelu")
-    assert fits(transformer) == has_instruction()
+    assert fits(transformer) == has_byte_products()
     assert isinstance(open_runner(transformer, 32), GraphLayers)
-    monkeypatch.setattr(compiled_layers, "has_instruction", lambda: True)
+    monkeypatch.setattr(compiled_layers, "has_byte_products", lambda: True)
     sizes = {64: True, 32: False, 48: False, 256: True}
     assert {hidden: fits(make_transformer("bert", "gelu", hidden)) for hidden in sizes} == sizes
-    monkeypatch.setattr(compiled_layers, "has_instruction", lambda: False)
+    monkeypatch.setattr(compiled_layers, "has_byte_products", lambda: False)
     assert isinstance(open_runner(transformer, 8), GraphLayers)

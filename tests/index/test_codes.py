@@ -2,12 +2,17 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import sparse
 
+from askalike.compiled import CACHE_VARIABLE, Matrix, compiled
+from askalike.index.vectors import code_products
 from askalike.index.vectors import codes as codes_module
+from askalike.index.vectors.code_products import GROUP, multiply_codes, pack_levels
 from askalike.index.vectors.codes import BLOCK
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
+from askalike.lanes import LANES, has_feature
 from askalike.types import AllowedDocs, VectorPart, Vectors
 
 DIM = 100
@@ -71,6 +76,27 @@ def test_codes_find_what_the_sketch_finds(tmp_path, monkeypatch, storage, exclus
         for a, b in zip(found, expected, strict=True):
             scores = dict(zip(b.docids.tolist(), b.scores.tolist(), strict=True))
             assert all(scores[n] == s for n, s in zip(a.docids.tolist(), a.scores.tolist(), strict=True) if n in scores)
+
+
+@pytest.mark.parametrize("features", [("avx512vnni", "avx2"), ("avx2",), ()], ids=["AVX-512", "AVX2", "any"])
+def test_products_are_those_of_whole_numbers(monkeypatch, tmp_path, features):
+    if missing := [feature for feature in features if not has_feature(feature)]:
+        pytest.skip(f"this processor has no {missing[0]}")
+    monkeypatch.setattr(code_products, "has_feature", features.__contains__)
+    monkeypatch.setattr(code_products, "has_byte_products", lambda: "avx512vnni" in features)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+
+    @compiled()
+    def multiply(words: Matrix[np.uint32], query: NDArray[np.int8], products: NDArray[np.int32]) -> None:
+        multiply_codes(len(query) // GROUP, words, query, products)
+
+    generator = np.random.default_rng(3)
+    levels = generator.integers(0, 4, (LANES, 7 * GROUP), np.uint8)
+    query = generator.integers(-codes_module.MAX_STEP, codes_module.MAX_STEP + 1, 7 * GROUP).astype(np.int8)
+    levels[0], query[:4] = 3, codes_module.MAX_STEP
+    products = np.empty(LANES, np.int32)
+    multiply(pack_levels(levels), query, products)
+    assert products.tolist() == (levels.astype(np.int64) @ query).tolist()
 
 
 @pytest.mark.usefixtures("small_segments_have_codes")

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, inner
 from askalike.encoders.onnx.float_tiles import multiply_tile
-from askalike.encoders.onnx.lanes import LANES, MAX_ROWS
 from askalike.encoders.onnx.layer_steps import ONE, ZERO, exponential
+from askalike.lanes import LANES, MAX_ROWS
 
 
 @inner(fastmath=True)

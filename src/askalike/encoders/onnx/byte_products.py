@@ -9,7 +9,7 @@ from askalike.compiled import Matrix, inner
 from askalike.encoders.onnx.architectures import Affine
 from askalike.encoders.onnx.blocks import BLOCK_SIZE, quantise
 from askalike.encoders.onnx.byte_tiles import COLUMNS, multiply_tile, round_block
-from askalike.encoders.onnx.lanes import MAX_ROWS
+from askalike.lanes import MAX_ROWS
 
 
 class ByteWeights(NamedTuple):

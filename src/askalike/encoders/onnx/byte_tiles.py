@@ -9,19 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from askalike.encoders.onnx.blocks import BLOCK_SIZE, ZERO
-from askalike.encoders.onnx.lanes import BYTES, FLOAT, FLOATS, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWriter
+from askalike.lanes import BYTES, FLOAT, FLOATS, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWriter
 from askalike.llvm import LLVMFunction, Memory
-from askalike.machine_code import host_processor
 
 VECTORS = 2
 COLUMNS = LANES * VECTORS
-INSTRUCTION, FEATURE = "llvm.x86.avx512.vpdpbusd.512", "avx512vnni"
 LARGEST = 127.0
-
-
-def has_instruction() -> bool:
-    """Return whether this machine's processor has the instruction."""
-    return f"+{FEATURE}" in host_processor()[2].split(",")
 
 
 def _write_rounding(builder: Any, values: Memory, steps: Memory, scale: Memory, offset: Memory) -> None:
@@ -102,5 +95,5 @@ def _write_block(
         read = [to.load(INTS, to.at(weights, 0, builder.add(weight_begin, begin))) for begin in begins]
         for row in range(count):
             own = to.spread(to.load(INT, to.at(rows, row, builder.add(row_begin, LONG(4 * four)))))
-            sums[row] = [to.call(INSTRUCTION, INTS, *pair, own) for pair in zip(sums[row], read, strict=True)]
+            sums[row] = [to.add_byte_products(*pair, own) for pair in zip(sums[row], read, strict=True)]
     return [total for own in sums for total in own]

@@ -13,9 +13,8 @@ from askalike.encoders.onnx.architectures import Transformer
 from askalike.encoders.onnx.attention import attend
 from askalike.encoders.onnx.blocks import BLOCK_SIZE
 from askalike.encoders.onnx.byte_products import ByteRows, ByteWeights, make_rows, multiply, pack_weights, round_rows
-from askalike.encoders.onnx.byte_tiles import has_instruction
-from askalike.encoders.onnx.lanes import LANES, MAX_ROWS
 from askalike.encoders.onnx.layer_steps import KINDS, activate, add_and_normalise
+from askalike.lanes import LANES, MAX_ROWS, has_byte_products
 
 TOKENS = 256
 """Tokens that all layers read before the next ones are read, whole texts: what a layer computes stays in the cache."""
@@ -84,7 +83,7 @@ def fits(transformer: Transformer) -> bool:
     """Return whether this machine can run a transformer's layers in this way: in whole blocks and vectors."""
     [hidden, inner] = transformer.sizes
     whole = hidden % BLOCK_SIZE == inner % BLOCK_SIZE == hidden // transformer.heads % LANES == 0
-    return whole and has_instruction()
+    return whole and has_byte_products()
 
 
 class CompiledLayers:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from askalike.encoders.onnx.lanes import FLOAT, FLOATS, LONG, VECTOR_BYTES, LaneWriter
+from askalike.lanes import FLOAT, FLOATS, LONG, VECTOR_BYTES, LaneWriter
 from askalike.llvm import LLVMFunction, Memory
 
 

@@ -13,27 +13,27 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled, inner
+from askalike.compiled import Matrix, compiled
 from askalike.files import replace_file
 from askalike.index.arrays import create_arrays, open_arrays
 from askalike.index.rows import Array
+from askalike.index.vectors.code_products import GROUP, multiply_codes, pack_levels
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
-from askalike.llvm import MASK_SIZE, count_ones, mark_reaching, prefetch, trailing_zeros
+from askalike.lanes import LANES
+from askalike.llvm import MASK_SIZE, mark_reaching, trailing_zeros
 
-CODES_FILE = "codes.safetensors"
+CODES_FILE = "two_bits.safetensors"
 MIN_CODED_ROWS = 16_384
 """Rows from which a segment has codes: of fewer, the sketch is read as fast."""
 MIN_CODED_DIM = 64
 BLOCK = MASK_SIZE
-"""Rows whose codes lie beside each other, word by word."""
-BLOCKS_AHEAD = 4
-"""Distance of the block that the processor reads into its cache meanwhile."""
-WORDS_PER_LINE = 8
-QUERY_BITS = 6
-MAX_STEP = (1 << QUERY_BITS - 1) - 1
+"""Rows whose likely scores are computed, and looked at, together."""
+MAX_STEP = 63
+"""Largest whole number of a query's: two products of such a one with a byte of codes fit into 16 bits."""
 MAX_ERROR = 3.0
 """Standard deviations of a score's error that its bound allows for: one in 740 is larger."""
 CHUNK_ROWS = 1 << 14
+BIT = np.uint64(1)
 SEED = 0
 MIN_LENGTH = 1e-12
 ALL_LIVE = np.uint64(2**64 - 1)
@@ -63,8 +63,8 @@ class Codes:
     Two bits stand for −1.5, −0.5, 0.5 or 1.5 steps from the rows' mean along turned axes.
     """
 
-    bits: NDArray[np.uint64]
-    """(blocks · 2 · words, 64): of 64 rows the high bits, 64 numbers to a word, then the low bits."""
+    words: NDArray[np.uint32]
+    """(tiles · groups, LANES): see code_products.py. A block has four tiles."""
     factors: Floats
     """(blocks · 64): what a row's product with a query is multiplied by."""
     errors: Floats
@@ -87,59 +87,38 @@ class Codes:
         """Return the highest likely scores for each query. queries: (queries, dim). live: see `mark_live`."""
         turned = queries @ self.axes[1:]
         steps = np.maximum(np.abs(turned).max(axis=1, initial=0), MIN_LENGTH) / MAX_STEP
-        numbers = np.zeros((len(queries), len(self.bits) // (2 * len(live)) * BLOCK), np.int8)
+        numbers = np.zeros((len(queries), len(self.words) * LANES // len(self.factors) * GROUP), np.int8)
         numbers[:, : turned.shape[1]] = np.rint(turned / steps[:, None])
-        planes = _pack(numbers[:, None, :] >> np.arange(QUERY_BITS, dtype=np.int8)[:, None] & 1)
         terms = steps, -1.5 * turned.sum(axis=1), queries @ self.axes[0], np.linalg.norm(queries, axis=1)
         rows = np.empty((len(queries), len(self.factors)), np.float32)
         peaks = np.empty((len(queries), len(live)), np.float32)
         _bound_scores(
-            self.bits, self.factors, self.errors, live, planes.reshape(-1, planes.shape[-1]),
-            np.stack(terms).astype(np.float32), np.empty(BLOCK, np.uint64), rows, peaks,
+            self.words, self.factors, self.errors, live, numbers, np.stack(terms).astype(np.float32),
+            np.empty(BLOCK, np.int32), rows, peaks,
         )  # fmt: skip
         return list(map(LikelyScores, rows, peaks))
 
 
-U1, U2, U3, U4, U5 = map(np.uint64, range(1, 6))
-
-
-@inner()
-def _count(high: np.uint64, low: np.uint64, plane: np.uint64) -> np.uint64:
-    return (count_ones(high & plane) << U1) + count_ones(low & plane)
-
-
 @compiled(fastmath=True)
 def _bound_scores(
-    bits: Matrix[np.uint64], factors: Floats, errors: Floats, live: NDArray[np.uint64], planes: Matrix[np.uint64],
-    terms: Matrix[np.float32], products: NDArray[np.uint64], rows: Matrix[np.float32], peaks: Matrix[np.float32],
+    words: Matrix[np.uint32], factors: Floats, errors: Floats, live: NDArray[np.uint64], numbers: Matrix[np.int8],
+    terms: Matrix[np.float32], products: NDArray[np.int32], rows: Matrix[np.float32], peaks: Matrix[np.float32],
 ) -> None:  # fmt: skip
     """Write the highest likely score of every row, and of every block, for each query.
 
-    planes: (queries · bits, words), each query's whole numbers bit by bit, the sign last. terms: (4, queries), the step
-    of these numbers, what is added to a row's product, what is added to its score, and the query's length. products:
-    working memory.
+    numbers: (queries, groups · GROUP), each query as whole numbers. terms: (4, queries), the step of these numbers,
+    what is added to a row's product, what is added to its score, and the query's length. products: working memory.
     """
-    words = planes.shape[1]
+    groups = numbers.shape[1] // GROUP
+    per_block = BLOCK // LANES * groups
     for block in range(len(live)):
-        first = block * 2 * words
+        first = block * per_block
         for q in range(len(rows)):
-            products[:] = 0
-            for word in range(words):
-                ahead = min(first + BLOCKS_AHEAD * 2 * words + 2 * word, len(bits) - 2)
-                for i in range(0, BLOCK, WORDS_PER_LINE):
-                    prefetch(bits, ahead, i)
-                    prefetch(bits, ahead + 1, i)
-                at = q * QUERY_BITS
-                a, b, c = planes[at, word], planes[at + 1, word], planes[at + 2, word]
-                d, e, sign = planes[at + 3, word], planes[at + 4, word], planes[at + 5, word]
-                for i in range(BLOCK):
-                    high, low = bits[first + word, i], bits[first + words + word, i]
-                    few = _count(high, low, a) + (_count(high, low, b) << U1) + (_count(high, low, c) << U2)
-                    many = (_count(high, low, d) << U3) + (_count(high, low, e) << U4)
-                    products[i] += few + many - (_count(high, low, sign) << U5)
+            for tile in range(BLOCK // LANES):
+                multiply_codes(groups, words[first + tile * groups :], numbers[q], products[tile * LANES :])
             peak, start = REMOVED, block * BLOCK
             for i in range(BLOCK):
-                product = terms[0, q] * np.float32(np.int64(products[i])) + terms[1, q]
+                product = terms[0, q] * np.float32(products[i]) + terms[1, q]
                 score = factors[start + i] * product + terms[2, q] + terms[3, q] * errors[start + i]
                 rows[q, start + i] = score
                 peak = max(peak, score)
@@ -162,7 +141,7 @@ def _find_above(scores: Floats, peaks: Floats, min_score: float, rows: NDArray[n
             reaching = mark_reaching(scores, block * BLOCK, least)
             while reaching:
                 rows[count] = block * BLOCK + trailing_zeros(reaching)
-                reaching &= reaching - U1
+                reaching &= reaching - BIT
                 count += 1
     return count
 
@@ -175,12 +154,12 @@ def build_codes(folder: Path, schemas: Sequence[PartSchema], parts: Sequence[Sto
     n_rows, dim = part.sketch.values.shape
     if n_rows < MIN_CODED_ROWS or dim < MIN_CODED_DIM or (folder / CODES_FILE).exists():
         return
-    blocks, words = -(-n_rows // BLOCK), -(-dim // BLOCK)
+    blocks, groups = -(-n_rows // BLOCK), -(-dim // GROUP)
     shapes = {"factors": (blocks * BLOCK,), "errors": (blocks * BLOCK,), "axes": (dim + 1, dim)}
     kinds = {name: (np.dtype(np.float32), shape) for name, shape in shapes.items()}
     with replace_file(folder / CODES_FILE) as partial:
-        bits_kind = np.dtype(np.uint64), (blocks * 2 * words, BLOCK)
-        _fill_codes(Codes(**create_arrays(folder, {"bits": bits_kind, **kinds}, partial.name)), part, n_rows)
+        words = np.dtype(np.uint32), (blocks * BLOCK // LANES * groups, LANES)
+        _fill_codes(Codes(**create_arrays(folder, {"words": words, **kinds}, partial.name)), part, n_rows)
 
 
 def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
@@ -191,13 +170,13 @@ def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
     for start in range(0, n_rows, CHUNK_ROWS):
         rows = np.arange(start, min(start + CHUNK_ROWS, n_rows))
         turned = (part.decode_rows(rows) - codes.axes[0]) @ codes.axes[1:]
-        bits, codes.factors[rows], codes.errors[rows] = _encode(turned)
-        place = start * len(codes.bits) // len(codes.factors)
-        codes.bits[place : place + len(bits)] = bits
+        words, codes.factors[rows], codes.errors[rows] = _encode(turned)
+        place = start * len(codes.words) // len(codes.factors)
+        codes.words[place : place + len(words)] = words
 
 
-def _encode(rows: Floats) -> tuple[NDArray[np.uint64], Floats, Floats]:
-    """Return the bits, the factors and the errors of turned rows less their mean, (rows, dim); see Codes."""
+def _encode(rows: Floats) -> tuple[NDArray[np.uint32], Floats, Floats]:
+    """Return the words, the factors and the errors of turned rows less their mean, (rows, dim); see Codes."""
     n_rows, dim = rows.shape
     lengths = np.linalg.norm(rows, axis=1)
     steps = np.maximum(lengths, MIN_LENGTH)[:, None] / np.sqrt(dim)
@@ -206,13 +185,7 @@ def _encode(rows: Floats) -> tuple[NDArray[np.uint64], Floats, Floats]:
     products = np.maximum(np.einsum("ij,ij->i", coded, rows), MIN_LENGTH)
     factors = np.where(lengths > MIN_LENGTH, lengths**2 / products, 0)
     left_out = np.sqrt(np.maximum((factors * np.linalg.norm(coded, axis=1)) ** 2 - lengths**2, 0))
-    padded = np.zeros((-(-n_rows // BLOCK) * BLOCK, -(-dim // BLOCK) * BLOCK), np.uint8)
+    padded = np.zeros((-(-n_rows // BLOCK) * BLOCK, -(-dim // GROUP) * GROUP), np.uint8)
     padded[:n_rows, :dim] = levels
-    planes = [_pack(bit).reshape(-1, BLOCK, padded.shape[1] // BLOCK) for bit in (padded // 2, padded % 2)]
-    bits = np.concatenate(planes, axis=2).transpose(0, 2, 1).reshape(-1, BLOCK)
-    return bits, factors.astype(np.float32), (MAX_ERROR / np.sqrt(dim - 1) * left_out).astype(np.float32)
-
-
-def _pack(bits: Array) -> NDArray[np.uint64]:
-    """Return bits, (…, words · 64), as words, (…, words)."""
-    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
+    errors = MAX_ERROR / np.sqrt(dim - 1) * left_out
+    return pack_levels(padded), factors.astype(np.float32), errors.astype(np.float32)

@@ -6,6 +6,7 @@ from typing import Any
 from llvmlite import ir
 
 from askalike.llvm import Memory, call_function
+from askalike.machine_code import host_processor
 
 LANES = 16
 BYTE, INT, LONG, FLOAT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
@@ -14,6 +15,19 @@ MAX_ROWS = 6
 """Rows that are computed at the same time: their sums fit into the processor's registers."""
 VECTOR_BYTES = 4 * LANES
 """The bytes of INTS and of FLOATS."""
+
+READ, ALL_CACHES, DATA = 0, 3, 1
+"""Arguments of LLVM's prefetch."""
+
+
+def has_feature(name: str) -> bool:
+    """Return whether this machine's processor has a feature, by LLVM's name."""
+    return f"+{name}" in host_processor()[2].split(",")
+
+
+def has_byte_products() -> bool:
+    """Return whether this machine's processor has an instruction for sixteen sums of four products of bytes."""
+    return has_feature("avx512vnni")
 
 
 class LaneWriter:
@@ -36,6 +50,11 @@ class LaneWriter:
         """Write a value."""
         self.builder.store(value, self.builder.bitcast(address, value.type.as_pointer()), align=1)
 
+    def prefetch(self, address: Any) -> None:
+        """Have the processor read an address into its cache; it may be none of this process's."""
+        place = self.builder.bitcast(address, BYTE.as_pointer())
+        self.call("llvm.prefetch.p0", ir.VoidType(), place, *map(INT, (READ, ALL_CACHES, DATA)))
+
     def spread(self, number: Any) -> Any:
         """Return a vector that has a number in all places."""
         kind = ir.VectorType(number.type, LANES)
@@ -54,6 +73,10 @@ class LaneWriter:
     def multiply_and_add(self, left: Any, right: Any, total: Any) -> Any:
         """Return total + left x right of vectors, rounded once."""
         return self.call("llvm.fma.v16f32", FLOATS, left, right, total)
+
+    def add_byte_products(self, sums: Any, unsigned: Any, signed: Any) -> Any:
+        """Return INTS whose places have the sums of four products more; see `has_byte_products`."""
+        return self.call("llvm.x86.avx512.vpdpbusd.512", INTS, sums, unsigned, signed)
 
     def for_count(self, count: Any, write: Callable[[int], None]) -> None:
         """Write what `write` does for each number from 1 to MAX_ROWS, of which the one that `count` is will run."""

@@ -1,0 +1,91 @@
+"""Products of a query with the codes of sixteen rows at a time.
+
+Sixteen numbers of a row are a word of 32 bits, two bits each: number 4s + b in byte b, after its lowest 2s bits. So the
+bytes of a word under a mask are four numbers that follow one another, times 4 to the power of s.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numpy.typing import NDArray
+
+from askalike.lanes import BYTE, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWriter, has_byte_products, has_feature
+from askalike.llvm import LLVMFunction, Memory
+
+GROUP = 16
+"""Numbers of a row in a word."""
+FOURS = GROUP // 4
+BYTES_PER_WORD = 4
+EIGHT = LANES // 2
+PAIRS = ir.VectorType(ir.IntType(16), LANES)
+AHEAD = 256 * VECTOR_BYTES
+"""Distance of the words that the processor reads into its cache meanwhile."""
+BYTE_MASK = 0x03030303
+SHIFTS = np.arange(0, 32, 2, dtype=np.uint32).reshape(4, 4).T
+"""(4, 4): where the number in place (s, b) of a group lies."""
+
+
+def pack_levels(levels: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Return numbers from 0 to 3, (tiles · LANES, groups · GROUP), as words: (tiles · groups, LANES)."""
+    rows, columns = levels.shape
+    parts = levels.reshape(rows, columns // GROUP, FOURS, 4).astype(np.uint32) << SHIFTS
+    words = np.bitwise_or.reduce(parts, axis=(2, 3))
+    tiles = words.reshape(-1, LANES, columns // GROUP).transpose(0, 2, 1)
+    return np.ascontiguousarray(tiles).reshape(-1, LANES)
+
+
+def _write_products(builder: Any, groups: Any, words: Memory, query: Memory, products: Memory) -> None:
+    """Write: the sum over all numbers of a query's times a row's, for each row of a tile."""
+    to = LaneWriter(builder)
+    zeros = to.spread(INT(0))
+
+    def add_group(group: Any, sums: Any) -> Any:
+        place = builder.mul(group, LONG(VECTOR_BYTES))
+        own = to.load(INTS, to.at(words, 0, place))
+        to.prefetch(to.at(words, 0, builder.add(place, LONG(AHEAD))))
+        begin = builder.mul(group, LONG(GROUP))
+        later = []
+        for four, total in enumerate(sums):
+            numbers = to.load(INT, to.at(query, 0, builder.add(begin, LONG(4 * four))))
+            masked = builder.and_(own, to.spread(INT(BYTE_MASK << 2 * four)))
+            later.append(_add_products(to, total, masked, numbers))
+        return later
+
+    total = zeros
+    for four, scaled in enumerate(to.repeat(groups, [zeros] * FOURS, add_group)):
+        total = builder.add(total, builder.ashr(scaled, to.spread(INT(2 * four))))
+    to.store(total, to.at(products, 0))
+
+
+def _add_products(to: LaneWriter, sums: Any, unsigned: Any, signed: Any) -> Any:
+    """Write: add four products of bytes to each sum. signed: four bytes."""
+    if has_byte_products():
+        return to.add_byte_products(sums, unsigned, to.spread(signed))
+    if has_feature("avx2"):
+        return to.builder.add(sums, _multiply_halves(to, unsigned, to.spread(signed)))
+    builder = to.builder
+    for byte in range(BYTES_PER_WORD):
+        left = builder.and_(builder.lshr(unsigned, to.spread(INT(8 * byte))), to.spread(INT(0xFF)))
+        right = builder.ashr(builder.shl(signed, INT(24 - 8 * byte)), INT(24))
+        sums = builder.add(sums, builder.mul(left, to.spread(right)))
+    return sums
+
+
+def _multiply_halves(to: LaneWriter, unsigned: Any, signed: Any) -> Any:
+    """Write: the sums of four products of bytes, of eight rows at a time, in 16 bits before they are added in pairs."""
+    builder = to.builder
+    ones, halves = ir.Constant(PAIRS, [1] * LANES), []
+    for first in (0, EIGHT):
+        places = ir.Constant(ir.VectorType(INT, EIGHT), list(range(first, first + EIGHT)))
+        left, right = (
+            builder.bitcast(builder.shuffle_vector(fours, fours, places), ir.VectorType(BYTE, 4 * EIGHT))
+            for fours in (unsigned, signed)
+        )
+        pairs = to.call("llvm.x86.avx2.pmadd.ub.sw", PAIRS, left, right)
+        halves.append(to.call("llvm.x86.avx2.pmadd.wd", ir.VectorType(INT, EIGHT), pairs, ones))
+    return builder.shuffle_vector(*halves, ir.Constant(INTS, list(range(LANES))))
+
+
+multiply_codes = LLVMFunction(_write_products)
+"""multiply_codes(groups, words, query, products): arrays that begin with the tile, the query and the results."""
