@@ -14,6 +14,7 @@ import askalike
 from askalike.calibration.calibrate import calibrate
 from askalike.service.app import create_app
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.other_workers import OtherWorkers
 from askalike.service.state.rate import RateLimiter
 from askalike.store import keys
 from random_examples import LONG
@@ -52,7 +53,13 @@ class NoLimit(RateLimiter):
         pass
 
 
-schema = schemathesis.openapi.from_dict(create_app(ServiceSettings(archives=(Path("riverside"),)), NoLimit()).openapi())
+class NoOtherWorkers(OtherWorkers):
+    def __init__(self) -> None:
+        pass
+
+
+app = create_app(ServiceSettings(archives=(Path("riverside"),)), NoLimit(), NoOtherWorkers())
+schema = schemathesis.openapi.from_dict(app.openapi())
 
 
 @schema.parametrize()

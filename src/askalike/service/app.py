@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 
 from fastapi import APIRouter, FastAPI
 
@@ -15,21 +16,23 @@ from askalike.service.requests.context import AppState
 from askalike.service.requests.problems import ERROR_HANDLERS, RESPONSES
 from askalike.service.routes import asking, embeddings, moderation, monitoring, records, widget
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.other_workers import OtherWorkers
 from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive, hot_reload
 
 
-def create_app(settings: ServiceSettings, rate_limiter: RateLimiter) -> FastAPI:
+def create_app(settings: ServiceSettings, rate_limiter: RateLimiter, workers: OtherWorkers) -> FastAPI:
     """Return the service as an ASGI application, which opens the archives when it starts and closes them at its end."""
-    state = AppState(settings, rate_limiter, render_error_page)
+    state = AppState(settings, rate_limiter, workers, render_error_page)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            state.sites |= {name: ServedArchive(name, settings) for name in settings.archive_paths()}
+            state.sites |= {name: ServedArchive(name, settings, workers) for name in settings.archive_paths()}
             for site in state.sites.values():
                 stack.callback(site.close)
-            async with hot_reload(state.sites.values()):
+            answer_other_worker = partial(asking.answer_other_worker, state)
+            async with hot_reload(state.sites.values()), workers.answered(answer_other_worker):
                 yield
 
     app = FastAPI(

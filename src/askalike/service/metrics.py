@@ -10,6 +10,7 @@ REQUEST_SECONDS = Histogram("askalike_request_seconds", "Time of a request", ["e
 SEARCH_SECONDS = Histogram(
     "askalike_search_seconds", "Time of a search, including its wait", ["archive"], buckets=LATENCY_BUCKETS_S
 )
+PASSED_ON = Counter("askalike_passed_on", "Searches that a less busy worker made", ["archive"])
 ABSTENTIONS = Counter("askalike_abstained", "Searches that found nothing", ["archive"])
 ZERO_TOKEN_QUERIES = Counter("askalike_zero_token_queries", "Searches without a word to search for", ["archive"])
 TOP_PROBABILITY = Histogram(

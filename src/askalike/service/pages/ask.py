@@ -13,6 +13,7 @@ from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.reasons import matched_words
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.requests.actions import record_feedback, record_use, search_similar
+from askalike.service.requests.context import add_log_fields
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
 from askalike.text.clean import readable_text
@@ -99,7 +100,8 @@ async def _find_similar(
     if not f"{title}{body}".strip():
         latest = await site.run_on_archive(lambda archive: archive.view().latest_questions(N_LATEST))
         return {"title": "", "body": "", "items": [], "latest": latest}
-    _, hits = await search_similar(site, request, query)
+    _, hits = await search_similar(site, query)
+    add_log_fields(request, archive=site.name, found=len(hits))
     answers = await site.run_on_archive(lambda archive: archive.view().get_answers_to(hit.question.id for hit in hits))
     items = [_to_item(hit, answers[hit.question.id]) for hit in hits]
     return {"title": title, "body": body, "items": items, "latest": []}

@@ -16,6 +16,7 @@ from typing import Any
 from askalike.errors import ArchiveError, SettingsError
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.other_workers import WorkerPlace, create_loads_file
 from askalike.service.state.rate import create_shared_file
 from askalike.store import Archive
 from askalike.store.keys import has_active_key
@@ -64,12 +65,14 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
         from askalike.service.processes import indexer, worker  # which read the variable
 
         importlib.import_module(PRELOADED_MODULE)
-        rates = create_shared_file(Path(shared_dir))
+        folder = Path(shared_dir)
+        rates = create_shared_file(folder)
+        create_loads_file(folder, settings.workers)
         indexers = [SupervisedProcess("indexer", indexer.run, settings)]
         workers = []
         try:
-            for _ in range(settings.workers):
-                workers.append(SupervisedProcess("worker", worker.run, settings, listener, rates))
+            for place in (WorkerPlace(folder, n, settings.workers) for n in range(settings.workers)):
+                workers.append(SupervisedProcess("worker", worker.run, settings, listener, rates, place))
             _begin_all(indexers, stopping)
             _begin_all(workers, stopping)
             announce(base_url(listener))

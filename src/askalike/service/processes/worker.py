@@ -1,5 +1,6 @@
 """A process that answers requests at a socket that all workers share."""
 
+import gc
 import logging
 import os
 import socket
@@ -18,6 +19,7 @@ from askalike.service.log import JsonFormatter
 from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import ServedEngine
+from askalike.service.state.other_workers import OtherWorkers, WorkerPlace
 from askalike.service.state.rate import RateLimiter
 
 BLAS_THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
@@ -26,6 +28,9 @@ GRACE_S = 10
 KEEP_ALIVE_S = 5
 SWITCH_INTERVAL_S = 0.0005
 """Time for which a search may hold Python's lock while a request waits, a tenth of Python's default."""
+
+
+GC_THRESHOLDS = 1_000, 10, 10
 
 
 class Server(uvicorn.Server):
@@ -37,10 +42,13 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        _collect_garbage_often()
         self._parent.send(None)
 
 
-def run(settings: ServiceSettings, parent: Connection, listener: socket.socket, rates: Path) -> None:
+def run(
+    settings: ServiceSettings, parent: Connection, listener: socket.socket, rates: Path, place: WorkerPlace
+) -> None:
     """Answer requests until the process is asked to end; then finish those that have begun."""
     if BLAS_THREADS_VARIABLE not in os.environ:
         threadpool_limits(1, user_api="blas")
@@ -54,7 +62,7 @@ def run(settings: ServiceSettings, parent: Connection, listener: socket.socket, 
     receive_s, max_connections = settings.receive_s, settings.max_connections
     protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections)
     config = uvicorn.Config(
-        create_app(settings, RateLimiter(rates, settings.requests_per_s, settings.burst)),
+        create_app(settings, RateLimiter(rates, settings.requests_per_s, settings.burst), OtherWorkers(place)),
         lifespan="on",
         access_log=False,
         log_config=None,
@@ -67,6 +75,13 @@ def run(settings: ServiceSettings, parent: Connection, listener: socket.socket, 
         loop="uvloop",
     )
     Server(config, parent).run([listener])
+
+
+def _collect_garbage_often() -> None:
+    """Have Python look for garbage in small steps, among objects made from now on: every request waits for a step."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def _prepare(settings: ServiceSettings) -> None:

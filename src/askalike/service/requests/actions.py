@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fastapi import HTTPException, Request
+from fastapi import HTTPException
 
 from askalike.engines import SearchRequest
 from askalike.service import metrics
-from askalike.service.requests.context import add_log_fields
 from askalike.service.requests.schema import FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive, MissingRecordError, PairProposal
@@ -46,7 +45,7 @@ def load_question(archive: Archive, id: str) -> QuestionDetails:
     return QuestionDetails(question, answers, get_links(archive, id), source)
 
 
-async def search_similar(site: ServedArchive, request: Request, query: SimilarRequest) -> tuple[str, SearchHits]:
+async def search_similar(site: ServedArchive, query: SimilarRequest) -> tuple[str, SearchHits]:
     """Return the ranker's name and its hits; the search is counted and timed."""
     start = time.perf_counter()
     model, hits = await site.search(_to_search_request(query))
@@ -57,7 +56,6 @@ async def search_similar(site: ServedArchive, request: Request, query: SimilarRe
             metrics.ZERO_TOKEN_QUERIES.labels(site.name).inc()
     elif hits[0].probability is not None:
         metrics.TOP_PROBABILITY.labels(site.name).observe(hits[0].probability)
-    add_log_fields(request, archive=site.name, found=len(hits))
     if hits and query.count_shown:
         await record_use(site, "shown")
     return model, hits

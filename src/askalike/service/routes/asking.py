@@ -1,8 +1,10 @@
 """`similar`, `answer` and `feedback`: a question that is typed, one that is settled on, and what came of it."""
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
@@ -15,15 +17,20 @@ from askalike.answering.grounded import write_grounded
 from askalike.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.answering.writers import writer_folders
 from askalike.engines.local import LocalEngine
+from askalike.service.metrics import PASSED_ON
 from askalike.service.requests.actions import record_feedback, search_similar
 from askalike.service.requests.auth import ReadableArchive, SearchableArchive, find_searchable_archive
+from askalike.service.requests.context import AppState, add_log_fields, app_state
 from askalike.service.requests.records import AnswerRecord
 from askalike.service.requests.schema import FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
+from askalike.service.state.served_archive import ServedArchive
 from askalike.store.query_log import LoggedQuery, log_query
 from askalike.types import Question
 
 MAX_LOGGED_HITS = 5
 """Maximum number of similar questions that the log holds for each question."""
+
+FOUND_BYTES = 2
 
 MODE_DESCRIPTION = (
     "nearest: stored answers; generate: a model's text; auto: either, by probability; "
@@ -78,21 +85,54 @@ class AnswerResponse(BaseModel):
     model: str
 
 
-@router.get("/similar", tags=["search"])
-async def get_similar(
-    site: SearchableArchive, request: Request, query: Annotated[SimilarRequest, Query()]
-) -> SimilarResponse:
+@router.get("/similar", tags=["search"], response_model=SimilarResponse)
+async def get_similar(site: SearchableArchive, request: Request, query: Annotated[SimilarRequest, Query()]) -> Response:
     """Return the archive's questions most similar to the one that is typed, best first."""
+    content: bytes | str | None = await _ask_other_worker(site, request, query)
+    if content is None:
+        response = await _find_similar(site, query)
+        add_log_fields(request, archive=site.name, found=len(response.results))
+        content = response.model_dump_json()
+    return Response(content, media_type="application/json")
+
+
+async def post_similar(site: SearchableArchive, request: Request, query: SimilarRequest) -> Response:
+    """Return the same for texts too long, or too private, for an address. Changes nothing."""
+    return await get_similar(site, request, query)
+
+
+async def _find_similar(site: ServedArchive, query: SimilarRequest) -> SimilarResponse:
     start = time.perf_counter()
-    model, hits = await search_similar(site, request, query)
+    model, hits = await search_similar(site, query)
     took_ms = round(1000 * (time.perf_counter() - start), 2)
     results = [SimilarQuestion.from_hit(hit, query.explain) for hit in hits]
     return SimilarResponse(results=results, abstained=not hits, model=model, took_ms=took_ms)
 
 
-async def post_similar(site: SearchableArchive, request: Request, query: SimilarRequest) -> SimilarResponse:
-    """Return the same for texts too long, or too private, for an address. Changes nothing."""
-    return await get_similar(site, request, query)
+async def _ask_other_worker(site: ServedArchive, request: Request, query: SimilarRequest) -> bytes | None:
+    """Return a SimilarResponse as JSON from a less busy worker; None where there is none, or where it fails."""
+    state = app_state(request)
+    if (number := state.workers.find_less_busy()) is None:
+        return None
+    message = b"\0".join((site.name.encode(), query.model_dump_json().encode()))
+    with suppress(OSError, EOFError):
+        async with asyncio.timeout(state.settings.timeout_s):
+            answer = await state.workers.ask(number, message)
+        if answer:
+            PASSED_ON.labels(site.name).inc()
+            add_log_fields(request, archive=site.name, found=int.from_bytes(answer[:FOUND_BYTES]))
+            return answer[FOUND_BYTES:]
+    return None
+
+
+async def answer_other_worker(state: AppState, message: bytes) -> bytes:
+    """Return how many questions were found, then a SimilarResponse as JSON; nothing where it cannot be made."""
+    name, _, query = message.partition(b"\0")
+    try:
+        response = await _find_similar(state.sites[name.decode()], SimilarRequest.model_validate_json(query))
+    except Exception:  # the worker that asks makes the search itself, so that an error reaches its request
+        return b""
+    return len(response.results).to_bytes(FOUND_BYTES) + response.model_dump_json().encode()
 
 
 class _PostSimilarRoute(APIRoute):
@@ -108,14 +148,18 @@ class _PostSimilarRoute(APIRoute):
                 query = SimilarRequest.model_validate(json.loads(await request.body()))
             except (ValueError, RecursionError):  # pydantic's errors, too
                 return await handle_as_any(request)
-            response = await post_similar(await find_searchable_archive(request), request, query)
-            return Response(response.model_dump_json(), media_type="application/json")
+            return await post_similar(await find_searchable_archive(request), request, query)
 
         return answer
 
 
 router.add_api_route(
-    "/similar", post_similar, methods=["POST"], tags=["search"], route_class_override=_PostSimilarRoute
+    "/similar",
+    post_similar,
+    methods=["POST"],
+    tags=["search"],
+    route_class_override=_PostSimilarRoute,
+    response_model=SimilarResponse,
 )
 
 

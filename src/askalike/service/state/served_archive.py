@@ -16,6 +16,7 @@ from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders
 from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status
+from askalike.service.state.other_workers import OtherWorkers
 from askalike.service.state.shared_searches import SharedSearches
 from askalike.store import Archive
 
@@ -65,12 +66,12 @@ class BoundedExecutor(Generic[ResourceT]):
 class ServedArchive:
     """The archive of a name, with the engine that searches it. Raises ArchiveError, SettingsError."""
 
-    def __init__(self, name: str, settings: ServiceSettings) -> None:
+    def __init__(self, name: str, settings: ServiceSettings, workers: OtherWorkers) -> None:
         path = settings.archive_paths()[name]
         self.name = name
         self.retention_days = settings.keep_days
         self.gap_cache = GapCache()
-        self._settings = settings
+        self._settings, self._workers = settings, workers
         self._served_engine = ServedEngine.open(settings, path)
         self._archive = Archive.open(path, settings.engine)
         self.key_archive = Archive.open(path)
@@ -102,7 +103,8 @@ class ServedArchive:
         """
         search = self._searches.add(request)
         try:
-            return await self._engine_executor.run(lambda engine: (engine.ranker.name, search.finish(engine)))
+            with self._workers.counted():
+                return await self._engine_executor.run(lambda engine: (engine.ranker.name, search.finish(engine)))
         finally:
             search.wanted = False
 

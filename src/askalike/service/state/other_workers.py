@@ -1,0 +1,109 @@
+"""The service's workers among themselves: the one that is least busy makes a search, whoever was asked for it.
+
+A request comes by a connection, which stays with one worker. So a search may have to wait in one worker while another
+one idles. How many searches each makes is in memory that they share; they talk over sockets in a folder that only this
+user may enter. A message is its length in four bytes, then its bytes.
+"""
+
+import asyncio
+import mmap
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+LOADS_FILE = "loads"
+LENGTH_BYTES = 4
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlace:
+    """A worker's number among those of a service. folder: theirs, closed to other users."""
+
+    folder: Path
+    number: int
+    count: int
+
+    def socket_path(self, number: int) -> Path:
+        """Return where a worker is asked."""
+        return self.folder / f"worker-{number}"
+
+
+def create_loads_file(folder: Path, count: int) -> None:
+    """Create the file in which each worker counts its searches."""
+    (folder / LOADS_FILE).write_bytes(bytes(LENGTH_BYTES * count))
+
+
+class OtherWorkers:
+    """The other workers, as one of them sees them."""
+
+    def __init__(self, place: WorkerPlace) -> None:
+        self._place = place
+        with (place.folder / LOADS_FILE).open("r+b") as file:
+            self._loads = memoryview(mmap.mmap(file.fileno(), LENGTH_BYTES * place.count)).cast("I")
+        self._loads[place.number] = 0  # a worker that was killed has left its count
+        self._free: dict[int, list[Streams]] = {number: [] for number in range(place.count)}
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a search of this worker's as long as the block lasts."""
+        own = self._place.number
+        self._loads[own] += 1
+        try:
+            yield
+        finally:
+            self._loads[own] -= 1
+
+    def find_less_busy(self) -> int | None:
+        """Return the worker that makes the fewest searches, if these are fewer than this one's; None else."""
+        loads = self._loads.tolist()
+        least = min(loads)
+        return loads.index(least) if least < loads[self._place.number] else None
+
+    async def ask(self, number: int, message: bytes) -> bytes:
+        """Return a worker's answer. Raises OSError and EOFError where none comes."""
+        free = self._free[number]
+        streams = free.pop() if free else await asyncio.open_unix_connection(self._place.socket_path(number))
+        try:
+            _write(streams[1], message)
+            answer = await _read(streams[0])
+        except BaseException:
+            streams[1].close()
+            raise
+        free.append(streams)
+        return answer
+
+    @asynccontextmanager
+    async def answered(self, answer: Callable[[bytes], Awaitable[bytes]]) -> AsyncIterator[None]:
+        """Answer the other workers as long as the block lasts."""
+
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                with suppress(OSError, EOFError):  # the other one has ended
+                    while True:
+                        _write(writer, await answer(await _read(reader)))
+            finally:
+                writer.close()
+
+        path = self._place.socket_path(self._place.number)
+        path.unlink(missing_ok=True)
+        server = None
+        with suppress(OSError):  # the path is too long for a socket: the others make their searches themselves
+            server = await asyncio.start_unix_server(talk, path)
+        try:
+            yield
+        finally:
+            if server:
+                server.close()
+            for _, writer in (streams for free in self._free.values() for streams in free):
+                writer.close()
+
+
+def _write(writer: asyncio.StreamWriter, message: bytes) -> None:
+    writer.write(len(message).to_bytes(LENGTH_BYTES) + message)
+
+
+async def _read(reader: asyncio.StreamReader) -> bytes:
+    return await reader.readexactly(int.from_bytes(await reader.readexactly(LENGTH_BYTES)))
