@@ -27,7 +27,7 @@ COLLECT_COST = 10.0  # collecting one candidate costs as much as adding this man
 LOOKUP_COST = 8.0  # looking one candidate up in a list costs as much as adding this many postings
 ZERO, ONE = np.int64(0), np.int64(1)  # a literal argument would be compiled as a type of its own
 BIT = np.uint64(1)
-NUMBER, SECOND, THIRD, FOURTH = map(np.uint64, (0xFFFF, 16, 32, 48))  # 16 bits, and where they begin in 64
+NUMBER, NUMBER_BITS = np.uint64(0xFFFF), np.uint64(16)  # the lowest of four numbers in 64 bits
 EXTRA_SEEDS = 6  # documents scored first, beyond k, for a first estimate of the k-th best score
 MAX_SEED_POSTINGS = 4_096
 MAX_SEED_LISTS = 20
@@ -93,12 +93,10 @@ class SegmentQuery(NamedTuple):
 
 
 class Buffers(NamedTuple):
-    """Working memory. Both windows hold zeros between searches."""
+    """Working memory."""
 
     window: NDArray[np.int32]
-    """(WINDOW): the sums of the documents of one window."""
-    completion_window: NDArray[np.int32]
-    """(WINDOW): the best completion of an unfinished word for each."""
+    """(WINDOW): the sums of the documents of one window; zeros between searches."""
     docs: NDArray[np.int32]
     sums: NDArray[np.int32]
     """(WINDOW + 1): the candidates and their sums. The last place is for writes that do not count."""
@@ -130,8 +128,7 @@ def _make_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
     terms = SegmentTerms(ids, starts, by_code, max_scores, is_completion, np.empty(max_terms * max_codes, np.int32))
     seeds = 4 * (k + EXTRA_SEEDS)
     buffers = Buffers(
-        np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32),
-        np.empty(WINDOW + 1, np.int32), np.empty(WINDOW + 1, np.int32),
+        np.zeros(WINDOW, np.int32), np.empty(WINDOW + 1, np.int32), np.empty(WINDOW + 1, np.int32),
         terms, np.empty((4, max_terms + 1), np.int64), np.empty(seeds, np.int32), np.empty(seeds, np.int64),
     )  # fmt: skip
     return packed(buffers)
@@ -306,11 +303,10 @@ def _add_scores(
     table = scores[postings.table_start :]
     in_fours = len(places) & ~np.int64(3)
     for j in range(0, in_fours, 4):  # two reads instead of eight: reads are what a posting costs
-        place, code = read_four(places, j), read_four(codes, j)
-        window[place & NUMBER] += table[code & NUMBER]
-        window[place >> SECOND & NUMBER] += table[code >> SECOND & NUMBER]
-        window[place >> THIRD & NUMBER] += table[code >> THIRD & NUMBER]
-        window[place >> FOURTH] += table[code >> FOURTH]
+        four_places, four_codes = read_four(places, j), read_four(codes, j)
+        for _ in range(4):
+            window[four_places & NUMBER] += table[four_codes & NUMBER]
+            four_places, four_codes = four_places >> NUMBER_BITS, four_codes >> NUMBER_BITS
     for j in range(in_fours, len(places)):
         window[places[j]] += table[codes[j]]
 
@@ -319,10 +315,23 @@ def _add_scores(
 def _raise_to_max_scores(
     places: Array, codes: Array, scores: Array, postings: PostingList, first: int, last: int, window: Array
 ) -> None:
-    """As `_add_scores`, for a completion of an unfinished word: the best one counts, not the sum."""
-    for j in range(first, last):
-        score = scores[postings.table_start + (codes[j] if postings.by_code else j - postings.start)]
-        window[places[j]] = max(window[places[j]], score)
+    """As `_add_scores`, for a completion of an unfinished word, before other terms: the best counts, not the sum."""
+    places, codes = places[first:last], codes[first:last]
+    if not postings.by_code:
+        table = scores[postings.table_start + first - postings.start :]
+        for j in range(len(places)):
+            window[places[j]] = max(window[places[j]], table[j])
+        return
+    table = scores[postings.table_start :]
+    in_fours = len(places) & ~np.int64(3)
+    for j in range(0, in_fours, 4):
+        four_places, four_codes = read_four(places, j), read_four(codes, j)
+        for _ in range(4):
+            place = four_places & NUMBER
+            window[place] = max(window[place], table[four_codes & NUMBER])
+            four_places, four_codes = four_places >> NUMBER_BITS, four_codes >> NUMBER_BITS
+    for j in range(in_fours, len(places)):
+        window[places[j]] = max(window[places[j]], table[codes[j]])
 
 
 @inner()
@@ -355,16 +364,6 @@ def _collect_touched(
         at += np.uint64(score >= min_score)
         window[place] = 0
     return np.int64(at)
-
-
-@inner()
-def _add_completion_scores(places: Array, first: int, last: int, completions: Array, window: Array) -> None:
-    """Add the best completion of each document first:last of one list to its sum once, and clear it."""
-    places = places[first:last]
-    for j in range(len(places)):
-        place = places[j]
-        window[place] += completions[place]
-        completions[place] = 0
 
 
 @inner()
@@ -551,8 +550,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
     for i in range(terms):
         firsts[i] = lasts[i] = p.starts[t.ids[i]]
     blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
-    window, completions = buffers.window, buffers.completion_window
-    candidates, sums = buffers.docs, buffers.sums
+    window, candidates, sums = buffers.window, buffers.docs, buffers.sums
     essential, low, planned = 0, 0, False
     while low < documents:
         limit = _min_competitive_score(heap, seed, p.docids[low])
@@ -584,15 +582,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
             touched += lasts[i] - firsts[i]
         sparse = touched * SPARSE_DIVISOR < high - low
         for i in range(loose, terms):
-            one = _get_posting_list(p, t, i)
-            _raise_to_max_scores(places, codes, scores, one, firsts[i], lasts[i], completions)
-        if sparse:
-            for i in range(loose, terms):
-                _add_completion_scores(places, firsts[i], lasts[i], completions, window)
-        elif loose < terms:
-            for x in range(WINDOW):
-                window[x] += completions[x]
-                completions[x] = 0
+            _raise_to_max_scores(places, codes, scores, _get_posting_list(p, t, i), firsts[i], lasts[i], window)
         part = window[low - base : high - base]
         for i in range(loose - 1, added - 1, -1):
             if sampling and i < essential:
