@@ -8,11 +8,10 @@ from scipy import sparse
 from askalike.compiled import CACHE_VARIABLE, Matrix, compiled
 from askalike.index.vectors import code_products
 from askalike.index.vectors import codes as codes_module
-from askalike.index.vectors.code_products import GROUP, multiply_codes, pack_levels
-from askalike.index.vectors.codes import BLOCK
+from askalike.index.vectors.code_products import BLOCK, GROUP, multiply_codes, pack_levels
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
-from askalike.lanes import LANES, has_feature
+from askalike.lanes import has_feature
 from askalike.types import AllowedDocs, VectorPart, Vectors
 
 DIM = 100
@@ -91,10 +90,10 @@ def test_products_are_those_of_whole_numbers(monkeypatch, tmp_path, features):
         multiply_codes(len(query) // GROUP, words, query, products)
 
     generator = np.random.default_rng(3)
-    levels = generator.integers(0, 4, (LANES, 7 * GROUP), np.uint8)
+    levels = generator.integers(0, 4, (BLOCK, 7 * GROUP), np.uint8)
     query = generator.integers(-codes_module.MAX_STEP, codes_module.MAX_STEP + 1, 7 * GROUP).astype(np.int8)
     levels[0], query[:4] = 3, codes_module.MAX_STEP
-    products = np.empty(LANES, np.int32)
+    products = np.empty(BLOCK, np.int32)
     multiply(pack_levels(levels), query, products)
     assert products.tolist() == (levels.astype(np.int64) @ query).tolist()
 

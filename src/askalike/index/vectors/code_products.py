@@ -1,4 +1,4 @@
-"""Products of a query with the codes of sixteen rows at a time.
+"""Products of a query with the codes of a block of rows.
 
 Sixteen numbers of a row are a word of 32 bits, two bits each: number 4s + b in byte b, after its lowest 2s bits. So the
 bytes of a word under a mask are four numbers that follow one another, times 4 to the power of s.
@@ -13,49 +13,57 @@ from numpy.typing import NDArray
 from askalike.lanes import BYTE, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWriter, has_byte_products, has_feature
 from askalike.llvm import LLVMFunction, Memory
 
+BLOCK = 64
+"""Rows of a block: so many sums fit into the processor's registers."""
 GROUP = 16
 """Numbers of a row in a word."""
-FOURS = GROUP // 4
-BYTES_PER_WORD = 4
-EIGHT = LANES // 2
-PAIRS = ir.VectorType(ir.IntType(16), LANES)
-AHEAD = 256 * VECTOR_BYTES
+VECTORS, FOURS, BYTES_PER_WORD = BLOCK // LANES, GROUP // 4, 4
+BLOCK_BYTES = BLOCK * BYTES_PER_WORD
+AHEAD = 32 * BLOCK_BYTES
 """Distance of the words that the processor reads into its cache meanwhile."""
 BYTE_MASK = 0x03030303
 SHIFTS = np.arange(0, 32, 2, dtype=np.uint32).reshape(4, 4).T
 """(4, 4): where the number in place (s, b) of a group lies."""
+EIGHT = LANES // 2
+PAIRS = ir.VectorType(ir.IntType(16), LANES)
 
 
 def pack_levels(levels: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Return numbers from 0 to 3, (tiles · LANES, groups · GROUP), as words: (tiles · groups, LANES)."""
+    """Return numbers from 0 to 3, (blocks · BLOCK, groups · GROUP), as words: (blocks · groups, BLOCK)."""
     rows, columns = levels.shape
     parts = levels.reshape(rows, columns // GROUP, FOURS, 4).astype(np.uint32) << SHIFTS
     words = np.bitwise_or.reduce(parts, axis=(2, 3))
-    tiles = words.reshape(-1, LANES, columns // GROUP).transpose(0, 2, 1)
-    return np.ascontiguousarray(tiles).reshape(-1, LANES)
+    blocks = words.reshape(-1, BLOCK, columns // GROUP).transpose(0, 2, 1)
+    return np.ascontiguousarray(blocks).reshape(-1, BLOCK)
 
 
 def _write_products(builder: Any, groups: Any, words: Memory, query: Memory, products: Memory) -> None:
-    """Write: the sum over all numbers of a query's times a row's, for each row of a tile."""
+    """Write: the sum over all numbers of a query's times a row's, for each row of a block."""
     to = LaneWriter(builder)
     zeros = to.spread(INT(0))
 
     def add_group(group: Any, sums: Any) -> Any:
-        place = builder.mul(group, LONG(VECTOR_BYTES))
-        own = to.load(INTS, to.at(words, 0, place))
-        to.prefetch(to.at(words, 0, builder.add(place, LONG(AHEAD))))
-        begin = builder.mul(group, LONG(GROUP))
+        begin, first = builder.mul(group, LONG(BLOCK_BYTES)), builder.mul(group, LONG(GROUP))
+        places = [builder.add(begin, LONG(vector * VECTOR_BYTES)) for vector in range(VECTORS)]
+        read = [to.load(INTS, to.at(words, 0, place)) for place in places]
+        for place in places:
+            to.prefetch(to.at(words, 0, builder.add(place, LONG(AHEAD))))
         later = []
-        for four, total in enumerate(sums):
-            numbers = to.load(INT, to.at(query, 0, builder.add(begin, LONG(4 * four))))
-            masked = builder.and_(own, to.spread(INT(BYTE_MASK << 2 * four)))
-            later.append(_add_products(to, total, masked, numbers))
+        for four in range(FOURS):
+            numbers = to.load(INT, to.at(query, 0, builder.add(first, LONG(4 * four))))
+            mask = to.spread(INT(BYTE_MASK << 2 * four))
+            later += [
+                _add_products(to, total, builder.and_(own, mask), numbers)
+                for own, total in zip(read, sums[four * VECTORS :], strict=False)
+            ]
         return later
 
-    total = zeros
-    for four, scaled in enumerate(to.repeat(groups, [zeros] * FOURS, add_group)):
-        total = builder.add(total, builder.ashr(scaled, to.spread(INT(2 * four))))
-    to.store(total, to.at(products, 0))
+    sums = to.repeat(groups, [zeros] * FOURS * VECTORS, add_group)
+    for vector in range(VECTORS):
+        total = zeros
+        for four, scaled in enumerate(sums[vector::VECTORS]):
+            total = builder.add(total, builder.ashr(scaled, to.spread(INT(2 * four))))
+        to.store(total, to.at(products, 0, vector * VECTOR_BYTES))
 
 
 def _add_products(to: LaneWriter, sums: Any, unsigned: Any, signed: Any) -> Any:
@@ -88,4 +96,4 @@ def _multiply_halves(to: LaneWriter, unsigned: Any, signed: Any) -> Any:
 
 
 multiply_codes = LLVMFunction(_write_products)
-"""multiply_codes(groups, words, query, products): arrays that begin with the tile, the query and the results."""
+"""multiply_codes(groups, words, query, products): arrays that begin with the block, the query and the results."""

@@ -17,17 +17,14 @@ from askalike.compiled import Matrix, compiled
 from askalike.files import replace_file
 from askalike.index.arrays import create_arrays, open_arrays
 from askalike.index.rows import Array
-from askalike.index.vectors.code_products import GROUP, multiply_codes, pack_levels
+from askalike.index.vectors.code_products import BLOCK, GROUP, multiply_codes, pack_levels
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
-from askalike.lanes import LANES
-from askalike.llvm import MASK_SIZE, mark_reaching, trailing_zeros
+from askalike.llvm import mark_reaching, trailing_zeros
 
 CODES_FILE = "two_bits.safetensors"
 MIN_CODED_ROWS = 16_384
 """Rows from which a segment has codes: of fewer, the sketch is read as fast."""
 MIN_CODED_DIM = 64
-BLOCK = MASK_SIZE
-"""Rows whose likely scores are computed, and looked at, together."""
 MAX_STEP = 63
 """Largest whole number of a query's: two products of such a one with a byte of codes fit into 16 bits."""
 MAX_ERROR = 3.0
@@ -64,7 +61,7 @@ class Codes:
     """
 
     words: NDArray[np.uint32]
-    """(tiles · groups, LANES): see code_products.py. A block has four tiles."""
+    """(blocks · groups, 64): see code_products.py."""
     factors: Floats
     """(blocks · 64): what a row's product with a query is multiplied by."""
     errors: Floats
@@ -87,7 +84,7 @@ class Codes:
         """Return the highest likely scores for each query. queries: (queries, dim). live: see `mark_live`."""
         turned = queries @ self.axes[1:]
         steps = np.maximum(np.abs(turned).max(axis=1, initial=0), MIN_LENGTH) / MAX_STEP
-        numbers = np.zeros((len(queries), len(self.words) * LANES // len(self.factors) * GROUP), np.int8)
+        numbers = np.zeros((len(queries), self.words.size // len(self.factors) * GROUP), np.int8)
         numbers[:, : turned.shape[1]] = np.rint(turned / steps[:, None])
         terms = steps, -1.5 * turned.sum(axis=1), queries @ self.axes[0], np.linalg.norm(queries, axis=1)
         rows = np.empty((len(queries), len(self.factors)), np.float32)
@@ -110,12 +107,9 @@ def _bound_scores(
     what is added to a row's product, what is added to its score, and the query's length. products: working memory.
     """
     groups = numbers.shape[1] // GROUP
-    per_block = BLOCK // LANES * groups
     for block in range(len(live)):
-        first = block * per_block
         for q in range(len(rows)):
-            for tile in range(BLOCK // LANES):
-                multiply_codes(groups, words[first + tile * groups :], numbers[q], products[tile * LANES :])
+            multiply_codes(groups, words[block * groups :], numbers[q], products)
             peak, start = REMOVED, block * BLOCK
             for i in range(BLOCK):
                 product = terms[0, q] * np.float32(products[i]) + terms[1, q]
@@ -158,7 +152,7 @@ def build_codes(folder: Path, schemas: Sequence[PartSchema], parts: Sequence[Sto
     shapes = {"factors": (blocks * BLOCK,), "errors": (blocks * BLOCK,), "axes": (dim + 1, dim)}
     kinds = {name: (np.dtype(np.float32), shape) for name, shape in shapes.items()}
     with replace_file(folder / CODES_FILE) as partial:
-        words = np.dtype(np.uint32), (blocks * BLOCK // LANES * groups, LANES)
+        words = np.dtype(np.uint32), (blocks * groups, BLOCK)
         _fill_codes(Codes(**create_arrays(folder, {"words": words, **kinds}, partial.name)), part, n_rows)
 
 
