@@ -14,7 +14,7 @@ from askalike.lanes import BYTE, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWrite
 from askalike.llvm import LLVMFunction, Memory
 
 BLOCK = 64
-"""Rows of a block: so many sums fit into the processor's registers."""
+"""Rows of a block, whose sums fit into the processor's registers."""
 GROUP = 16
 """Numbers of a row in a word."""
 VECTORS, FOURS, BYTES_PER_WORD = BLOCK // LANES, GROUP // 4, 4
