@@ -6,7 +6,7 @@ import numpy as np
 
 from askalike.index.lexical.segment import LiveSegment
 
-MAX_COMPLETIONS = 50
+MAX_COMPLETIONS = 24
 MAX_CACHED_PREFIXES = 10_000
 
 

@@ -268,7 +268,7 @@ class PostingsSearcher:
             return CollectionFrequencies(self._terms.df[numbers], self._terms.ttf[numbers], self._statistics.collection)
 
     def complete(self, prefix: str) -> list[str]:
-        """Return the live terms that begin with a prefix, those in most questions first, at most 50."""
+        """Return the live terms that begin with a prefix, those in most questions first, at most MAX_COMPLETIONS."""
         return self._completer.complete(prefix)
 
     def _iter_batches(self, prepared: PreparedQueries) -> Iterator[tuple[slice, _PreparedBatch]]:
