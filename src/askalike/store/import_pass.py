@@ -143,10 +143,10 @@ class ImportPass:
     def _begin_source(self, place: Place) -> Source:
         """Return the source of what was read at a place; its import begins with the first of its records."""
         if place.source not in self._sources:
-            self._sources[place.source] = source = self.files.source_at(self._database, place)
-            earlier = import_numbers(self._database, source)
-            number = self._sink.begin(source)
-            self.counts[source] = ImportCounts(earlier - {number})
+            number = self._sink.begin(self.files.source_at(self._database, place))
+            source = self.files.source_at(self._database, place)  # as it was added, which may differ from the plan
+            self._sources[place.source] = source
+            self.counts[source] = ImportCounts(import_numbers(self._database, source) - {number})
             self._ids[source] = SourceIds(self._database, source)
         return self._sources[place.source]
 
