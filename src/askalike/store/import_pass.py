@@ -26,7 +26,6 @@ class RecordSource(Protocol):
 
     notes: Counter[str]
     facts: dict[str, Any]
-    ids_are_given: bool
     is_follow_up: bool
     source_prefixes: Mapping[str, str] | None
 
@@ -160,7 +159,7 @@ class ImportPass:
 
     def _reject_repeat(self, record: StoredRecord, place: Place, rejected_places: set[Place]) -> None:
         kind = type(record).__name__.lower()
-        if not self.files.source.ids_are_given:
+        if not place.ids_are_given:
             self.files.source.notes[f"{kind}s that repeat an earlier one merged with it"] += 1
         elif place not in rejected_places:
             rejected_places.add(place)
