@@ -43,6 +43,17 @@ def test_an_error_leaves_the_file_as_it_was(tmp_path):
     assert entries(tmp_path) == ["a.txt"]
 
 
+def test_a_link_stays_one_and_a_device_is_written_itself(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "a.txt")
+    write_atomically(link, "a")
+    assert (link.is_symlink(), (tmp_path / "a.txt").read_text()) == (True, "a")
+    (tmp_path / "full").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(tmp_path / "full", "a")
+    assert entries(tmp_path) == ["a.txt", "full", "link"]
+
+
 def test_a_folder_replaces_the_old_one_whole(tmp_path):
     path = tmp_path / "deep" / "models"
     for name in ("one", "two"):

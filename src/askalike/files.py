@@ -28,8 +28,13 @@ def replace_file(path: Path) -> Iterator[Path]:
     """Yield the path of a file to write, which takes the place of `path` when the block ends without an error.
 
     The file is durable then. After an error it is removed, and `path` is as it was. Threads and processes may write
-    the same file at the same time: the last one wins. Raises OSError.
+    the same file at the same time: the last one wins. A link stays one to the file that it names, and a device or a
+    pipe is yielded itself. Raises OSError.
     """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path = path.resolve()
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}{PARTIAL_SUFFIX}")
     try:
         yield partial

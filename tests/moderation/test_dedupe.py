@@ -103,6 +103,16 @@ def test_another_threshold_needs_no_search_until_the_archive_changes(archive, tm
     archive.delete(["new"])
 
 
+def test_an_earlier_file_survives_a_full_disk(archive, tmp_path, limit_file_size):
+    ranker, file = rankers.create(DEFAULT_RANKER), tmp_path / "x.csv"
+    dedupe(archive, ranker, file)
+    earlier = file.read_bytes()
+    limit_file_size(len(earlier) // 2)
+    with pytest.raises(InputError, match="cannot be written there"):
+        dedupe(archive, ranker, file)
+    assert file.read_bytes() == earlier
+
+
 def test_errors_name_what_to_change(archive, tmp_path):
     with pytest.raises(SettingsError, match="askalike calibrate"):
         dedupe(archive, rankers.create("bm25"), tmp_path / "x.csv", min_probability=0.5)
