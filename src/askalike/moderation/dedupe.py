@@ -87,8 +87,8 @@ def dedupe(
     reason = calibration.stale_reason(archive.view(), ranker) if calibration else "not calibrated yet"
     if min_probability is not None and reason:
         raise SettingsError(
-            f"{archive.path}: {ranker.name} is not calibrated ({reason}), so there are no probabilities; run: askalike "
-            "calibrate, or leave out --min-probability to compare by similarity"
+            f"{archive.path}: {ranker.name}: {reason}, so there are no probabilities; run: askalike calibrate, or "
+            "leave out --min-probability to compare by similarity"
         )
     for name, value in (("--min-probability", min_probability), ("--min-similarity", min_similarity)):
         if value is not None and not 0 < value <= 1:
