@@ -3,6 +3,7 @@
 import fcntl
 import gc
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -106,6 +107,14 @@ def browser() -> Iterator[Any]:
         chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield chromium
         chromium.close()
+
+
+@pytest.fixture
+def limit_file_size():
+    """`limit_file_size(n)`: no file can grow beyond n bytes, as on a full disk, until the test ends."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from askalike.errors import ArchiveError
 
 PARTIAL_SUFFIX = ".new"
 """Ends the name of what is still being written; a backup leaves such files out."""
+REPLACED = "old"
+"""The name in a scratch folder of the folder that a new one replaces, until that has taken its place."""
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -26,8 +28,13 @@ def replace_file(path: Path) -> Iterator[Path]:
     """Yield the path of a file to write, which takes the place of `path` when the block ends without an error.
 
     The file is durable then. After an error it is removed, and `path` is as it was. Threads and processes may write
-    the same file at the same time: the last one wins. Raises OSError.
+    the same file at the same time: the last one wins. A link stays one to the file that it names, and a device or a
+    pipe is yielded itself. Raises OSError.
     """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path = path.resolve()
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}{PARTIAL_SUFFIX}")
     try:
         yield partial
@@ -46,12 +53,12 @@ def replace_folder(path: Path) -> Iterator[Path]:
     Raises BlockingIOError where another process is filling the same folder, and any other OSError.
     """
     with scratch_folder(path) as scratch:
-        new, old = scratch / "new", scratch / "old"
+        new = scratch / "new"
         new.mkdir()
         yield new
         fsync_folder(new)
         if path.exists():
-            os.replace(path, old)
+            os.replace(path, scratch / REPLACED)
         os.replace(new, path)
         fsync_path(path.parent)
 
@@ -64,15 +71,27 @@ def scratch_folder(path: Path) -> Iterator[Path]:
     Raises BlockingIOError where another process uses the folder, and any other OSError.
     """
     scratch = path.with_name(f".{path.name}{PARTIAL_SUFFIX}")
-    scratch.mkdir(parents=True, exist_ok=True)
-    lock = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with lock_folder(scratch, fcntl.LOCK_EX | fcntl.LOCK_NB):
         try:
+            _put_back(path, scratch)
             _clear_folder(scratch)
             yield scratch
         finally:
+            _put_back(path, scratch)
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def lock_folder(path: Path, operation: int) -> Iterator[int]:
+    """Hold a lock of a folder, which is made if it is missing; yield the descriptor that holds it.
+
+    operation: that of `fcntl.flock`. Raises BlockingIOError for LOCK_NB where another process holds the lock, and any
+    other OSError.
+    """
+    while (lock := _try_lock(path, operation)) is None:
+        pass
+    try:
+        yield lock
     finally:
         os.close(lock)
 
@@ -107,6 +126,31 @@ def fsync_folder(folder: Path) -> None:
     for path in folder.rglob("*"):
         fsync_path(path)
     fsync_path(folder)
+
+
+def _try_lock(path: Path, operation: int) -> int | None:
+    """Return the descriptor that holds a folder's lock; None where another process removed the folder meanwhile."""
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock, operation)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), path.stat()):
+                return lock
+    except BaseException:
+        os.close(lock)
+        raise
+    os.close(lock)
+    return None
+
+
+def _put_back(path: Path, scratch: Path) -> None:
+    """Move a folder that was to be replaced back to its place, if nothing has taken it."""
+    if (scratch / REPLACED).exists() and not path.exists():
+        os.replace(scratch / REPLACED, path)
 
 
 def _clear_folder(folder: Path) -> None:

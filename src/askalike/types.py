@@ -134,11 +134,13 @@ class Place(NamedTuple):
     """The place of a record in its files. Lines count from 1; 0 stands for the whole file.
 
     source: in an exported archive, the name of the source that the record came from; None if it was written there.
+    ids_are_given: whether the ids stand there, so that a repeated one is an error; ids made of content may repeat.
     """
 
     path: str
     line: int = 0
     source: str | None = None
+    ids_are_given: bool = True
 
     def __str__(self) -> str:
         return f"{self.path}, line {self.line}" if self.line else self.path

@@ -1,4 +1,4 @@
-"""A command whose reader has read enough ends well."""
+"""A command whose reader has read enough ends well; one whose output cannot be written says so."""
 
 import subprocess
 import sys
@@ -22,3 +22,18 @@ def test_a_reader_that_stops_is_no_error(tmp_path, read) -> None:
         process.stdout.close()
         errors = process.stderr.read().decode()
         assert (process.wait(60), errors) == (0, "")
+
+
+@pytest.mark.parametrize("buffered", [{"PYTHONUNBUFFERED": "1"}, {"PYTHONUNBUFFERED": ""}])
+@pytest.mark.parametrize("command", ["info", "search"])
+def test_a_full_disk_is_one_line(tmp_path, command, buffered) -> None:
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert([Question(str(n), f"How do I boil rice in pot {n}?", "rice " * 400) for n in range(100)])
+    more = ["boil rice", "-k", "100", "-r", "lm_jelinek_mercer", "--json"] if command == "search" else []
+    words = [sys.executable, "-c", MAIN, command, str(tmp_path / "desk"), *more]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            words, stdout=full, stderr=subprocess.PIPE, text=True, env=environment() | buffered, check=False
+        )
+    message = "askalike: the output cannot be written (No space left on device); free some space, or write it elsewhere"
+    assert (done.returncode, done.stderr) == (2, f"{message}\n")

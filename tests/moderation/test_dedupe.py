@@ -13,6 +13,7 @@ from askalike.moderation.dedupe import dedupe, propose_cluster
 from askalike.store.archive import Archive
 from askalike.types import Question
 from calibration.riverside import DEFAULT_RANKER, ask_again
+from commands import askalike
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +104,16 @@ def test_another_threshold_needs_no_search_until_the_archive_changes(archive, tm
     archive.delete(["new"])
 
 
+def test_an_earlier_file_survives_a_full_disk(archive, tmp_path, limit_file_size):
+    ranker, file = rankers.create(DEFAULT_RANKER), tmp_path / "x.csv"
+    dedupe(archive, ranker, file)
+    earlier = file.read_bytes()
+    limit_file_size(len(earlier) // 2)
+    with pytest.raises(InputError, match="cannot be written there"):
+        dedupe(archive, ranker, file)
+    assert file.read_bytes() == earlier
+
+
 def test_errors_name_what_to_change(archive, tmp_path):
     with pytest.raises(SettingsError, match="askalike calibrate"):
         dedupe(archive, rankers.create("bm25"), tmp_path / "x.csv", min_probability=0.5)
@@ -122,6 +133,11 @@ def test_18_7_without_a_calibration_clusters_are_found_by_similarity(archive, tm
         rows = list(csv.DictReader(file))
     assert {row["probability"] for row in rows} == {""}
     assert max(float(row["similarity"] or 0) for row in rows) <= 1
+
+
+def test_the_command_says_why_pairs_are_compared_by_similarity(path, tmp_path):
+    done = askalike("dedupe", path, "-o", tmp_path / "x.csv", "-r", DEFAULT_RANKER, "--min-similarity", "0.9")
+    assert done.stdout.startswith("by similarity, not a probability: a similarity was asked for\n")
 
 
 def test_a_ranker_of_distinct_hits_finds_the_clusters_of_all_hits(archive, path, tmp_path):

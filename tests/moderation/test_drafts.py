@@ -1,10 +1,13 @@
 """Drafts of FAQ entries: from which questions they are made, and what becomes of them."""
 
+import threading
+
 import pytest
 
 from askalike import Answer, Archive, ArchiveError, Link, Question
 from askalike.moderation.drafts import find_drafts
-from askalike.store.drafts import accept_draft, list_drafts, reject_draft
+from askalike.store import AlreadyDecidedError
+from askalike.store.drafts import Draft, accept_draft, add_drafts, list_drafts, reject_draft
 
 
 @pytest.fixture
@@ -60,6 +63,30 @@ def test_a_rejected_draft_does_not_come_back(archive) -> None:
     assert [draft.number for draft in list_drafts(archive)] == [2]
     with pytest.raises(ArchiveError, match="no draft 9"):
         accept_draft(archive, 9)
+
+
+def test_of_two_people_who_decide_at_the_same_time_one_does(archive) -> None:
+    drafts = [Draft(f"How does part {n} work?", (), "Well.", "text", (f"x{n}",)) for n in range(20)]
+    add_drafts(archive, drafts)
+    together, refused = threading.Barrier(2), []
+
+    def decide_all(decide) -> None:
+        with Archive.open(archive.path) as own:
+            for number in range(1, len(drafts) + 1):
+                together.wait()
+                try:
+                    decide(own, number)
+                except AlreadyDecidedError:
+                    refused.append(number)
+
+    people = [threading.Thread(target=decide_all, args=[decide]) for decide in (accept_draft, reject_draft)]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
+    assert sorted(refused) == list(range(1, len(drafts) + 1))
+    accepted = {draft.question_id for draft in list_drafts(archive, "accepted")}
+    assert accepted == {question.id for _, question in archive.view().questions() if question.id.startswith("faq-")}
 
 
 def test_only_groups_that_are_large_enough(archive) -> None:

@@ -79,6 +79,12 @@ def test_texts_without_a_word_are_gaps_too(archive):
     assert sorted(titles(find_gaps(archive))) == ["???", "how do I", "你好吗"]
 
 
+def test_without_gaps_nothing_is_said_of_queries(tmp_path):
+    with Archive.create(tmp_path / "desk"):
+        pass
+    assert askalike("gaps", tmp_path / "desk").stdout == "no gaps\n"
+
+
 def test_the_command(archive):
     ask(archive, "Where can I park my boat?", "boat parking", "chess club")
 
@@ -87,6 +93,7 @@ def test_the_command(archive):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    assert cli("--ignored") == "no ignored gaps\n"
     assert "    2  Where can I park my boat?\n" in cli()
     boats = json.loads(cli("--json", "-k", "1"))["gaps"][0]
     assert (boats["times"], boats["why"]) == (2, {"nothing": 2})

@@ -14,6 +14,7 @@ from imported import Importing
 
 from askalike.errors import InputError
 from askalike.readers import import_archive
+from askalike.readers._site import MAX_RESPONSE_BYTES, MAX_TRIES, SiteClient
 from askalike.types import Link
 
 Envelope = dict[str, Any]
@@ -154,11 +155,29 @@ def test_an_interrupted_import_goes_on_and_passing_errors_are_waited_for(
     assert [r for r in site.requests if "info" in r] == ["/answer/api/v1/question/info?id=3"]
 
 
+def test_nobody_waits_after_the_last_try(site: Site, tmp_path: Path) -> None:
+    waits: list[float] = []
+    site.responses["question/page  1"] = 503, b"busy"
+    with pytest.raises(InputError, match="answered 503"):
+        SiteClient(site.address, tmp_path, 0, 30, waits.append).get("/answer/api/v1/question/page?page=1")
+    assert len(waits) == MAX_TRIES
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_error(site: Site, tmp_path: Path) -> None:
+    site.put_questions(question("1", "How do I mend it?"))
+    (tmp_path / "kept").write_text("")
+    with pytest.raises(InputError, match=r"kept: cannot be written \(.*\); .* --responses"):
+        import_archive(
+            "apache_answer", [site.address], tmp_path / "out", options={"pause": 0, "responses": tmp_path / "kept"}
+        )
+
+
 @pytest.mark.parametrize(
     ("status", "body", "message"),
     [
         (401, {"code": 401, "data": None}, "answered 401"),
         (200, b"<html>", "its answer is not JSON"),
+        (200, b" " * (MAX_RESPONSE_BYTES + 1), "its answer is over 64 MB"),
         (200, {"code": 200, "data": None}, "expected an Apache Answer site that all may read"),
         (404, b"", "expected an Apache Answer site that all may read"),
     ],

@@ -70,6 +70,17 @@ def test_without_ids_the_same_answer_makes_alternates(imported: Importing, tmp_p
     assert [len(q.rephrasings) for q in done.questions.values()] == [0, 2, 0]
 
 
+def test_a_repeated_id_is_rejected_whatever_rows_without_ids_follow(imported: Importing, tmp_path: Path) -> None:
+    rows = [
+        ["Why?", "So.", "", "1"],
+        ["Who?", "She.", "", "2"],
+        ["Where?", "Here.", "", "1"],
+        ["When?", "Now.", "", ""],
+    ]
+    path = write_tsv(tmp_path / "faq.tsv", [["Question", "Answer", "Source", "QnaId"], *rows])
+    assert imported("azure_qna", path).summary.rejected == 1
+
+
 def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path) -> None:
     bad = [[*ROWS[0], "a tab too many"], ["", *ROWS[0][1:7], "9"]]
     done = imported("azure_qna", write_tsv(tmp_path / "faq.tsv", [HEADER, *ROWS, *bad]))

@@ -151,6 +151,26 @@ def test_bad_files_are_one_clear_error(tmp_path: Path, text: str, message: str) 
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("bad", "options", "reason"),
+    [
+        (issue(2, "Stops", updatedAt="yesterday"), {"since": "2024-01-01"}, "date 'yesterday': expected a date"),
+        ("a text", {}, "expected an issue or a discussion"),
+    ],
+)
+def test_one_bad_item_is_rejected(imported: Importing, tmp_path: Path, bad: Any, options: Any, reason: str) -> None:
+    good = issue(1, "Starts", updatedAt="2024-03-01T00:00:00Z")
+    done = imported("github", write(tmp_path, pages(good, bad)), **options)
+    assert (done.summary.questions, done.summary.rejected) == (1, 1)
+    assert reason in (done.archive.path / "rejected.jsonl").read_text()
+
+
+def test_a_count_of_reactions_that_is_missing_is_none(imported: Importing, tmp_path: Path) -> None:
+    reactions = [{"content": "THUMBS_UP", "users": {"totalCount": None}}]
+    done = imported("github", write(tmp_path, json.dumps([issue(1, "Starts", reactionGroups=reactions)])))
+    assert done.questions["1"].votes == 0
+
+
 def test_an_issue_of_another_repository_is_rejected(tmp_path: Path) -> None:
     other = issue(2, "How?", url="https://github.com/other/thing/issues/2")
     odd = issue(3, "Odd", author="ada", labels=7, comments="none", category=[], timelineItems={"nodes": [1, "x"]})

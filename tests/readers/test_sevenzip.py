@@ -83,6 +83,17 @@ def test_damage_inside_is_one_clear_error(tmp_path: Path) -> None:
         list(read_pieces(SourceFiles(), path, ["posts.xml"]))
 
 
+@pytest.mark.parametrize("method", [py7zr.FILTER_BROTLI, py7zr.FILTER_ZSTD])
+def test_damage_that_another_decompressor_finds_is_one_clear_error(tmp_path: Path, method: int) -> None:
+    rows = b"".join(b"<row Id='%d' Title='%d'/>" % (n, n * 7919) for n in range(3000))
+    path = write_archive(tmp_path / "site.7z", method, **{"Posts.xml": rows})
+    data = bytearray(path.read_bytes())
+    data[40:48] = bytes(byte ^ 0xFF for byte in data[40:48])
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="cannot be unpacked"):
+        list(read_pieces(SourceFiles(), path, ["posts.xml"]))
+
+
 def test_a_reader_that_stops_early_ends_the_unpacking(tmp_path: Path) -> None:
     import random
     import threading

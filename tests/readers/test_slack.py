@@ -9,6 +9,7 @@ import pytest
 from askalike import Archive
 from askalike.errors import InputError, SettingsError
 from askalike.readers import import_archive
+from askalike.readers._threads import find_question
 from askalike.store.drafts import accept_draft, list_drafts, reject_draft
 
 USERS = [
@@ -81,6 +82,18 @@ def test_threads_that_begin_with_a_question_are_drafts_and_nothing_else(export: 
             "acme/C1/1767600000.000100", "https://acme.slack.com/archives/C1/p1767600000000100",
         )  # fmt: skip
         assert (printing.title, printing.body, printing.answer) == ("how do I print", "", "Use the queue.")
+
+
+@pytest.mark.parametrize("ts", ["99999999999999", "5", "soon", None])
+def test_a_message_without_a_date_is_rejected(export: Path, tmp_path: Path, ts: Any) -> None:
+    (export / "help/2026-01-07.json").write_text(json.dumps([message(ts, "U2", "At the desk.", ROOT)]))
+    summary = import_archive("slack", [export], tmp_path / "desk")
+    assert (summary.rejected, summary.changes["drafts"]["added"]) == (2, 2)
+
+
+@pytest.mark.parametrize("mark", ["?", "？", "\u037e"])
+def test_question_marks_of_several_scripts(mark: str) -> None:
+    assert find_question(f"Καλημέρα. Πού είναι{mark}") == f"Πού είναι{mark}"
 
 
 def test_a_second_export_updates_open_drafts_alone(export: Path, tmp_path: Path) -> None:

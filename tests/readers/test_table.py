@@ -103,6 +103,31 @@ def test_repeated_ids_are_kept_or_rejected(imported: Importing, tmp_path: Path) 
     assert [id.partition("#")[0] for id in done.questions] == ["7", "7"]
 
 
+def test_a_repeated_id_is_rejected_whatever_rows_without_ids_follow(imported: Importing, tmp_path: Path) -> None:
+    rows = (
+        '{"id": 1, "question": "Why?"}\n{"id": 1, "question": "Where?"}\n{"question": "When?"}\n{"question": "When?"}'
+    )
+    done = imported("table", write(tmp_path / "faq.jsonl", rows), repeated_ids="reject")
+    assert str(done.summary) == "2 questions, 0 answers, 0 duplicate links, 1 rejected"
+    assert done.summary.notes == {"questions that repeat an earlier one merged with it": 1}
+    assert '"row": "{\\"id\\": \\"1\\", \\"title\\": \\"Where?\\"' in (done.archive.path / "rejected.jsonl").read_text()
+
+
+def test_a_bare_carriage_return_rejects_its_row_alone(imported: Importing, tmp_path: Path) -> None:
+    rows = b'question,answer\r\nHow do I\r join?,yes\r\n"Who\r are you?",We.\r\nWhere?,"a\nb",c\rd\r\nWhen?,Now.\r\n'
+    (tmp_path / "faq.csv").write_bytes(rows)
+    done = imported("table", tmp_path / "faq.csv")
+    assert [question.title for question in done.questions.values()] == ["Who\r are you?", "When?"]
+    rejected = (done.archive.path / "rejected.jsonl").read_text().splitlines()
+    assert ["a carriage return in a field without quotes" in row for row in rejected] == [True, True]
+
+
+def test_a_file_of_carriage_returns_is_to_be_converted(tmp_path: Path) -> None:
+    (tmp_path / "faq.csv").write_bytes(b"question,answer\rHow do I join?,yes\rWho?,no\r")
+    with pytest.raises(InputError, match=r"line 1: a carriage return .* convert the file: tr"):
+        import_archive("table", [tmp_path / "faq.csv"], tmp_path / "out")
+
+
 def test_repeated_ids_are_remembered_on_disk(tmp_path: Path) -> None:
     with FirstTextStore() as first:
         assert [first.get_or_add("1", "a"), first.get_or_add("1", "b"), first.get_or_add("2", "b")] == ["a", "a", "b"]

@@ -56,6 +56,12 @@ def test_topics_of_the_api(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("timestamp", [5, 10**40, float("inf"), None, [1]])
+def test_a_message_without_a_date_is_rejected(tmp_path: Path, timestamp: Any) -> None:
+    drafts, summary = read(tmp_path, {"messages": [*MESSAGES, message(9, 2, "vpn", "Later.", timestamp=timestamp)]})
+    assert (len(drafts), summary.rejected) == (1, 2)
+
+
 def test_people_of_the_api_say_who_is_a_bot(tmp_path: Path) -> None:
     users = {"members": [{"user_id": 2, "is_bot": True}]}
     drafts, summary = read(tmp_path, users, {"messages": MESSAGES})

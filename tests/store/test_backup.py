@@ -137,6 +137,18 @@ def test_a_backup_with_paths_outside_the_archive_is_refused(archive: Path, tmp_p
     assert not list(tmp_path.rglob("evil"))
 
 
+@pytest.mark.parametrize("files", [5, ["models/m/model.toml"], None])
+def test_a_manifest_without_names_of_files_is_no_backup(archive: Path, tmp_path: Path, files: object) -> None:
+    manifest = backup(archive, tmp_path / "good.tar")
+    about = json.dumps({n: getattr(manifest, n) for n in manifest.__slots__} | {"files": files}).encode()
+    with tarfile.open(tmp_path / "bad.tar", "w") as tar:
+        info = tarfile.TarInfo(MANIFEST_FILE)
+        info.size = len(about)
+        tar.addfile(info, io.BytesIO(about))
+    with pytest.raises(ArchiveError, match="expected a backup of format"):
+        restore(tmp_path / "bad.tar", tmp_path / "again")
+
+
 @pytest.mark.parametrize("limit", [0, 2_000, 100_000])
 def test_on_a_full_disk_nothing_is_left(archive: Path, tmp_path: Path, limit: int) -> None:
     backup(archive, tmp_path / "good.tar")

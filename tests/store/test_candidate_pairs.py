@@ -134,3 +134,14 @@ def test_a_decision_that_fails_leaves_nothing_behind(archive):
     with pytest.raises(AlreadyDecidedError, match="was deleted"):
         decide_proposal(archive, first_proposal_id(archive), "accept")
     assert archive.view().change == change
+
+
+@pytest.mark.parametrize("decision", ["reject", "skip"])
+def test_pages_begin_anew_after_a_proposal_whose_decision_was_undone(archive, decision):
+    add_proposals(archive, [pair("a", "b", 0.9), pair("c", "d", 0.8), pair("e", "f", 0.7)])
+    state = proposals.STATE_AFTER[decision]
+    for proposal in pending_proposals(archive, 3):
+        decide_proposal(archive, proposal.id, decision)
+    [seen] = list_proposals(archive, state, 1)
+    undo_decision(archive, seen.id)
+    assert len(list_proposals(archive, state, 5, seen.id)) == 2

@@ -109,3 +109,15 @@ def test_the_export_is_read_back_as_pairs(archive, tmp_path):
     assert labels == (5, 2)
     with pytest.raises(InputError, match="cannot be written there; choose another file"):
         export_feedback(archive, tmp_path / "no" / "pairs.csv")
+
+
+def test_an_earlier_export_survives_a_full_disk(archive, tmp_path, limit_file_size):
+    for n in range(200):
+        give_feedback(archive, f"asked {n}", "accept", LEARN[0])
+    assert export_feedback(archive, tmp_path / "pairs.csv") == 200
+    earlier = (tmp_path / "pairs.csv").read_bytes()
+    limit_file_size(len(earlier) // 2)
+    with pytest.raises(InputError, match="cannot be written there"):
+        export_feedback(archive, tmp_path / "pairs.csv")
+    assert (tmp_path / "pairs.csv").read_bytes() == earlier
+    assert not list(tmp_path.glob(".*"))

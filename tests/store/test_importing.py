@@ -14,7 +14,10 @@ import pytest
 from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.readers import import_archive
 from askalike.store import Archive
+from askalike.store.drafts import ThreadDraft, list_drafts, put_thread
+from askalike.store.importing import open_for_import
 from askalike.store.statistics import ArchiveSummary, summarise_archive
+from askalike.types import Question
 
 
 def write_faq(path: Path, rows: int, extra: str = "") -> Path:
@@ -96,6 +99,25 @@ def test_an_empty_directory_stays_after_a_failed_import(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no question in it"):
         import_table(write_faq(tmp_path / "write_faq.csv", 0), tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_failed_import_leaves_the_new_archive_to_another_that_has_begun(tmp_path: Path) -> None:
+    failing = open_for_import(tmp_path / "out")
+    failing.__enter__()
+    with open_for_import(tmp_path / "out") as archive:
+        failing.__exit__(InputError, InputError("no question"), None)
+        archive.upsert([Question("1", "How long does a keg last?")])
+    with Archive.open(tmp_path / "out") as archive:
+        assert len(archive.view()) == 1
+
+
+def test_a_failed_import_of_drafts_keeps_those_before_the_error(tmp_path: Path) -> None:
+    thread = ThreadDraft("1", "How long does a keg last?", "", "A month.")
+    with pytest.raises(InputError, match="damaged"), open_for_import(tmp_path / "out") as archive:
+        put_thread(archive, "chat/1", thread)
+        raise InputError("damaged")
+    with Archive.open(tmp_path / "out") as archive:
+        assert [draft.answer for draft in list_drafts(archive)] == ["A month."]
 
 
 def test_invalid_arguments(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from askalike.health.statistics import compute_statistics
 from askalike.readers import import_archive
 from askalike.store import Archive, content_hash
 from askalike.store.editing import put_records
+from askalike.store.import_sinks import ArchiveSink
 from askalike.store.migrations import MIGRATIONS
-from askalike.store.sources import SourceSummary
+from askalike.store.sources import SourceSummary, import_numbers, plan_source
 from askalike.store.statistics import ArchiveSummary
 from askalike.types import Answer, Link, Question
 
@@ -265,3 +266,13 @@ def texts_and_links(directory: Path) -> list[list[tuple[str, ...]]]:
     )
     with Archive.open(directory) as archive:
         return [sorted(archive._connection.execute(sql)) for sql in queries]
+
+
+def test_imports_that_begin_at_the_same_time_have_sources_of_their_own(tmp_path: Path) -> None:
+    with Archive.create(tmp_path / "mix") as archive, Archive.open(tmp_path / "mix") as other:
+        planned = plan_source(archive, "beer"), plan_source(other, "tea"), plan_source(other, "beer")
+        begun = [ArchiveSink(archive, "table", "a.csv").begin(source) for source in planned]
+        beer, tea = plan_source(archive, "beer"), plan_source(archive, "tea")
+        assert beer.number != tea.number
+        assert import_numbers(archive, beer) == {begun[0], begun[2]}
+        assert import_numbers(archive, tea) == {begun[1]}

@@ -1,6 +1,7 @@
 """The command line: one file per command group; a command parses, calls the library, prints."""
 
 import ast
+import errno
 import gc
 import importlib
 import os
@@ -15,6 +16,8 @@ from askalike.cli._command import USAGE_ERROR, ArchiveCommand, CommandGroup
 from askalike.errors import AskalikeError
 
 INTERRUPTED_EXIT_CODE = 130
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""The errors of writing to a disk that is full or failing."""
 FILES = {
     "importing": "import",
     "health": "check info",
@@ -151,8 +154,13 @@ def main() -> None:
     except (BrokenPipeError, SystemExit) as error:
         if not isinstance(error.__context__ or error, BrokenPipeError):
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has read enough, as `head -1` has
+        _discard_output()  # the reader has read enough, as `head -1` has
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        _discard_output()
+        _exit_with_error(f"the output cannot be written ({error.strerror}); free some space, or write it elsewhere")
     if code == INTERRUPTED_EXIT_CODE:
         print("askalike: interrupted; all committed changes are kept", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
@@ -163,6 +171,11 @@ def _find_command() -> str:
     completed = next((os.environ[name].split() for name in COMPLETION_VARIABLES if name in os.environ), sys.argv)
     name = next(iter(completed[1:]), "")
     return name if name in GROUP_OF else ""
+
+
+def _discard_output() -> None:
+    """Let what is printed go nowhere, also what is still to be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _exit_with_error(message: str) -> NoReturn:

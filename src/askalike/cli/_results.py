@@ -21,7 +21,7 @@ NO_RESULT_MESSAGE = "nothing similar: no question of the archive is like this on
 
 
 def matches_as_json(matches: Sequence[SearchHit], model: str, took_ms: float) -> dict[str, Any]:
-    """Return the hits in the shape that the HTTP service gives."""
+    """Return what `search --json` prints: the hits, whether there are none, the ranker and the milliseconds."""
     results = [_match_as_json(match) for match in matches]
     return {"results": results, "abstained": not matches, "model": model, "took_ms": round(took_ms, 2)}
 
@@ -48,7 +48,7 @@ def _match_as_json(match: SearchHit) -> dict[str, Any]:
 
 
 def reply_as_json(reply: Reply, ranker: str, took_ms: float) -> dict[str, Any]:
-    """Return a reply in the shape that the HTTP service gives."""
+    """Return what `answer --json` prints: the text, if any, the stored answers, the model and the milliseconds."""
     return {
         "text": reply.text,
         "generated": reply.generated,

@@ -67,7 +67,7 @@ def dedupe_command(
     members = sum(len(proposal.members) for proposal in result.proposals)
     clusters = f"{format_count(len(result.proposals), 'cluster')} of {format_count(members, 'question')}"
     if result.duplicate_rate is None:
-        print(f"by similarity, not a probability: {built.name} is not calibrated ({result.uncalibrated_reason})")
+        print(f"by similarity, not a probability: {result.uncalibrated_reason}")
         print(f"{clusters} at a similarity of {result.threshold}: {output}")
     else:
         print(f"of {result.duplicate_rate:.1%} of the questions the first hit is estimated to ask the same")
@@ -117,7 +117,7 @@ def gaps_command(
         for phrasing in gap.examples[1:]:
             print(f"       {phrasing.times:5}  {phrasing.title}")
     if not gaps:
-        print("no gaps: every logged query found something")
+        print("no ignored gaps" if ignored else "no gaps")
 
 
 def suggest_tags_command(

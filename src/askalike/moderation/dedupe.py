@@ -12,6 +12,7 @@ from askalike.calibration.calibrate import calibrate
 from askalike.calibration.calibration import Calibration, load_calibration
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.proportion import BinomialProportion
+from askalike.files import replace_file
 from askalike.moderation.duplicate_rate import estimate_duplicate_rate
 from askalike.moderation.linking import ProbableLinker, SimilarLinker
 from askalike.moderation.neighbours import find_neighbours
@@ -86,8 +87,8 @@ def dedupe(
     reason = calibration.stale_reason(archive.view(), ranker) if calibration else "not calibrated yet"
     if min_probability is not None and reason:
         raise SettingsError(
-            f"{archive.path}: {ranker.name} is not calibrated ({reason}), so there are no probabilities; run: askalike "
-            "calibrate, or leave out --min-probability to compare by similarity"
+            f"{archive.path}: {ranker.name}: {reason}, so there are no probabilities; run: askalike calibrate, or "
+            "leave out --min-probability to compare by similarity"
         )
     for name, value in (("--min-probability", min_probability), ("--min-similarity", min_similarity)):
         if value is not None and not 0 < value <= 1:
@@ -176,13 +177,14 @@ def _explain_original(original: Question, key: OriginalKey, other: OriginalKey) 
 
 def _require_writable(path: Path) -> None:
     """Raise InputError where the file cannot be written, before the work that it is for."""
-    if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK) or path.is_dir():
+    written = path if path.exists() and not path.is_file() else path.parent
+    if not path.parent.is_dir() or not os.access(written, os.W_OK) or path.is_dir():
         raise InputError(f"{path}: cannot be written there; choose another file")
 
 
 def _write_csv(path: Path, proposals: Sequence[ClusterProposal], is_similarity: bool) -> None:
     try:
-        with open(path, "w", encoding="utf-8", newline="") as file:
+        with replace_file(path) as partial, open(partial, "w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(COLUMNS)
             for proposal in proposals:

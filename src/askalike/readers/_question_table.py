@@ -12,7 +12,7 @@ from pydantic import Field
 from askalike.config import Settings
 from askalike.readers._columns import Columns, TableOpener, read_table
 from askalike.readers._dates import DateOrder, DateReader
-from askalike.readers._source import SourceFiles
+from askalike.readers._source import DerivedIds, SourceFiles
 from askalike.readers._values import derive_id, split_cell, to_text
 from askalike.states import Mark, parse_marks
 from askalike.store.database import FirstTextStore
@@ -94,7 +94,6 @@ class QuestionTable(Settings):
         if not title:
             raise KeyError("question")
         body, file_id = to_text(cells.get("body")), to_text(cells.get("id"))
-        source.ids_are_given = "id" in cells
         id = self._choose_id(file_id, derive_id(title, body), first, source)
         texts = _split_answers(cells.get("answer"))
         ids = (f"{id}_{n if file_id else derive_id(text)}" for n, text in enumerate(texts, 1))
@@ -114,7 +113,8 @@ class QuestionTable(Settings):
             marks=self._parse_marks(to_text(cells.get("state")), source),
             solved_in=to_text(cells.get("solved_in")) or None,
         )
-        return [question, *answers, *(Link(id, target) for target in split_cell(cells.get("duplicate_of")))]
+        links = (Link(id, target) for target in split_cell(cells.get("duplicate_of")))
+        return (list if file_id else DerivedIds)((question, *answers, *links))
 
     def _parse_marks(self, cell: str, source: SourceFiles) -> tuple[Mark, ...]:
         """Return what a cell of states marks. Raises ValueError where it holds other words and --state names it."""

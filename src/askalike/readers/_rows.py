@@ -10,12 +10,18 @@ from askalike.errors import InputError
 from askalike.readers._columns import Table
 from askalike.readers._json import PlacedRow, read_json_items, read_json_lines, refuse_document
 from askalike.readers._source import SourceFiles, reject
-from askalike.types import Place
+from askalike.types import Place, RejectedRow
+
+PlacedFields = tuple[Place, list[str] | RejectedRow]
 
 BOM = b"\xef\xbb\xbf"
 UNCLOSED_QUOTE = (
     "a quote that opens in this row is not closed (or the row is over 16 MB long); "
     "close it, or use --no-quotes where quotes are plain text"
+)
+BARE_RETURN = (
+    "a carriage return in a field without quotes; put the field in quotes, or, where every line ends so, convert the "
+    "file: tr '\\r' '\\n'"
 )
 MAX_ROW_SIZE = 1 << 24
 DELIMITERS = ",;\t"
@@ -44,14 +50,19 @@ def _open_delimited(source: SourceFiles, path: Path, quotes: bool) -> Table:
     header = next(fields, None)
     if header is None:
         raise InputError(f"{path}: is empty; expected a header and rows")
-    names = [name.strip() for name in header[1]]
+    place, first = header
+    if isinstance(first, RejectedRow):
+        raise InputError(f"{place}: {first.reason}")
+    names = [name.strip() for name in first]
     return Table(names, _read_below_header(fields, names))
 
 
-def _read_below_header(fields: Iterator[tuple[Place, list[str]]], header: Sequence[str]) -> Iterator[PlacedRow]:
+def _read_below_header(fields: Iterator[PlacedFields], header: Sequence[str]) -> Iterator[PlacedRow]:
     """Yield the rows below a header. Blank rows are skipped; a row with too few or too many fields is rejected."""
     for place, row in fields:
-        if len(row) == len(header) or (len(row) > len(header) and not any(row[len(header) :])):
+        if isinstance(row, RejectedRow):
+            yield place, row
+        elif len(row) == len(header) or (len(row) > len(header) and not any(row[len(header) :])):
             yield place, dict(zip(header, row, strict=False))
         else:
             yield place, reject(place, f"{len(row)} fields; the header has {len(header)}", row)
@@ -65,16 +76,21 @@ def _detect_delimiter(path: Path, header: str) -> str:
     return max(DELIMITERS, key=plain.count)
 
 
-def _read_fields(source: SourceFiles, path: Path, quotes: bool) -> Iterator[tuple[Place, list[str]]]:
+def _read_fields(source: SourceFiles, path: Path, quotes: bool) -> Iterator[PlacedFields]:
     """Yield each row's place and fields; an open quote spans lines. Raises InputError for one that is never closed."""
     lines = source.read_lines(path)
     delimiter = ""
     for place, line in lines:
         delimiter = delimiter or _detect_delimiter(path, line)
-        fields = _parse_row(line, delimiter, strict=True) if quotes else line.rstrip("\r\n").split(delimiter)
-        if fields is None:
-            text = _join_quoted_lines(line, (following for _, following in lines))
-            fields = _parse_row(text, delimiter, strict=text != line) if text else None
+        text: str | None = line
+        try:
+            fields = _parse_row(line, delimiter, strict=True) if quotes else line.rstrip("\r\n").split(delimiter)
+            if fields is None:
+                text = _join_quoted_lines(line, (following for _, following in lines))
+                fields = _parse_row(text, delimiter, strict=text != line) if text else None
+        except ValueError as error:
+            yield place, reject(place, str(error), text)
+            continue
         if fields is None:
             raise InputError(f"{place}: {UNCLOSED_QUOTE}")
         if any(fields):
@@ -95,11 +111,16 @@ def _join_quoted_lines(line: str, following: Iterator[str]) -> str | None:
 
 
 def _parse_row(text: str, delimiter: str, strict: bool) -> list[str] | None:
-    """Return the fields of one row; None where a quote is misplaced, which counts as text unless `strict`."""
+    """Return the fields of one row; None where a quote is misplaced, which counts as text unless `strict`.
+
+    Raises ValueError for a line break outside quotes.
+    """
     try:
         with _field_size_limit(len(text)):
             return next(csv.reader([text], delimiter=delimiter, strict=strict))
-    except csv.Error:
+    except csv.Error as error:
+        if str(error).startswith("new-line character seen in unquoted field"):
+            raise ValueError(BARE_RETURN) from None
         return None
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import time
 import urllib.error
 import urllib.request
@@ -50,16 +49,20 @@ class SiteClient:
         except (OSError, ValueError):
             value = self._fetch(path)
         if value is not None:
-            stored.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(stored, json.dumps(value, ensure_ascii=False))
+            try:
+                stored.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(stored, json.dumps(value, ensure_ascii=False))
+            except OSError as error:
+                advice = "free some space, or name another folder with --responses"
+                raise InputError(f"{self._folder}: cannot be written ({error.strerror}); {advice}") from None
         return value
 
     def _fetch(self, path: str) -> Any:
-        problem = ""
-        for n in range(MAX_TRIES):
-            wait = self._pause if n == 0 else min(2.0**n, MAX_WAIT_SECONDS)
+        problem, wait = "", self._pause
+        for n in range(1, MAX_TRIES + 1):
+            self._sleep(wait)
+            wait = min(2.0**n, MAX_WAIT_SECONDS)
             try:
-                self._sleep(wait)
                 return self._fetch_once(path)
             except urllib.error.HTTPError as error:
                 if error.code == 404:
@@ -68,27 +71,25 @@ class SiteClient:
                 if error.code not in PASSING_STATUSES:
                     break
                 with_header = error.headers.get("Retry-After", "")
-                self._sleep(min(float(with_header), MAX_WAIT_SECONDS) if with_header.isdecimal() else 0.0)
+                wait += min(float(with_header), MAX_WAIT_SECONDS) if with_header.isdecimal() else 0.0
             except (OSError, HTTPException) as error:
                 problem = f"does not answer ({error})"
-            except ValueError:
-                problem = "its answer is not JSON"
+            except ValueError as error:
+                problem = str(error)
                 break
         raise InputError(
             f"{self.address}{path}: {problem}; fetched responses are kept; a repeated import resumes there"
         )
 
     def _fetch_once(self, path: str) -> Any:
+        """Return the JSON at a path. Raises OSError, HTTPException; ValueError that says what is wrong with it."""
         headers = {"Accept": "application/json", "User-Agent": "askalike"}
         request = urllib.request.Request(f"{self.address}{path}", headers=headers)
         with urllib.request.urlopen(request, timeout=self._timeout) as response:
             content = response.read(MAX_RESPONSE_BYTES + 1)
         if len(content) > MAX_RESPONSE_BYTES:
-            raise ValueError
-        return json.loads(content)
-
-
-def default_folder(name: str) -> Path:
-    """Return where the responses of sites are kept unless a person says otherwise: in the user's cache."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "askalike" / name
+            raise ValueError(f"its answer is over {MAX_RESPONSE_BYTES >> 20} MB")
+        try:
+            return json.loads(content)
+        except ValueError:
+            raise ValueError("its answer is not JSON") from None

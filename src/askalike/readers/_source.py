@@ -44,8 +44,6 @@ class SourceFiles:
         """Notes on the import for people, with counts: "planted posts dropped" → 2."""
         self.facts: dict[str, Any] = {}
         """Metadata that the reader found: name, license, language, groups."""
-        self.ids_are_given = True
-        """True where ids come from the file, so that a repeated id is an error; ids derived from content may repeat."""
         self.is_follow_up = False
         """True where only what changed is read, so that what is not in the files is not missing."""
         self.source_prefixes: Mapping[str, str] | None = None
@@ -151,6 +149,10 @@ class _CountingFile(io.FileIO):
         return size
 
 
+class DerivedIds(list[Record]):
+    """The records of a row that has no id, so that theirs are made of its content."""
+
+
 def parse_rows(
     rows: Iterable[tuple[Place, T | RejectedRow]],
     parse: Callable[[T], Iterable[Record]],
@@ -162,7 +164,9 @@ def parse_rows(
             yield row, place
             continue
         try:
-            records = list(parse(row))
+            parsed = parse(row)
+            records = list(parsed)
+            place = place._replace(ids_are_given=not isinstance(parsed, DerivedIds))
         except (KeyError, ValueError) as error:
             reason = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error)
             records = [reject(place, reason, shown(row))]

@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from askalike.clock import parse_utc
 from askalike.readers._since import FollowUpReader
 from askalike.readers._source import SourceFiles
 from askalike.store.drafts import LocatedThread, ThreadDraft
@@ -80,13 +82,23 @@ class Conversation:
         return ThreadDraft(id, title, body, "\n\n".join(answer.text for answer in answers), url)
 
 
+def parse_sent_at(value: Any) -> float | None:
+    """Return when a message was sent, in seconds since 1970; None for what is not such a number."""
+    try:
+        at = float(value)
+        parse_utc(int(at))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return at
+
+
 def find_question(text: str) -> str | None:
     """Return the first sentence that ends with a question mark, else the first that begins as questions do, or None.
 
     Code and links count neither way.
     """
     sentences = split_sentences(CODE_OR_LINK.sub(" … ", text))
-    marked = (s for s in sentences if s.rstrip("\"'”’»)]* _").endswith(("?", "？", "؟", ";?")))
+    marked = (s for s in sentences if s.rstrip("\"'”’»)]* _").endswith(("?", "？", "؟", "\u037e")))
     opened = (s for s in sentences if OPENERS.match(s))
     question = next(marked, None) or next(opened, None)
     return " ".join(question.split())[:MAX_TITLE_LENGTH] if question else None

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from askalike.config import Settings
 from askalike.errors import InputError
-from askalike.readers._site import SiteClient, default_folder
+from askalike.files import user_cache
+from askalike.readers._site import SiteClient
 from askalike.readers._source import SourceFiles, parse_rows
 from askalike.readers._values import parse_optional_utc, to_text
 from askalike.text.clean import replace_forbidden
@@ -18,7 +19,7 @@ from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record,
 
 API = "/answer/api/v1"
 PAGE_SIZE = 100
-VISIBLE, CLOSED, ACCEPTED = 1, 2, 2
+VISIBLE, CLOSED = 1, 2
 """Values of `show`, of a question's `status`, and of an answer's `accepted`."""
 ORIGINAL = re.compile(r"/questions/(\d+)")
 NOT_VERSIONED = ("view_count", "unique_view_count", "collection_count", "follow_count", "operator", "description")
@@ -50,7 +51,7 @@ class ApacheAnswerReader(Settings):
             address = re.sub(r"^(https?):/+", r"\1://", str(path))  # a Path has one slash where an address has two
             if not re.match(r"https?://[^/]", address):
                 raise InputError(f"{path}: expected the address of a site, e.g. https://answers.example.org")
-            client = SiteClient(address, self.responses or default_folder("apache-answer"), self.pause, self.timeout)
+            client = SiteClient(address, self.responses or user_cache() / "apache-answer", self.pause, self.timeout)
             source.facts["name"] = client.host
             yield from parse_rows(_read_questions(client, source), _QuestionParser(client.address, source).parse)
 

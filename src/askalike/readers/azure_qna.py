@@ -13,7 +13,7 @@ from askalike.config import Settings
 from askalike.errors import InputError, SettingsError
 from askalike.readers._json import PlacedRow
 from askalike.readers._rows import open_table
-from askalike.readers._source import SourceFiles, find_files, parse_rows
+from askalike.readers._source import DerivedIds, SourceFiles, find_files, parse_rows
 from askalike.readers._values import derive_id, to_text
 from askalike.text.clean import replace_forbidden
 from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
@@ -60,8 +60,8 @@ def _build_records(group: Group, source: SourceFiles) -> list[Record]:
     if not titles:
         raise KeyError("Question")
     body, origin = _text(first, "Answer"), _text(first, "Source")
-    source.ids_are_given = bool(_text(first, "QnaId"))
-    id = _text(first, "QnaId") or derive_id(titles[0], body)
+    file_id = _text(first, "QnaId")
+    id = file_id or derive_id(titles[0], body)
     answers = [Answer(f"{id}_1", id, body, accepted=True)] if body else []
     question = Question(
         id,
@@ -73,7 +73,8 @@ def _build_records(group: Group, source: SourceFiles) -> list[Record]:
         rephrasings=tuple(titles[1:]),
     )
     prompts = dict.fromkeys(target for row in group for target in _prompt_targets(row, source))
-    return [question, *answers, *(Link(id, target, "related") for target in prompts if target != id)]
+    links = (Link(id, target, "related") for target in prompts if target != id)
+    return (list if file_id else DerivedIds)((question, *answers, *links))
 
 
 def _prompt_targets(row: Mapping[str, Any], source: SourceFiles) -> Iterator[str]:

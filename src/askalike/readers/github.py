@@ -8,13 +8,14 @@ from typing import Any
 from askalike.errors import InputError
 from askalike.readers._json import read_json_values
 from askalike.readers._since import FollowUpReader
-from askalike.readers._source import SourceFiles, find_files, parse_rows
+from askalike.readers._source import SourceFiles, find_files, parse_rows, reject
 from askalike.readers._values import parse_optional_utc, to_text
 from askalike.states import Mark
-from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record
+from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 
 Item = Mapping[str, Any]
 """An issue or a discussion; `gh` and GraphQL name its fields in camelCase, the REST API in snake_case."""
+PlacedItem = tuple[Place, Item | RejectedRow]
 
 REPOSITORY = re.compile(r"https?://[^/]+/([^/]+/[^/]+)/(issues|discussions|pull)/(\d+)")
 DUPLICATE_COMMENT = re.compile(
@@ -53,16 +54,22 @@ class GithubReader(FollowUpReader):
         for file in files:
             yield from parse_rows(self._changed(_read_items(source, file), source), parser.parse)
 
-    def _changed(self, items: Iterator[tuple[Place, Item]], source: SourceFiles) -> Iterator[tuple[Place, Item]]:
+    def _changed(self, items: Iterator[PlacedItem], source: SourceFiles) -> Iterator[PlacedItem]:
         """Yield the items that changed since the date of the settings. Raises InputError where they do not say it."""
         for place, item in items:
+            if self.since is None or isinstance(item, RejectedRow):
+                yield place, item
+                continue
             updated = _get(item, "updatedAt")
-            if self.since is not None and not updated:
+            if not updated:
                 raise InputError(
                     f"{place}: no updatedAt, which --since goes by; fetch it, too (gh: --json updatedAt,…)"
                 )
-            if not self.is_unchanged(parse_optional_utc(updated), source):
-                yield place, item
+            try:
+                if not self.is_unchanged(parse_optional_utc(updated), source):
+                    yield place, item
+            except ValueError as error:
+                yield place, reject(place, str(error), item)
 
 
 class _ItemParser:
@@ -141,7 +148,7 @@ class _ItemParser:
 
     def _duplicate_links(self, item: Item, number: str) -> list[Link]:
         """Return links to the originals that the repository's marks name, or comments of its maintainers."""
-        marks = [self._find_marked(event, number) for event in _nodes(item, "timelineItems")]
+        marks = [self._find_marked(event) for event in _nodes(item, "timelineItems")]
         is_unmarked = any(
             event.get("__typename") == "UnmarkedAsDuplicateEvent" for event in _nodes(item, "timelineItems")
         )
@@ -155,7 +162,7 @@ class _ItemParser:
         unique = {original: date for original, date in reversed(originals) if original not in (None, number)}
         return [Link(number, original, "duplicate", date) for original, date in unique.items() if original]
 
-    def _find_marked(self, event: Item, number: str) -> tuple[str | None, str | None] | None:
+    def _find_marked(self, event: Item) -> tuple[str | None, str | None] | None:
         """Return the original that an event names, with the event's date; None for other events."""
         if event.get("__typename", "MarkedAsDuplicateEvent") != "MarkedAsDuplicateEvent" or "canonical" not in event:
             return None
@@ -169,9 +176,9 @@ class _ItemParser:
         """Return the number of an issue of this repository; None for any other."""
         if not isinstance(issue, dict) or "number" not in issue:
             return None
-        repository = _object(issue.get("repository")).get("nameWithOwner")
+        repository = to_text(_object(issue.get("repository")).get("nameWithOwner"))
         match = REPOSITORY.match(to_text(issue.get("url")))
-        repository = repository or (match[1] if match else None)
+        repository = repository or (match[1] if match else "")
         is_here = not repository or not self._repository or repository.lower() == self._repository.lower()
         return to_text(issue["number"]) if is_here else None
 
@@ -188,7 +195,7 @@ class _ItemParser:
         return number, parse_optional_utc(_get(comment, "createdAt"))
 
 
-def _read_items(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Item]]:
+def _read_items(source: SourceFiles, file: Path) -> Iterator[PlacedItem]:
     """Yield the issues and discussions in a file. Raises InputError where GitHub answered with an error alone."""
     for place, value in read_json_values(source, file):
         pages = value if isinstance(value, list) else [value]
@@ -198,7 +205,7 @@ def _read_items(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Item]]
             yield from ((place, item) for item in _items_of(page, place, source))
 
 
-def _items_of(page: Item, place: Place, source: SourceFiles) -> Iterator[Item]:
+def _items_of(page: Item, place: Place, source: SourceFiles) -> Iterator[Item | RejectedRow]:
     """Yield the items of a page of GraphQL; anything else is an item itself."""
     if "data" not in page and "errors" not in page:
         yield page
@@ -213,7 +220,7 @@ def _items_of(page: Item, place: Place, source: SourceFiles) -> Iterator[Item]:
         for item in nodes:
             source.note("issues that GitHub names without their content left out", item is None)
             if item is not None:
-                yield item
+                yield item if isinstance(item, dict) else reject(place, "expected an issue or a discussion", item)
 
 
 def _find_connections(data: Any) -> list[list[Any]]:
@@ -272,7 +279,8 @@ def _votes(item: Item) -> int | None:
     if not isinstance(reactions, list):
         return None
     thumbs = (group for group in map(_object, reactions) if group.get("content") == "THUMBS_UP")
-    return sum(int(_object(group.get("users")).get("totalCount", 0)) for group in thumbs)
+    counts = (_object(group.get("users")).get("totalCount") for group in thumbs)
+    return sum(count for count in counts if isinstance(count, int))
 
 
 def _marks(item: Item) -> tuple[Mark, ...]:

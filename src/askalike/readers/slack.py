@@ -13,7 +13,7 @@ from askalike.clock import parse_utc
 from askalike.errors import InputError, SettingsError
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, reject
-from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question
+from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question, parse_sent_at
 from askalike.readers._values import split_cell, to_text
 from askalike.store.drafts import LocatedThread
 from askalike.types import Place
@@ -58,10 +58,11 @@ class SlackReader(ThreadReader):
         threads: dict[str, tuple[Conversation, Place]] = {}
         for file in channel.days:
             for place, row in read_json_values(source, file):
-                if not isinstance(row, dict) or not re.fullmatch(r"\d+(\.\d+)?", to_text(row.get("ts"))):
+                at = parse_sent_at(row.get("ts")) if isinstance(row, dict) else None
+                if at is None:
                     yield reject(place, "expected a message with its ts", row), place
                     continue
-                _add_message(row, place, threads, people, source)
+                _add_message(row, at, place, threads, people, source)
         for ts, (thread, place) in threads.items():
             if not self.is_unchanged(parse_utc(str(int(thread.last_at))), source):
                 draft = thread.to_draft(f"{channel.id}/{ts}", channel.link_to(ts, self.workspace), source)
@@ -119,7 +120,12 @@ class _Users:
 
 
 def _add_message(
-    row: Row, place: Place, threads: dict[str, tuple[Conversation, Place]], people: _Users, source: SourceFiles
+    row: Row,
+    at: float,
+    place: Place,
+    threads: dict[str, tuple[Conversation, Place]],
+    people: _Users,
+    source: SourceFiles,
 ) -> None:
     """Begin a thread with a message, or add the message to the thread that it belongs to."""
     if to_text(row.get("subtype")) not in OF_PEOPLE:
@@ -129,7 +135,7 @@ def _add_message(
     message = Message(
         people.plain_text(row.get("text")),
         to_text(row.get("user") or row.get("bot_id")),
-        float(ts),
+        at,
         people.is_bot(row),
         _is_solution(row),
     )

@@ -16,7 +16,7 @@ from askalike.clock import parse_utc
 from askalike.errors import InputError
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, find_files, reject
-from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question
+from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question, parse_sent_at
 from askalike.readers._values import split_cell, to_text
 from askalike.store.drafts import LocatedThread
 from askalike.text.clean import readable_text
@@ -132,7 +132,7 @@ def _add_message(
 ) -> None:
     """Begin a topic with a message, or add the message to its topic. skipped: topics that begin with no question."""
     key = channel[0], to_text(row.get("subject")).removeprefix(RESOLVED_MARK).casefold()
-    message = Message(_plain_text(row), to_text(_sender(row)), _sent_at(row), people.is_bot(row), _is_solution(row))
+    message = Message(_plain_text(row), to_text(_sender(row)), row["sent_at"], people.is_bot(row), _is_solution(row))
     if key in topics:
         topics[key].conversation.add(message)
     elif key not in skipped:
@@ -161,10 +161,11 @@ def _read_messages(file: Path, people: _Directory, source: SourceFiles) -> Itera
             raise InputError(f"{place}: {problem}; expected a response of Zulip's API, or a file of an export")
         solved = {to_text(r.get("message")) for r in _rows(document, "zerver_reaction") if _marks_solution(r)}
         for row in messages:
-            if not isinstance(row, dict) or not row.get("id") or not _sent_at(row):
+            sent_at = _sent_at(row) if isinstance(row, dict) and row.get("id") else None
+            if sent_at is None:
                 yield place, reject(place, "expected a message with its id and date", row)
             else:
-                yield place, {**row, "solved": to_text(row["id"]) in solved}
+                yield place, {**row, "solved": to_text(row["id"]) in solved, "sent_at": sent_at}
 
 
 def _rows(document: Row, name: str) -> list[Row]:
@@ -176,9 +177,8 @@ def _sender(row: Row) -> Any:
     return row.get("sender_id", row.get("sender"))
 
 
-def _sent_at(row: Row) -> float:
-    value = row.get("timestamp", row.get("date_sent"))
-    return float(value) if isinstance(value, int | float) else 0.0
+def _sent_at(row: Row) -> float | None:
+    return parse_sent_at(row.get("timestamp", row.get("date_sent")))
 
 
 def _is_solution(row: Row) -> bool:

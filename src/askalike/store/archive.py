@@ -41,14 +41,7 @@ class Archive:
         if str(path) == ":memory:":
             raise ArchiveError("an archive is a directory; to search texts in memory use askalike.Retriever(texts)")
         path = Path(path)
-        if path.exists() and not path.is_dir():
-            raise ArchiveError(f"{path}: is a file; expected a directory, or a new name, for the archive")
-        if path.is_dir() and not (path / DATABASE_FILE).exists() and any(path.iterdir()):
-            raise ArchiveError(f"{path}: has other files, but no {DATABASE_FILE}; choose a new or empty directory")
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ArchiveError(f"{path}: cannot be created ({error.strerror}); choose another place") from None
+        make_directory(path)
         return cls(path, connect(path))
 
     def close(self) -> None:
@@ -150,3 +143,15 @@ class Archive:
         rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
         with storage_errors(self.path):
             self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+
+def make_directory(path: Path) -> None:
+    """Make the directory of an archive if it is missing. Raises ArchiveError where `path` holds something else."""
+    if path.exists() and not path.is_dir():
+        raise ArchiveError(f"{path}: is a file; expected a directory, or a new name, for the archive")
+    if path.is_dir() and not (path / DATABASE_FILE).exists() and any(path.iterdir()):
+        raise ArchiveError(f"{path}: has other files, but no {DATABASE_FILE}; choose a new or empty directory")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArchiveError(f"{path}: cannot be created ({error.strerror}); choose another place") from None

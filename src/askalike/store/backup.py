@@ -144,7 +144,7 @@ def _read_manifest(tar: tarfile.TarFile, file: Path) -> BackupManifest:
     stream = tar.extractfile(first) if first and is_manifest else None
     try:
         values = json.loads(stream.read()) if stream else {}
-        if values["format"] == FORMAT_VERSION:
+        if values["format"] == FORMAT_VERSION and isinstance(values["files"], dict):
             return BackupManifest(**values)
     except (ValueError, TypeError, KeyError):
         pass

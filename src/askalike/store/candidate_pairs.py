@@ -105,7 +105,8 @@ def list_proposals(
 ) -> list[PairProposal]:
     """Return proposals in a state: open ones by certainty, skipped ones oldest first, decided ones latest first.
 
-    after_id: the id of the last proposal that the caller has seen. Open and skipped proposals are left out where a
+    after_id: the id of the last proposal that the caller has seen; the first ones come again where its decision was
+    undone since. Open and skipped proposals are left out where a
     question was deleted, or where duplicate links join both questions by now.
     """
     where, values = _after_clause(archive, state, after_id)
@@ -187,6 +188,8 @@ def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) 
         certainty = -1 if last.probability is None else last.probability
         after = " AND (-COALESCE(p.probability, -1), -p.score, p.number) > (-?3, -?4, ?5)"
         return after, (certainty, last.score, last.id)
+    if last.decided_at is None:  # its decision was undone, and nobody knows where it stood: all of them come again
+        return "", ()
     sign = ">" if state == "skipped" else "<"
     return f" AND (p.decided_at, p.number) {sign} (?3, ?4)", (last.decided_at or "", last.id)
 

@@ -114,7 +114,7 @@ def fetch_int(database: Database, sql: str, *values: object) -> int:
 
 
 class FirstTextStore:
-    """The first text under each id, as a short hash, in a temporary database that SQLite writes to disk as it grows."""
+    """The first text under each id, in a temporary database that SQLite writes to disk as it grows."""
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect("", isolation_level=None)

@@ -8,9 +8,11 @@ from typing import Literal
 from askalike.clock import now
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError
-from askalike.store.database import execute, fetch_int, write_transaction
+from askalike.store.checking import check_record
+from askalike.store.database import change_transaction, execute, fetch_int, storage_errors, write_transaction
 from askalike.store.editing import MissingRecordError
 from askalike.store.records import decode_strings, encode_strings
+from askalike.store.writer import ArchiveWriter
 from askalike.types import Answer, Link, Markup, Place, Question, RejectedRow
 
 DraftState = Literal["open", "accepted", "rejected"]
@@ -114,21 +116,21 @@ def accept_draft(
     """Make a draft a question of the archive with its answer, related to its sources; return the question.
 
     title, answer, body, rephrasings: what a person writes in place of the draft's; without `rephrasings` the draft's
-    own and its title are kept. Can be repeated if interrupted. Raises MissingRecordError, AlreadyDecidedError.
+    own and its title are kept. All of it is one transaction. Raises MissingRecordError, AlreadyDecidedError.
     """
-    draft = _get_open_draft(archive, number)
-    at = now()
-    id = draft.question_id
-    wordings = (draft.title, *draft.rephrasings) if rephrasings is None else rephrasings
-    title = title or draft.title
-    stored = Answer(f"{id}-a", id, answer or draft.answer, "text" if answer else draft.markup, created_at=at)
-    others = tuple(wording for wording in dict.fromkeys(wordings) if wording != title)
-    text = draft.body if body is None else body
-    question = Question(id, title, text, created_at=at, accepted_answer_id=stored.id, rephrasings=others)
-    present = archive.view().docids(draft.sources)
-    links = [Link(source, id, "related", at) for source in draft.sources if source in present]
-    archive.upsert([question, stored, *links])
-    _decide(archive, number, "accepted", by)
+    with storage_errors(archive.path), change_transaction(archive._connection) as change:
+        draft = _decide(archive, number, "accepted", by)
+        at = now()
+        id = draft.question_id
+        wordings = (draft.title, *draft.rephrasings) if rephrasings is None else rephrasings
+        title = title or draft.title
+        stored = Answer(f"{id}-a", id, answer or draft.answer, "text" if answer else draft.markup, created_at=at)
+        others = tuple(wording for wording in dict.fromkeys(wordings) if wording != title)
+        text = draft.body if body is None else body
+        question = Question(id, title, text, created_at=at, accepted_answer_id=stored.id, rephrasings=others)
+        present = archive.view().docids(draft.sources)
+        links = [Link(source, id, "related", at) for source in draft.sources if source in present]
+        _write_records(archive, [question, stored, *links], change)
     return question
 
 
@@ -137,7 +139,6 @@ def reject_draft(archive: Archive, number: int, by: str = "") -> None:
 
     Raises MissingRecordError, AlreadyDecidedError.
     """
-    _get_open_draft(archive, number)
     _decide(archive, number, "rejected", by)
 
 
@@ -149,14 +150,23 @@ def get_draft(archive: Archive, number: int) -> Draft:
     return _draft_from_row(row)
 
 
-def _get_open_draft(archive: Archive, number: int) -> Draft:
-    if (draft := get_draft(archive, number)).state != "open":
+def _decide(archive: Archive, number: int, state: DraftState, by: str) -> Draft:
+    """Decide on an open draft, and return it. Raises MissingRecordError, AlreadyDecidedError."""
+    sql = "UPDATE drafts SET state = ?, decided_at = ?, by = ? WHERE number = ? AND state = 'open'"
+    is_decided = execute(archive, sql, state, now(), by, number).rowcount > 0
+    draft = get_draft(archive, number)
+    if not is_decided:
         raise AlreadyDecidedError(f"draft {number} was {draft.state} on {draft.decided_at}; expected an open one")
     return draft
 
 
-def _decide(archive: Archive, number: int, state: DraftState, by: str) -> None:
-    execute(archive, "UPDATE drafts SET state = ?, decided_at = ?, by = ? WHERE number = ?", state, now(), by, number)
+def _write_records(archive: Archive, records: Sequence[Question | Answer | Link], change: int) -> None:
+    """Write records within the caller's transaction, under its change number."""
+    writer = ArchiveWriter(archive._connection)
+    for record in records:
+        check_record(record)
+        writer.put(record)
+    writer.write_buffered(change)
 
 
 def _draft_from_row(row: Sequence[object]) -> Draft:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from askalike.errors import InputError
+from askalike.files import replace_file
 from askalike.store.archive import Archive
 from askalike.store.database import Database
 from askalike.types import Question, Split
@@ -119,7 +120,7 @@ def export_feedback(archive: Archive, path: Path) -> int:
     """
     view, rows = archive.view(), 0
     try:
-        with open(path, "w", encoding="utf-8", newline="") as file:
+        with replace_file(path) as partial, open(partial, "w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
             table.writerow(EXPORT_COLUMNS)
             for query, document, relevant, verdict in read_verdicts(archive):

@@ -26,7 +26,6 @@ class RecordSource(Protocol):
 
     notes: Counter[str]
     facts: dict[str, Any]
-    ids_are_given: bool
     is_follow_up: bool
     source_prefixes: Mapping[str, str] | None
 
@@ -143,10 +142,10 @@ class ImportPass:
     def _begin_source(self, place: Place) -> Source:
         """Return the source of what was read at a place; its import begins with the first of its records."""
         if place.source not in self._sources:
-            self._sources[place.source] = source = self.files.source_at(self._database, place)
-            earlier = import_numbers(self._database, source)
-            number = self._sink.begin(source)
-            self.counts[source] = ImportCounts(earlier - {number})
+            number = self._sink.begin(self.files.source_at(self._database, place))
+            source = self.files.source_at(self._database, place)  # as it was added, which may differ from the plan
+            self._sources[place.source] = source
+            self.counts[source] = ImportCounts(import_numbers(self._database, source) - {number})
             self._ids[source] = SourceIds(self._database, source)
         return self._sources[place.source]
 
@@ -160,7 +159,7 @@ class ImportPass:
 
     def _reject_repeat(self, record: StoredRecord, place: Place, rejected_places: set[Place]) -> None:
         kind = type(record).__name__.lower()
-        if not self.files.source.ids_are_given:
+        if not place.ids_are_given:
             self.files.source.notes[f"{kind}s that repeat an earlier one merged with it"] += 1
         elif place not in rejected_places:
             rejected_places.add(place)

@@ -18,19 +18,18 @@ class ArchiveSink:
 
     def __init__(self, archive: Archive, reader: str, paths: str) -> None:
         self._archive, self._reader, self._paths = archive, reader, paths
-        self._numbers: dict[Source, int] = {}
+        self._numbers: dict[str | None, int] = {}
         self._differences: list[Difference] = []
         self._writer = ArchiveWriter(archive._connection, self._differences.append)
 
     def begin(self, source: Source) -> int:
         """Return the number of the import from a source, which is recorded as begun."""
-        if source not in self._numbers:
-            if source.number is not None:
-                add_source(self._archive, source)
+        if source.name not in self._numbers:
+            number = None if source.name is None else add_source(self._archive, source.name, source.prefix)
             sql = "INSERT INTO imports (reader, source, started_at, source_number) VALUES (?, ?, ?, ?)"
-            values = (self._reader, self._paths, now(), source.number)
-            self._numbers[source] = execute(self._archive, sql, *values).lastrowid or 0
-        return self._numbers[source]
+            values = (self._reader, self._paths, now(), number)
+            self._numbers[source.name] = execute(self._archive, sql, *values).lastrowid or 0
+        return self._numbers[source.name]
 
     def write(self, batch: Sequence[BatchRecord]) -> Sequence[Difference]:
         """Commit a batch; return what it did to each table."""

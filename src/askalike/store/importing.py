@@ -7,15 +7,18 @@ A `kill -9` at any moment leaves a valid archive: committed records stay, `impor
 repeating the import completes it.
 """
 
+import fcntl
+import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from askalike.counts import format_count
 from askalike.errors import ArchiveError, InputError
-from askalike.store.archive import Archive
+from askalike.files import lock_folder
+from askalike.store.archive import Archive, make_directory
 from askalike.store.database import DATABASE_FILE, fetch_int, storage_errors
 from askalike.store.import_counts import ImportCounts, sum_counts
 from askalike.store.import_pass import ImportPass, OpenedFiles, RecordSource
@@ -57,15 +60,21 @@ class ImportRequest:
 
 @contextmanager
 def open_for_import(directory: Path) -> Iterator[Archive]:
-    """Yield the archive in a directory, created if missing; after an error a new and empty archive is removed."""
+    """Yield the archive in a directory, created if missing.
+
+    After an error a new and empty archive is removed, unless another process uses it.
+    """
     existing = set(directory.iterdir()) if directory.is_dir() else None
-    try:
-        with Archive.create(directory) as archive:
-            yield archive
-    except BaseException:
-        if directory.is_dir() and directory / DATABASE_FILE not in (existing or ()) and not _has_questions(directory):
-            _remove_created_files(directory, existing)
-        raise
+    make_directory(directory)
+    with lock_folder(directory, fcntl.LOCK_SH) as lock:
+        try:
+            with Archive.create(directory) as archive:
+                yield archive
+        except BaseException:
+            is_new = directory / DATABASE_FILE not in (existing or ())
+            if is_new and _is_last_import(lock) and _is_unused(directory):
+                _remove_created_files(directory, existing)
+            raise
 
 
 @contextmanager
@@ -211,11 +220,23 @@ class _ArchiveImport:
         self._sink.finish(self._rejects.count, self._files.source.notes, finished=finished)
 
 
-def _has_questions(directory: Path) -> bool:
+def _is_last_import(lock: int) -> bool:
+    """Return whether no other import holds the directory's lock; until it is released, none begins then."""
     try:
-        with Archive.open(directory) as archive:
-            return bool(fetch_int(archive, "SELECT EXISTS (SELECT 1 FROM questions)"))
-    except ArchiveError:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_unused(directory: Path) -> bool:
+    """Return whether an archive holds nothing and nobody has it open. Needs no room on the disk."""
+    try:
+        with closing(sqlite3.connect(directory / DATABASE_FILE, timeout=0, isolation_level=None)) as connection:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            tables = connection.execute("SELECT name FROM sqlite_master WHERE name IN ('questions', 'drafts')")
+            return not any(connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for (name,) in tables)
+    except sqlite3.DatabaseError:
         return False
 
 

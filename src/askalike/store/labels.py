@@ -210,12 +210,6 @@ def partition_definition(database: Database, name: str) -> PartitionDefinition |
     return next(map(PartitionDefinition._make, database._connection.execute(sql, (name,))), None)
 
 
-def partition_date(database: Database, name: str) -> str | None:
-    """Return when a partition was cut (ISO 8601, UTC); None where there is none of that name."""
-    row = database._connection.execute("SELECT made_at FROM partitions WHERE name = ?", (name,)).fetchone()
-    return row[0] if row else None
-
-
 def part_by_query(database: Database, name: str) -> dict[str, str]:
     """Map the id of each query in a partition to the name of its part."""
     return dict(database._connection.execute("SELECT query_id, part FROM parts WHERE partition = ?", (name,)))

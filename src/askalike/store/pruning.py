@@ -20,8 +20,7 @@ def count_missing(archive: Archive, counts: ImportCounts, table: str) -> int:
 
 def prune_source(archive: Archive, counts: ImportCounts) -> None:
     """Remove what earlier imports of a source brought and this one did not; questions with their answers and links."""
-    removed = {name: counts.by_table[name] for name in counts.by_table}
-    before = {name: count_missing(archive, counts, name) for name in removed}
+    before = {name: count_missing(archive, counts, name) for name in counts.by_table}
     for ids in _missing_ids(archive, counts, "questions"):
         archive.delete(ids)
     for ids in _missing_ids(archive, counts, "answers"):
@@ -30,7 +29,7 @@ def prune_source(archive: Archive, counts: ImportCounts) -> None:
         for table in TABLES.values():
             if not table.is_document:
                 archive._connection.execute(f"DELETE FROM {table.name} WHERE {EARLIER_SQL}", (_earlier(counts),))
-    for name, records in removed.items():
+    for name, records in counts.by_table.items():
         records.removed = before[name]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from askalike.errors import SettingsError
-from askalike.store.database import Database, WritableDatabase, execute, fetch_int
+from askalike.store.database import Database, WritableDatabase, fetch_int, write_transaction
 from askalike.store.migrations import id_prefix
 from askalike.store.records import TABLES
 from askalike.types import DocumentKind
@@ -71,9 +71,15 @@ def plan_source(database: Database, name: str, prefix: str | None = None) -> Sou
     return Source(number, name, prefix)
 
 
-def add_source(archive: WritableDatabase, source: Source) -> None:
-    """Add a planned source unless it is there."""
-    execute(archive, "INSERT OR IGNORE INTO sources VALUES (?, ?, ?)", *source)
+def add_source(archive: WritableDatabase, name: str, prefix: str) -> int:
+    """Add a planned source unless one of its name is there; return its number.
+
+    Number and prefix are others than planned where another import has taken them since.
+    """
+    with write_transaction(archive) as connection:
+        source = plan_source(archive, name, prefix)
+        connection.execute("INSERT INTO sources VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING", source)
+    return source.number or 0
 
 
 def source_prefixes(database: Database) -> dict[str, str]:

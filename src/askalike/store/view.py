@@ -285,8 +285,7 @@ class View:
 
         They are remembered until the archive changes: a service searches with one filter again and again.
         """
-        sql = "SELECT COALESCE(MAX(number), 0) FROM changes"
-        change = int(self._connection.execute(sql).fetchone()[0])
+        change = self.last_change
         remembered = self._filtered.get(filter)
         if remembered is None or remembered[0] != change:
             if len(self._filtered) >= REMEMBERED_FILTERS:

@@ -48,13 +48,18 @@ class ArchiveWriter:
         if not self._buffer:
             return
         with change_transaction(self._connection) as change:
-            differences = []
-            for difference in compare_batch(self._connection, self._buffer):
-                self._write(difference, change)
-                differences.append(difference)
+            differences = self.write_buffered(change)
         self._buffer.clear()
         for difference in differences:
             self._on_difference(difference)
+
+    def write_buffered(self, change: int) -> Sequence[Difference]:
+        """Write the buffered records within the caller's transaction, under its change number."""
+        differences = []
+        for difference in compare_batch(self._connection, self._buffer):
+            self._write(difference, change)
+            differences.append(difference)
+        return differences
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete questions with their answers, links and tags; return how many existed."""
