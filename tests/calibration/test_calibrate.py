@@ -332,6 +332,12 @@ def test_titles_leave_bodies_out(tmp_path):
         assert not draw_sample(archive, rankers.create(DEFAULT_RANKER), titles_only=True).has_bodies
 
 
+def test_off_topic_queries_of_an_archive_without_any_are_an_error(tmp_path):
+    Archive.create(tmp_path / "empty").close()
+    with pytest.raises(InputError, match="without questions"):
+        load_off_topic_queries(tmp_path / "empty")
+
+
 def test_abstention_on_off_topic_queries(report, directory, tmp_path):
     off_topic = [Question(str(n), f"how does the {word} of a planet {n} work") for n, word in enumerate(["orbit"] * 50)]
     with Archive.open(directory) as archive:

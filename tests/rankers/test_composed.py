@@ -237,6 +237,15 @@ def test_the_default_follows_what_is_installed(monkeypatch):
     assert rankers.default_name() == "lm_jelinek_mercer"
 
 
+def test_a_cascade_is_as_similar_as_its_second_part_says(archive):
+    similarities = []
+    for ranker in (built("parts=bm25,hybrid", "hybrid.parts=bm25,static", name="cascade"), built("parts=bm25,static")):
+        ranker.build(archive.view())
+        session = ranker.open(archive.view()).search({"?": Question("?", "boil an egg")}, 3)
+        similarities.append([session.similarities is None, len(session.topdocs[0].docids)])
+    assert similarities == [[False, 3], [False, 3]]
+
+
 def test_a_cascade_has_two_parts():
     with pytest.raises(SettingsError, match="expected a part that proposes"):
         built("parts=bm25", name="cascade")

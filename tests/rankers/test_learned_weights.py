@@ -68,7 +68,9 @@ def test_weights_of_a_file_are_looked_up(fitted, archive, tmp_path):
     given = rankers.create("learned_weights", {"stem": False, "weights": str(tmp_path / "given.json")})
     bm25 = scores(rankers.create("bm25", {"stem": False}), archive, "thing3")
     found = scores(given, archive, "thing3 please3")
-    assert {id: found[id] for id in bm25} == pytest.approx({id: 2 * score for id, score in bm25.items()}, rel=1e-4)
+    assert found == pytest.approx({id: 2 * score for id, score in bm25.items()}, rel=1e-4)
+    (tmp_path / "words.json").write_text(json.dumps({"weights": 2.0, "learned": 3.0}))
+    assert TermWeights.read(tmp_path / "words.json").weights == {"weights": 2.0, "learned": 3.0}
     for wrong in ("[]", '{"a": -1}', '{"a": "b"}', "x"):
         (tmp_path / "wrong.json").write_text(wrong)
         with pytest.raises(InputError, match=r"wrong\.json"):

@@ -27,8 +27,9 @@ def test_the_least_busy_worker_is_found(three_workers):
     assert first.find_less_busy() is None
     with first.counted(), second.counted():
         assert [worker.find_less_busy() for worker in three_workers] == [2, 2, None]
-        with third.counted(), third.counted():
-            assert [worker.find_less_busy() for worker in three_workers] == [None, None, 0]
+    with first.counted(), second.counted(), third.counted(), third.counted():
+        assert [first.find_less_busy(), second.find_less_busy()] == [None, None]
+        assert {third.find_less_busy() for _ in range(100)} == {0, 1}
     assert [worker.find_less_busy() for worker in three_workers] == [None] * 3
 
 
@@ -36,7 +37,7 @@ def test_a_worker_that_starts_again_makes_no_search(three_workers, tmp_path):
     three_workers[1].counted().__enter__()  # it is killed meanwhile
     OtherWorkers(WorkerPlace(tmp_path, 1, 3))
     with three_workers[0].counted():
-        assert three_workers[0].find_less_busy() == 1
+        assert 1 in {three_workers[0].find_less_busy() for _ in range(100)}
 
 
 def test_messages_of_any_length_are_answered_side_by_side(three_workers):

@@ -42,6 +42,14 @@ def test_searches_that_wait_are_made_together_with_equal_results(engine):
     assert all(results)
 
 
+def test_one_that_is_too_short_leaves_the_others_their_hits(engine):
+    short, long = SearchRequest("x", prefix=True), SearchRequest("boil an egg", prefix=True)
+    alone = [found(engine.search(request.title, prefix=True)) for request in (short, long)]
+    assert [found(result) for result in engine.search_batch([short, long])] == alone
+    assert [found(result) for result in engine.search_batch([long, short])] == alone[::-1]
+    assert not alone[0]
+
+
 def test_one_that_nobody_waits_for_is_not_made(engine):
     searches = SharedSearches()
     first, given_up, last = (searches.add(SearchRequest(title)) for title in TITLES[:3])

@@ -67,7 +67,7 @@ class Calibrator:
 
         scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents if that many exist.
         hits: the questions of the first of these scores.
-        similarities: (at least hits,), from Ranker.similarities; None where the ranker has none.
+        similarities: (at least hits,), from Searcher.similarities; None where the ranker has none.
         Uses the saved calibration even if it has just become stale, so that one search has one answer to whether it
         is calibrated. Raises SettingsError where none was saved.
         """

@@ -18,7 +18,7 @@ hit. mean_margin: the score minus the mean of the others among the first CALIBRA
 words of the query's title that are in the hit's title. overlap: the Jaccard index of the words of both titles.
 """
 SIMILARITY_COLUMN = len(FEATURES)
-"""The column after FEATURES: the similarity of query and hit by Ranker.similarities; NaN where the ranker has none."""
+"""The column after FEATURES: the similarity of query and hit (Searcher.similarities); NaN where there is none."""
 CALIBRATION_DEPTH = 10
 TITLE_CACHE_SIZE = 10_000
 """The number of titles whose words are cached."""
@@ -39,7 +39,7 @@ class HitFeatureExtractor:
 
         scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents if that many exist.
         hits: the questions of the first of these scores.
-        similarities: (at least hits,), from Ranker.similarities.
+        similarities: (at least hits,), from Searcher.similarities.
         """
         n = len(hits)
         features = np.empty((n, SIMILARITY_COLUMN + 1))

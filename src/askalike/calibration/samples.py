@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from askalike.calibration.curves import Bools, Floats
 from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, HitFeatureExtractor
 from askalike.counts import format_count
-from askalike.errors import ArchiveError, SettingsError
+from askalike.errors import ArchiveError, InputError, SettingsError
 from askalike.iteration import remaining_chunks
 from askalike.labels import splits
 from askalike.labels.splits import (
@@ -195,7 +195,10 @@ def load_off_topic_queries(path: Path, max_queries: int = MAX_OFF_TOPIC_QUERIES,
         drawn = np.random.default_rng(seed).permutation(len(queries))[:max_queries]
         return [queries[i] for i in np.sort(drawn)]
     with Archive.open(path) as archive:
-        return list(sample_questions(archive.view(), max_queries, seed))
+        sample = list(sample_questions(archive.view(), max_queries, seed))
+    if not sample:
+        raise InputError(f"{path}: an archive without questions; expected one that has some, or a file of queries")
+    return sample
 
 
 def rank_labelled(

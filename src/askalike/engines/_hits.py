@@ -65,10 +65,10 @@ class HitSelection:
 
     def hits(self, row: int) -> list[SearchHit]:
         """Return the hits of the query in place `row`, best first; none where nothing is certain enough."""
-        top, request = self._session.topdocs[row], self._request
+        top, request, query = self._session.topdocs[row], self._request, self._session.queries[row].query
         is_calibrated = self._calibrator is not None
         needs_similarity = self._min_similarities[row] > 0 or not is_calibrated
-        if needs_similarity and request.min_similarity is None and is_too_short(f"{request.title}{request.body}"):
+        if needs_similarity and request.min_similarity is None and is_too_short(f"{query.title}{query.body}"):
             return []
         candidates, certain = self._candidates[row], self._certain[row].tolist()
         scores = top.scores[self._present[row]]

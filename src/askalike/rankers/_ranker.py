@@ -361,7 +361,7 @@ def _pool(candidates: Iterable[str], docids: Mapping[str, int], query: ResolvedQ
 
 
 def _rank_pool(docids: Docids, scores: Scores, k: int) -> TopDocs:
-    """The k best candidates, ties in the order given; one without a score gets the pool's lowest, or 0."""
+    """The k best candidates, ties in the order given; one without a score gets the pool's lowest, at most 0."""
     scored = scores[~np.isnan(scores)]
     scores = np.where(np.isnan(scores), scored.min(initial=0.0), scores)
     order = np.argsort(-scores, kind="stable")[:k]

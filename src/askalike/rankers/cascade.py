@@ -48,6 +48,9 @@ class CascadeSearcher(CompositeSearcher):
     def has_similarity(self) -> bool:
         return self.parts[1].has_similarity
 
+    def similarities(self, prepared: list[Any], topdocs: Sequence[TopDocs]) -> list[Scores] | None:
+        return self.parts[1].similarities(prepared[1], topdocs)
+
     def retrieve(self, prepared: list[Any], k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
         pools = [top.docids for top in self.parts[0].retrieve(prepared[0], self.depth, allowed)]
         scores = self.parts[1].score(prepared[1], pools)

@@ -66,13 +66,14 @@ class TermWeights:
         """Read what `write` has written, or a JSON object of weights by term. Raises InputError for anything else."""
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            weights = {str(term): float(weight) for term, weight in values.get("weights", values).items()}
-            labels = LearnedLabels(frozenset(values["learned"])) if "weights" in values else LearnedLabels()
+            was_learned = isinstance(values.get("weights"), dict)  # "weights" may be a word, too
+            weights = {str(t): float(weight) for t, weight in (values["weights"] if was_learned else values).items()}
+            labels = LearnedLabels(frozenset(values["learned"])) if was_learned else LearnedLabels()
         except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise InputError(f"{path}: expected a JSON object of weights by word: {error}") from None
         if wrong := next((term for term, weight in weights.items() if not 0 <= weight < np.inf), None):
             raise InputError(f"{path}: the weight of {wrong!r} is {weights[wrong]}; expected 0 or more")
-        return cls(weights, labels, values.get("until") if "weights" in values else None)
+        return cls(weights, labels, values.get("until") if was_learned else None)
 
     def write(self, path: Path) -> None:
         """Write everything as JSON."""
@@ -152,8 +153,8 @@ class LearnedWeightsSearcher(LexicalSearcher):
         return PreparedTerms(queries, plain.languages, self._postings.prepare(weighted, self._ranker.similarity))
 
     def _weigh(self, query: QueryTerms) -> QueryTerms:
-        counts = Counter(query.terms)
-        return replace(query, weights={term: n * self._weights.get(term, 1.0) for term, n in counts.items()})
+        weights = {term: n * self._weights.get(term, 1.0) for term, n in Counter(query.terms).items()}
+        return replace(query, weights={term: weight for term, weight in weights.items() if weight})
 
 
 def learn_weights(ranker: LearnedWeightsRanker, view: TrainingView) -> TermWeights:

@@ -21,7 +21,9 @@ from askalike.index.vectors.code_products import BLOCK, GROUP, multiply_codes, p
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 from askalike.llvm import mark_reaching, trailing_zeros
 
-CODES_FILE = "two_bits.safetensors"
+CODES_FILE = "codes-2.safetensors"
+"""The 2 is the format's. A segment of before has none until the next commit makes it."""
+OLD_CODES_FILE = "codes.safetensors"
 MIN_CODED_ROWS = 16_384
 """Rows from which a segment has codes: of fewer, the sketch is read as fast."""
 MIN_CODED_DIM = 64
@@ -154,6 +156,7 @@ def build_codes(folder: Path, schemas: Sequence[PartSchema], parts: Sequence[Sto
     with replace_file(folder / CODES_FILE) as partial:
         words = np.dtype(np.uint32), (blocks * groups, BLOCK)
         _fill_codes(Codes(**create_arrays(folder, {"words": words, **kinds}, partial.name)), part, n_rows)
+    (folder / OLD_CODES_FILE).unlink(missing_ok=True)
 
 
 def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:

@@ -58,6 +58,8 @@ class VectorSearcher:
         allowed: the documents that may be found; None for all. A query of zeros finds nothing.
         """
         prepared = self._prepare(queries)
+        if k < 1:
+            return [TopDocs(np.empty(0, np.int64), np.empty(0)) for _ in range(len(prepared))]
         step = max(1, MAX_BOUNDS // max(1, sum(len(s.docids) for s in self._segments)))
         top_docs: list[TopDocs] = []
         for start in range(0, len(prepared), step):

@@ -110,19 +110,23 @@ async def _find_similar(site: ServedArchive, query: SimilarRequest) -> SimilarRe
 
 
 async def _ask_other_worker(site: ServedArchive, request: Request, query: SimilarRequest) -> bytes | None:
-    """Return a SimilarResponse as JSON from a less busy worker; None where there is none, or where it fails."""
+    """Return a SimilarResponse as JSON from a less busy worker; None where there is none, or where it fails.
+
+    Raises TimeoutError where it does not answer in time.
+    """
     state = app_state(request)
     if (number := state.workers.find_less_busy()) is None:
         return None
     message = b"\0".join((site.name.encode(), query.model_dump_json().encode()))
-    with suppress(OSError, EOFError):
-        async with asyncio.timeout(state.settings.timeout_s):
+    answer = b""
+    async with asyncio.timeout(state.settings.timeout_s):
+        with suppress(OSError, EOFError):
             answer = await state.workers.ask(number, message)
-        if answer:
-            PASSED_ON.labels(site.name).inc()
-            add_log_fields(request, archive=site.name, found=int.from_bytes(answer[:FOUND_BYTES]))
-            return answer[FOUND_BYTES:]
-    return None
+    if not answer:
+        return None
+    PASSED_ON.labels(site.name).inc()
+    add_log_fields(request, archive=site.name, found=int.from_bytes(answer[:FOUND_BYTES]))
+    return answer[FOUND_BYTES:]
 
 
 async def answer_other_worker(state: AppState, message: bytes) -> bytes:

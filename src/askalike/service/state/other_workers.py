@@ -7,6 +7,7 @@ user may enter. A message is its length in four bytes, then its bytes.
 
 import asyncio
 import mmap
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -57,10 +58,12 @@ class OtherWorkers:
             self._loads[own] -= 1
 
     def find_less_busy(self) -> int | None:
-        """Return the worker that makes the fewest searches, if these are fewer than this one's; None else."""
+        """Return one of those that make the fewest searches, if these are fewer than this one's; None else."""
         loads = self._loads.tolist()
         least = min(loads)
-        return loads.index(least) if least < loads[self._place.number] else None
+        if least == loads[self._place.number]:
+            return None
+        return random.choice([number for number, load in enumerate(loads) if load == least])
 
     async def ask(self, number: int, message: bytes) -> bytes:
         """Return a worker's answer. Raises OSError and EOFError where none comes."""
