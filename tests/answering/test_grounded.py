@@ -109,6 +109,23 @@ def test_sentences_that_their_sources_support_are_kept_and_the_others_left_out(
     assert request["messages"][1]["content"].endswith(f"Question: {LOST_CARD}")
 
 
+@pytest.mark.parametrize("status", [302, 307])
+def test_a_redirect_is_an_error_so_that_no_other_host_gets_the_key(chat: ChatServer, status: int) -> None:
+    other = ChatServer()
+
+    def redirect(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Location", f"{other.url}/chat/completions")
+        handler.end_headers()
+
+    chat.behave = redirect
+    with pytest.raises(EndpointError, match=f"answered {status}"):
+        chat.endpoint().complete([{"role": "user", "content": "hello"}])
+    other.server.shutdown()
+    other.server.server_close()
+    assert other.key is None
+
+
 @pytest.mark.parametrize("text", ["NONE", "", "I do not know.", "Tell us at once [r999].", "Bananas [r013]."])
 def test_it_abstains_where_nothing_is_supported(engine: LocalEngine, chat: ChatServer, text: str) -> None:
     chat.text = text

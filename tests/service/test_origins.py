@@ -43,6 +43,22 @@ def test_a_published_key_is_good_from_its_site_alone(closed) -> None:
     assert search(served, everything).status == 200
 
 
+def test_a_page_of_another_site_changes_nothing_without_a_key(example: Path, tmp_path: Path) -> None:
+    archive = Path(shutil.copytree(example, tmp_path / "riverside"))
+    served = Service(archive, options=("--allow-origin", "https://also.example"))
+    try:
+        question, path = {"title": "Who is it?"}, "/v1/riverside/questions/x"
+        for origin in ("https://also.example", OTHER):
+            assert served.send("POST", SIMILAR, {"title": "card"}, {"origin": origin}).status == 200
+            refused = served.send("PUT", path, question, {"origin": origin})
+            assert (refused.status, "another site" in refused.json["detail"]) == (403, True)
+            assert served.send("DELETE", "/v1/riverside/questions/r001", headers={"origin": origin}).status == 403
+        own = f"http://{served.url.netloc}"
+        assert [served.send("PUT", path, question, headers).status for headers in ({"origin": own}, {})] == [201, 200]
+    finally:
+        served.end()
+
+
 def test_a_published_key_is_for_searching_and_feedback_and_nothing_else(closed) -> None:
     served, _, public = closed
     headers = {"authorization": f"Bearer {public}", "origin": SITE}

@@ -51,7 +51,7 @@ class ChatEndpoint:
         request = urllib.request.Request(address, json.dumps(body).encode(), headers)
         deadline = time.monotonic() + self.timeout_s
         try:
-            with urllib.request.urlopen(request, timeout=self.timeout_s) as response:
+            with _OPENER.open(request, timeout=self.timeout_s) as response:
                 content = _read(response, deadline)
             choice = json.loads(content)["choices"][0]
             text, complete = choice["message"]["content"], choice.get("finish_reason") in (None, "stop")
@@ -67,6 +67,16 @@ class ChatEndpoint:
         if not isinstance(text, str):
             raise EndpointError(f"{address}: the answer has no text")
         return text if complete else _without_last_line(text)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Leaves a redirect an error: the key must not reach another host."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
 
 
 def named_endpoint(url: str | None, model: str | None, timeout_s: float = DEFAULT_TIMEOUT_S) -> ChatEndpoint:

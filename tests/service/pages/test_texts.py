@@ -58,6 +58,16 @@ def test_html_is_cleaned(html: str, left: str) -> None:
     assert render_body(html, "html") == left
 
 
+@pytest.mark.parametrize("piece", ["<pre ", "<pre>", "<h1 ", "<"])
+def test_tags_without_an_end_take_no_longer_than_others(piece: str) -> None:
+    assert "math" in render_body(f"$x$ {piece * 100_000} $y$", "html")
+
+
+def test_formulas_of_code_stay_code() -> None:
+    rendered = render_body("a $x$ <code>$y$</code> <PRE>$z$</PRE> $u$", "html")
+    assert re.findall(r'<span class="math">(.*?)</span>', rendered) == ["$x$", "$u$"]
+
+
 def test_images_become_links() -> None:
     html = render_body(
         '<p>See <img src="https://x.example/a.png?a&amp;b" alt="a <plan>"> <img src="javascript:x"></p>', "html"

@@ -24,9 +24,10 @@ URL_PATTERN = re.compile(r"""https?://[^\s<>"']+[^\s<>"'.,;:!?)\]]""")
 WIDE_TAG_PATTERN = re.compile("<(pre|table)>")
 """Elements that may be wider than a page; they scroll by themselves, also by keyboard."""
 LANGUAGE_PATTERN = re.compile("[a-z]{2,3}")
-HEADING_PATTERN = re.compile(r"<(/?)h[1-6](?=[\s>])[^>]*>", re.IGNORECASE)
+HEADING_PATTERN = re.compile(r"<(/?)h[1-6](?=[\s>])[^<>]*>", re.IGNORECASE)
 IMAGE_PATTERN = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
-CODE_OR_TAG_PATTERN = re.compile(r"(<(?:pre|code)\b.*?</(?:pre|code)\s*>|<[^>]*>)", re.IGNORECASE | re.DOTALL)
+TAG_PATTERN = re.compile(r"(<[^<>]*>)")
+CODE_TAG_PATTERN = re.compile(r"<(/?)(?:pre|code)\b", re.IGNORECASE)
 ICONS = {
     "check": "M4 12.5l5 5L20 6.5", "cross": "M6 6l12 12M18 6L6 18", "skip": "M5 5l7 7-7 7M13 5l7 7-7 7",
     "undo": "M9 5L4 10l5 5M4 10h10a6 6 0 010 12h-3", "link": "M10 14L20 4M14 4h6v6M19 14v6H4V5h6",
@@ -94,8 +95,12 @@ def _wrap_formulas(text: str) -> str:
     """Return HTML with its formulas in elements that the page's script renders; those of code stay code."""
     if not has_formula_sign(text):
         return text
-    parts = CODE_OR_TAG_PATTERN.split(text)  # at odd places what stays as it is
-    parts[::2] = [FORMULA.sub(r'<span class="math">\g<0></span>', part) for part in parts[::2]]
+    parts, in_code = TAG_PATTERN.split(text), False  # at odd places tags
+    for place, part in enumerate(parts):
+        if place % 2 and (tag := CODE_TAG_PATTERN.match(part)):
+            in_code = not tag[1]
+        elif not place % 2 and not in_code:
+            parts[place] = FORMULA.sub(r'<span class="math">\g<0></span>', part)
     return "".join(parts)
 
 

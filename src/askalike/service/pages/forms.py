@@ -6,12 +6,13 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from fastapi import Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
+from askalike.service.requests.auth import is_cross_site
 from askalike.service.requests.context import app_state
 
 MAX_FORM_FIELDS = 1_000
@@ -81,25 +82,13 @@ async def _parse_form(request: Request) -> Form:
     except ValueError:
         raise HTTPException(422, f"body: expected a form of at most {MAX_FORM_FIELDS} fields") from None
     form = Form(fields)
-    if _is_cross_site(request):
+    if is_cross_site(request):
         raise HTTPException(403, "this form was sent from another site; open the page here and send it again")
     secret = request.cookies.get(_cookie_name(request), "")
     token = request.headers.get(CSRF_HEADER) or form.value(CSRF_FIELD)
     if not secret or not hmac.compare_digest(csrf_token(secret).encode(), token.encode(errors="replace")):
         raise HTTPException(403, "this form has expired; reload the page and send it again")
     return form
-
-
-def _is_cross_site(request: Request) -> bool:
-    """Return whether the browser says that the form is on a page of another site."""
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        return True
-    origin, public_url = request.headers.get("origin"), app_state(request).settings.public_url
-    host = urlsplit(public_url).netloc if public_url else request.headers.get("host", "")
-    try:
-        return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
-    except ValueError:
-        return True
 
 
 def _cookie_name(request: Request) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Awaitable, Callable
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Depends, HTTPException, Path, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -47,22 +48,24 @@ def enforce_rate_limit(request: Request, key: ApiKey | None = None) -> None:
 def require_scope(scope: Scope, identify: Callable[..., Awaitable[Caller]]) -> Callable[..., Awaitable[ServedArchive]]:
     """Return the dependency that gives a route its archive if the caller that it identifies has the scope, else 403."""
 
-    async def require_archive(caller: Annotated[Caller, Depends(identify)]) -> ServedArchive:
-        return _open_archive(caller, scope)
+    async def require_archive(request: Request, caller: Annotated[Caller, Depends(identify)]) -> ServedArchive:
+        return _open_archive(request, caller, scope)
 
     return require_archive
 
 
-def _open_archive(caller: Caller, scope: Scope) -> ServedArchive:
+def _open_archive(request: Request, caller: Caller, scope: Scope) -> ServedArchive:
     if caller.key and not caller.key.allows(scope):
         raise HTTPException(403, f"this key has the scope {caller.key.scope}; this request needs {scope}")
+    if scope != "read" and caller.key is None and is_cross_site(request):
+        raise HTTPException(403, "a page of another site sent this without a key; it may search and read; send a key")
     return caller.site
 
 
 async def find_searchable_archive(request: Request) -> ServedArchive:
     """Return the archive that `SearchableArchive` gives, for a route that does without FastAPI's dependencies."""
     archive: str = request.path_params["archive"]
-    return _open_archive(_identify(request, archive, await BEARER_SCHEME(request)), "read")
+    return _open_archive(request, _identify(request, archive, await BEARER_SCHEME(request)), "read")
 
 
 async def identify_key(request: Request, archive: ArchiveName, credentials: Credentials) -> Caller:
@@ -102,6 +105,18 @@ def _require_private(caller: Caller) -> Caller:
         allowed = "it permits searches and feedback only"
         raise HTTPException(403, f"this key is for pages of {caller.key.origin}: {allowed}")
     return caller
+
+
+def is_cross_site(request: Request) -> bool:
+    """Return whether the browser says that a page of another site sends the request."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return True
+    origin, public_url = request.headers.get("origin"), app_state(request).settings.public_url
+    host = urlsplit(public_url).netloc if public_url else request.headers.get("host", "")
+    try:
+        return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+    except ValueError:
+        return True
 
 
 def _unauthorized(detail: str) -> HTTPException:
