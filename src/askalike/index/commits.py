@@ -65,6 +65,19 @@ class CommittedSegment(Generic[LiveT]):
         return len(self.live.deleted)
 
 
+@dataclass(eq=False)
+class CommittedState(Generic[LiveT, SearcherT]):
+    """What an index holds after a commit. The next commit makes another one, so that threads never see a mixture.
+
+    stamp: of the manifest. change: of the archive, up to which the index follows it. searcher: None until asked for.
+    """
+
+    stamp: tuple[int, int] = NO_MANIFEST
+    change: int = 0
+    segments: Sequence[CommittedSegment[LiveT]] = ()
+    searcher: SearcherT | None = None
+
+
 class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     """An index in a directory. It has any number of readers, and one writer at a time."""
 
@@ -76,12 +89,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         self.layout = layout
         self.memory_bytes = DEFAULT_MEMORY
         """About how many bytes a build holds in memory, besides the program itself."""
-        self.change = 0
-        """The archive's change number up to which the index follows the archive."""
-        self.segments: Sequence[CommittedSegment[LiveT]] = ()
-        self._searcher: SearcherT | None = None
         self._manifest = os.fspath(path / MANIFEST)  # every search looks at it: a string is faster than a Path
-        self._stamp = NO_MANIFEST
+        self._state: CommittedState[LiveT, SearcherT] = CommittedState()
 
     @classmethod
     def open(cls, path: Path, layout: LayoutT) -> Self:
@@ -96,9 +105,20 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     @property
     def searcher(self) -> SearcherT:
         """The searcher of the state last read or committed."""
-        if self._searcher is None:
-            self._searcher = self._make_searcher()
-        return self._searcher
+        state = self._state  # another thread may read a newer one meanwhile
+        if state.searcher is None:
+            state.searcher = self._make_searcher(state.segments)
+        return state.searcher
+
+    @property
+    def change(self) -> int:
+        """The archive's change number up to which the index follows the archive."""
+        return self._state.change
+
+    @property
+    def segments(self) -> Sequence[CommittedSegment[LiveT]]:
+        """The segments of the state last read or committed."""
+        return self._state.segments
 
     @abstractmethod
     def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> LiveT:
@@ -108,8 +128,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         """
 
     @abstractmethod
-    def _make_searcher(self) -> SearcherT:
-        """Return a searcher of the segments as they are."""
+    def _make_searcher(self, segments: Sequence[CommittedSegment[LiveT]]) -> SearcherT:
+        """Return a searcher of these segments."""
 
     def open_segment(self, name: str, deletions: str | None = None) -> CommittedSegment[LiveT]:
         """Open the segment of that name. Raises FileNotFoundError, and SearchIndexError for a damaged segment."""
@@ -127,12 +147,11 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         for _ in range(5):
             try:
                 stamp = self._stat_manifest()
-                if stamp == self._stamp:
+                if stamp == self._state.stamp:
                     return False
-                self._read_manifest(stamp)
+                self._state = self._read_state(stamp)
             except FileNotFoundError:  # another commit came between the manifest and the files it names
                 continue
-            self._stamp = stamp
             return True
         raise SearchIndexError(f"{self.path}: files that its manifest names are missing; delete it, it will be rebuilt")
 
@@ -172,8 +191,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         names = [[segment.name, segment.deletions] for segment in segments]
         manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "segments": names}
         write_atomically(self.path / MANIFEST, json.dumps(manifest, indent=1))
-        self.segments, self.change, self._searcher = tuple(segments), change, None
-        self._stamp = self._stat_manifest()
+        self._state = CommittedState(self._stat_manifest(), change, tuple(segments))
 
     def _stat_manifest(self) -> tuple[int, int]:
         try:
@@ -182,16 +200,14 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
             return NO_MANIFEST
         return stat.st_ino, stat.st_mtime_ns
 
-    def _read_manifest(self, stamp: tuple[int, int]) -> None:
-        self._searcher = None
+    def _read_state(self, stamp: tuple[int, int]) -> CommittedState[LiveT, SearcherT]:
         if stamp == NO_MANIFEST:  # a new index, or one that was deleted
-            self.segments, self.change = (), 0
-            return
+            return CommittedState()
         manifest = self._load_manifest()
         opened = {(segment.name, segment.deletions): segment for segment in self.segments}
         names = map(tuple, manifest["segments"])
-        self.segments = tuple(opened.get(name) or self.open_segment(*name) for name in names)
-        self.change = manifest["change"]
+        segments = tuple(opened.get(name) or self.open_segment(*name) for name in names)
+        return CommittedState(stamp, manifest["change"], segments)
 
     def _load_manifest(self) -> dict[str, Any]:
         """Return the manifest. Raises SearchIndexError for an unreadable one, or one of other settings or versions."""
