@@ -12,7 +12,7 @@ import shutil
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 MANIFEST = "manifest.json"
+LOCK = "lock"
 MERGE_FACTOR = 4
 """This many segments of about the same size are merged into one."""
 SMALL_SEGMENTS = (4_096, 32_768)
@@ -67,7 +68,7 @@ class CommittedSegment(Generic[LiveT]):
 
 @dataclass(eq=False)
 class CommittedState(Generic[LiveT, SearcherT]):
-    """What an index holds after a commit. The next commit makes another one, so that threads never see a mixture.
+    """Content of an index after a commit. The next commit makes another one, so that threads never see a mixture.
 
     stamp: of the manifest. change: of the archive, up to which the index follows it. searcher: None until asked for.
     """
@@ -162,24 +163,13 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     @contextmanager
     def lock_writer(self) -> Iterator[None]:
         """Hold the writer's lock. Raises IndexBusyError where another writer holds it, SearchIndexError for I/O."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            with open(self.path / "lock", "w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self.refresh()
-                self._remove_unreferenced()  # what a build that was killed has left
-                try:
-                    yield
-                finally:
-                    self._remove_unreferenced()
-        except BlockingIOError:
-            problem = "another process is writing this index; wait until it has finished and repeat"
-            raise IndexBusyError(f"{self.path}: {problem}", searchable=self.change > 0) from None
-        except OSError as error:
-            raise SearchIndexError(
-                f"{self.path}: cannot be written ({error.strerror or error}); free some space or change the "
-                "directory's permissions and repeat, the last committed state is safe"
-            ) from None
+        with _hold_lock(self.path):
+            self.refresh()
+            self._remove_unreferenced()  # what a build that was killed has left
+            try:
+                yield
+            finally:
+                self._remove_unreferenced()
 
     def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]]) -> None:
         """Make these segments, whose files are written, the state of that change number. For the writer only."""
@@ -228,10 +218,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
 
     def _remove_unreferenced(self) -> None:
         """Remove the files that neither the manifest names nor a reader can still ask for."""
-        named = {s.name for s in self.segments} | {s.deletions for s in self.segments} | {MANIFEST, "lock"}
-        for entry in self.path.iterdir():
-            if entry.name not in named:
-                shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
+        segments = self.segments
+        _remove_all_but(self.path, {s.name for s in segments} | {s.deletions for s in segments} | {MANIFEST, LOCK})
 
 
 class IndexWriter(ABC, Generic[LiveT]):
@@ -325,6 +313,41 @@ class IndexWriter(ABC, Generic[LiveT]):
             name = f"{self._index.change}-{os.getpid()}-{self._name_count}"
             if not any((self._index.path / taken).exists() for taken in (name, f"deleted-{name}.npz")):
                 return name
+
+
+def remove_index(path: Path) -> None:
+    """Remove the index in a directory, if there is one, but not its lock, which the next writer must find.
+
+    Raises IndexBusyError where a writer is at work, SearchIndexError for I/O.
+    """
+    if path.exists():
+        with _hold_lock(path):
+            (path / MANIFEST).unlink(missing_ok=True)  # first, so that it never names files that are gone
+            _remove_all_but(path, {LOCK})
+
+
+@contextmanager
+def _hold_lock(path: Path) -> Iterator[None]:
+    """Hold the lock of an index's writer. Raises IndexBusyError where another holds it, SearchIndexError for I/O."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with open(path / LOCK, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+    except BlockingIOError:
+        problem = "another process is writing this index; wait until it has finished and repeat"
+        raise IndexBusyError(f"{path}: {problem}", searchable=(path / MANIFEST).exists()) from None
+    except OSError as error:
+        raise SearchIndexError(
+            f"{path}: cannot be written ({error.strerror or error}); free some space or change the "
+            "directory's permissions and repeat, the last committed state is safe"
+        ) from None
+
+
+def _remove_all_but(path: Path, names: Set[str | None]) -> None:
+    for entry in path.iterdir():
+        if entry.name not in names:
+            shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
 
 
 def _size_tier(live_count: int) -> int:
