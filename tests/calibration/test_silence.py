@@ -100,6 +100,45 @@ def test_the_threshold_is_saved_and_found_again_when_the_archive_has_changed(tmp
         assert engine.search(ON_TOPIC[0])
 
 
+def rule_files(path):
+    return [file.read_bytes() for file in path.glob("calibration/*.silence.json")]
+
+
+def test_an_open_engine_follows_the_archive_as_a_new_one_does(tmp_path, monkeypatch):
+    path, found = riverside(tmp_path / "archive"), []
+    monkeypatch.setattr(
+        "askalike.calibration.silence.find_rule", lambda searcher: found.append(find_rule(searcher)) or found[-1]
+    )
+    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+        engine.search(ON_TOPIC[0])
+        engine.archive.upsert([Question("one more", "Where is the room?")])
+        engine.search(ON_TOPIC[0])
+        assert len(found) == 1  # little has changed
+        engine.archive.upsert(Question(f"new {n}", f"Where is room {n}?") for n in range(30))
+        for text in ON_TOPIC:
+            engine.search(text)
+        assert len(found) == 2
+    with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
+        engine.search(ON_TOPIC[0])
+    assert len(found) == 2
+
+
+def test_no_rule_is_found_before_the_archive_is_indexed(tmp_path):
+    """A service's workers search an index that is behind while its indexer is at work."""
+    path, ranker = riverside(tmp_path / "archive"), rankers.create("lm_jelinek_mercer")
+    with Archive.open(path) as archive:
+        ranker.build(archive.view())
+        engine = LocalEngine(archive, ranker, archive.committed_view())
+        engine.search(ON_TOPIC[0])
+        before = rule_files(path)
+        archive.upsert(Question(f"new {n}", f"Where is room {n}?") for n in range(30))
+        engine.search(ON_TOPIC[0])
+        assert rule_files(path) == before
+        ranker.build(archive.view())
+        engine.search(ON_TOPIC[0])
+        assert rule_files(path) != before
+
+
 def test_indexing_finds_the_thresholds_and_the_search_does_not(tmp_path, monkeypatch):
     path = riverside(tmp_path / "archive")
     index_command(path, "lm_jelinek_mercer")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from brute import SIX, fresh, search
 
-from askalike.errors import SearchIndexError
+from askalike.errors import IndexBusyError, SearchIndexError
 from askalike.index import commits
 from askalike.index.arrays import ARRAYS_FILE
 from askalike.index.commits import MANIFEST
@@ -115,6 +115,27 @@ def test_one_writer_at_a_time(tmp_path):
     commit(other, 1)
     commit(one, 2)  # takes up what the other has committed
     assert answers(one.searcher) == answers(fresh(state(2)))
+
+
+def test_an_index_is_not_removed_beside_its_writer(tmp_path):
+    """The lock stays even when the index goes, so that whoever holds it is the only writer."""
+    one, other = PostingsIndex.open(tmp_path, LAYOUT), PostingsIndex.open(tmp_path, LAYOUT)
+    commit(one, 1)
+    with one.writer(), pytest.raises(IndexBusyError, match=r"another process is writing") as caught:
+        commits.remove_index(tmp_path)
+    assert caught.value.searchable
+    assert answers(PostingsIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh(state(1)))
+    lock = (tmp_path / "lock").stat().st_ino
+    commits.remove_index(tmp_path)
+    assert files(tmp_path) == {"lock"}
+    assert (tmp_path / "lock").stat().st_ino == lock
+    commit(other, 1)
+    assert answers(other.searcher) == answers(fresh(state(1)))
+
+
+def test_removing_an_index_that_is_not_there_makes_nothing(tmp_path):
+    commits.remove_index(tmp_path / "index")
+    assert not (tmp_path / "index").exists()
 
 
 def test_a_reader_keeps_its_state_until_it_refreshes(tmp_path):

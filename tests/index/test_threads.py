@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from brute import SIX, fresh, search
 
+from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import QueryTerms
 
 WORDS = ["egg", "rice", "pot", "tea", "water", "salt", "boil", "stir", "wait", "serve", "hot", "cold"]
@@ -52,3 +53,20 @@ def test_queries_of_another_searcher_are_refused():
     one, other = (fresh({1: [(0, ["egg"])]}) for _ in range(2))
     with pytest.raises(ValueError, match="prepared by another searcher"):
         other.search(one.prepare([QueryTerms(["egg"])], SIX[0]), 1)
+
+
+def test_a_searcher_asked_for_while_another_thread_reads_a_commit_is_not_kept(monkeypatch, tmp_path):
+    """A searcher of the old segments, made after the reading has begun, is not the one of the new state."""
+    writing, shared = (PostingsIndex.open(tmp_path, PostingsLayout("x")) for _ in range(2))
+    with writing.writer() as writer:
+        writer.add(1, [(0, ["egg"])])
+        writer.commit(1)
+    read_segment = shared.open_segment
+
+    def read_while_another_thread_searches(*name):
+        assert not search(shared.searcher, [QueryTerms(["egg"])], SIX[0], 10)[0].docids.tolist()
+        return read_segment(*name)
+
+    monkeypatch.setattr(shared, "open_segment", read_while_another_thread_searches)
+    assert shared.refresh()
+    assert search(shared.searcher, [QueryTerms(["egg"])], SIX[0], 10)[0].docids.tolist() == [1]

@@ -58,3 +58,13 @@ def test_it_gives_up(archive, monkeypatch):
     with pytest.raises(IndexBusyError, match="another process is writing"):
         rankers.open_current(rankers.create("tfidf"), archive.view())
     writer.join()
+
+
+def test_an_index_is_not_discarded_beside_its_writer(archive):
+    ranker, view = rankers.create("tfidf"), archive.view()
+    ranker.build(view)
+    [index] = ranker.indexes(view)
+    with index.writer(), pytest.raises(IndexBusyError, match="another process is writing"):
+        rankers.delete_indexes(rankers.create("tfidf"), view)
+    rankers.delete_indexes(rankers.create("tfidf"), view)
+    assert not ranker.indexes(view)[0].change

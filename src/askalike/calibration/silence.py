@@ -69,7 +69,8 @@ class SilenceThreshold:
         digest = hashlib.sha256(settings_json(ranker.values).encode()).hexdigest()[:12]
         self._path = archive.path / FOLDER / f"{ranker.name}-{digest}.silence.json"
         self._vectors_path = self._path.with_suffix(".npy")
-        self._rule: SilenceRule | None = None  # that holds
+        self._rule: SilenceRule | None = None  # that held at the archive's change last checked
+        self._checked_change: int | None = None
 
     def prepare(self, view: View) -> SilenceRule:
         """Return the rule: the one that was saved, if it still holds, else a newly found one, which is saved.
@@ -89,7 +90,7 @@ class SilenceThreshold:
 
     def least_scores(self, session: SearchSession) -> Floats:
         """Return the absolute score below which no hit is shown, for each query of a search."""
-        return (self._rule or self.prepare(session.view)).least_scores(session)
+        return self._current_rule(session.view).least_scores(session)
 
     @property
     def saved_rule(self) -> SilenceRule | None:
@@ -101,6 +102,14 @@ class SilenceThreshold:
             return None
         holds = saved.fingerprint == fingerprint(self._ranker) and saved.state.stale_reason(self._view) is None
         return SilenceRule(saved.threshold, saved.typical, Contrast(vectors)) if holds else None
+
+    def _current_rule(self, view: View) -> SilenceRule:
+        """Return the rule, prepared again once the archive has changed and all of it is indexed."""
+        change = self._view.change
+        if self._rule and (change == self._checked_change or min(self._indexed_changes(), default=change) < change):
+            return self._rule
+        self._checked_change = change  # first: other threads keep the rule while this one finds another
+        return self.prepare(view)
 
     def _indexed_changes(self) -> Sequence[int]:
         """Return the change up to which each index was committed, 0 where it was not yet."""

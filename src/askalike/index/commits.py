@@ -12,7 +12,7 @@ import shutil
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 MANIFEST = "manifest.json"
+LOCK = "lock"
 MERGE_FACTOR = 4
 """This many segments of about the same size are merged into one."""
 SMALL_SEGMENTS = (4_096, 32_768)
@@ -65,6 +66,19 @@ class CommittedSegment(Generic[LiveT]):
         return len(self.live.deleted)
 
 
+@dataclass(eq=False)
+class CommittedState(Generic[LiveT, SearcherT]):
+    """Content of an index after a commit. The next commit makes another one, so that threads never see a mixture.
+
+    stamp: of the manifest. change: of the archive, up to which the index follows it. searcher: None until asked for.
+    """
+
+    stamp: tuple[int, int] = NO_MANIFEST
+    change: int = 0
+    segments: Sequence[CommittedSegment[LiveT]] = ()
+    searcher: SearcherT | None = None
+
+
 class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     """An index in a directory. It has any number of readers, and one writer at a time."""
 
@@ -76,12 +90,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         self.layout = layout
         self.memory_bytes = DEFAULT_MEMORY
         """About how many bytes a build holds in memory, besides the program itself."""
-        self.change = 0
-        """The archive's change number up to which the index follows the archive."""
-        self.segments: Sequence[CommittedSegment[LiveT]] = ()
-        self._searcher: SearcherT | None = None
         self._manifest = os.fspath(path / MANIFEST)  # every search looks at it: a string is faster than a Path
-        self._stamp = NO_MANIFEST
+        self._state: CommittedState[LiveT, SearcherT] = CommittedState()
 
     @classmethod
     def open(cls, path: Path, layout: LayoutT) -> Self:
@@ -96,9 +106,20 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     @property
     def searcher(self) -> SearcherT:
         """The searcher of the state last read or committed."""
-        if self._searcher is None:
-            self._searcher = self._make_searcher()
-        return self._searcher
+        state = self._state  # another thread may read a newer one meanwhile
+        if state.searcher is None:
+            state.searcher = self._make_searcher(state.segments)
+        return state.searcher
+
+    @property
+    def change(self) -> int:
+        """The archive's change number up to which the index follows the archive."""
+        return self._state.change
+
+    @property
+    def segments(self) -> Sequence[CommittedSegment[LiveT]]:
+        """The segments of the state last read or committed."""
+        return self._state.segments
 
     @abstractmethod
     def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> LiveT:
@@ -108,8 +129,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         """
 
     @abstractmethod
-    def _make_searcher(self) -> SearcherT:
-        """Return a searcher of the segments as they are."""
+    def _make_searcher(self, segments: Sequence[CommittedSegment[LiveT]]) -> SearcherT:
+        """Return a searcher of these segments."""
 
     def open_segment(self, name: str, deletions: str | None = None) -> CommittedSegment[LiveT]:
         """Open the segment of that name. Raises FileNotFoundError, and SearchIndexError for a damaged segment."""
@@ -127,12 +148,11 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         for _ in range(5):
             try:
                 stamp = self._stat_manifest()
-                if stamp == self._stamp:
+                if stamp == self._state.stamp:
                     return False
-                self._read_manifest(stamp)
+                self._state = self._read_state(stamp)
             except FileNotFoundError:  # another commit came between the manifest and the files it names
                 continue
-            self._stamp = stamp
             return True
         raise SearchIndexError(f"{self.path}: files that its manifest names are missing; delete it, it will be rebuilt")
 
@@ -143,24 +163,13 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     @contextmanager
     def lock_writer(self) -> Iterator[None]:
         """Hold the writer's lock. Raises IndexBusyError where another writer holds it, SearchIndexError for I/O."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            with open(self.path / "lock", "w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self.refresh()
-                self._remove_unreferenced()  # what a build that was killed has left
-                try:
-                    yield
-                finally:
-                    self._remove_unreferenced()
-        except BlockingIOError:
-            problem = "another process is writing this index; wait until it has finished and repeat"
-            raise IndexBusyError(f"{self.path}: {problem}", searchable=self.change > 0) from None
-        except OSError as error:
-            raise SearchIndexError(
-                f"{self.path}: cannot be written ({error.strerror or error}); free some space or change the "
-                "directory's permissions and repeat, the last committed state is safe"
-            ) from None
+        with _hold_lock(self.path):
+            self.refresh()
+            self._remove_unreferenced()  # what a build that was killed has left
+            try:
+                yield
+            finally:
+                self._remove_unreferenced()
 
     def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]]) -> None:
         """Make these segments, whose files are written, the state of that change number. For the writer only."""
@@ -172,8 +181,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         names = [[segment.name, segment.deletions] for segment in segments]
         manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "segments": names}
         write_atomically(self.path / MANIFEST, json.dumps(manifest, indent=1))
-        self.segments, self.change, self._searcher = tuple(segments), change, None
-        self._stamp = self._stat_manifest()
+        self._state = CommittedState(self._stat_manifest(), change, tuple(segments))
 
     def _stat_manifest(self) -> tuple[int, int]:
         try:
@@ -182,16 +190,14 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
             return NO_MANIFEST
         return stat.st_ino, stat.st_mtime_ns
 
-    def _read_manifest(self, stamp: tuple[int, int]) -> None:
-        self._searcher = None
+    def _read_state(self, stamp: tuple[int, int]) -> CommittedState[LiveT, SearcherT]:
         if stamp == NO_MANIFEST:  # a new index, or one that was deleted
-            self.segments, self.change = (), 0
-            return
+            return CommittedState()
         manifest = self._load_manifest()
         opened = {(segment.name, segment.deletions): segment for segment in self.segments}
         names = map(tuple, manifest["segments"])
-        self.segments = tuple(opened.get(name) or self.open_segment(*name) for name in names)
-        self.change = manifest["change"]
+        segments = tuple(opened.get(name) or self.open_segment(*name) for name in names)
+        return CommittedState(stamp, manifest["change"], segments)
 
     def _load_manifest(self) -> dict[str, Any]:
         """Return the manifest. Raises SearchIndexError for an unreadable one, or one of other settings or versions."""
@@ -212,10 +218,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
 
     def _remove_unreferenced(self) -> None:
         """Remove the files that neither the manifest names nor a reader can still ask for."""
-        named = {s.name for s in self.segments} | {s.deletions for s in self.segments} | {MANIFEST, "lock"}
-        for entry in self.path.iterdir():
-            if entry.name not in named:
-                shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
+        segments = self.segments
+        _remove_all_but(self.path, {s.name for s in segments} | {s.deletions for s in segments} | {MANIFEST, LOCK})
 
 
 class IndexWriter(ABC, Generic[LiveT]):
@@ -309,6 +313,41 @@ class IndexWriter(ABC, Generic[LiveT]):
             name = f"{self._index.change}-{os.getpid()}-{self._name_count}"
             if not any((self._index.path / taken).exists() for taken in (name, f"deleted-{name}.npz")):
                 return name
+
+
+def remove_index(path: Path) -> None:
+    """Remove the index in a directory, if there is one, but not its lock, which the next writer must find.
+
+    Raises IndexBusyError where a writer is at work, SearchIndexError for I/O.
+    """
+    if path.exists():
+        with _hold_lock(path):
+            (path / MANIFEST).unlink(missing_ok=True)  # first, so that it never names files that are gone
+            _remove_all_but(path, {LOCK})
+
+
+@contextmanager
+def _hold_lock(path: Path) -> Iterator[None]:
+    """Hold the lock of an index's writer. Raises IndexBusyError where another holds it, SearchIndexError for I/O."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with open(path / LOCK, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+    except BlockingIOError:
+        problem = "another process is writing this index; wait until it has finished and repeat"
+        raise IndexBusyError(f"{path}: {problem}", searchable=(path / MANIFEST).exists()) from None
+    except OSError as error:
+        raise SearchIndexError(
+            f"{path}: cannot be written ({error.strerror or error}); free some space or change the "
+            "directory's permissions and repeat, the last committed state is safe"
+        ) from None
+
+
+def _remove_all_but(path: Path, names: Set[str | None]) -> None:
+    for entry in path.iterdir():
+        if entry.name not in names:
+            shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
 
 
 def _size_tier(live_count: int) -> int:

@@ -178,5 +178,8 @@ def limit_memory(ranker: Ranker, view: View, memory_bytes: int) -> None:
 
 
 def delete_indexes(ranker: Ranker, view: View) -> None:
-    """Let the next `build` write a ranker's indexes of a view afresh."""
+    """Let the next `build` write a ranker's indexes of a view afresh.
+
+    Raises IndexBusyError where another process is writing one, SearchIndexError where one cannot be removed.
+    """
     ranker.start_over(view)

@@ -3,7 +3,6 @@
 Ids become docids when queries enter and ids again when results leave; everything between goes by docid.
 """
 
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from askalike.errors import SettingsError
 from askalike.filters import Filter
+from askalike.index.commits import remove_index
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
 from askalike.lazy import lazy_property
@@ -124,9 +124,12 @@ class Ranker(ABC):
         return ()
 
     def start_over(self, view: View) -> None:
-        """Let the next `build` write the view's indexes afresh."""
+        """Let the next `build` write the view's indexes afresh.
+
+        Raises IndexBusyError where another process is writing one, SearchIndexError where one cannot be removed.
+        """
         for path in self.index_paths(view):
-            shutil.rmtree(path, ignore_errors=True)
+            remove_index(path)
 
     def indexes(
         self, view: View, *, refresh: bool = True

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from askalike.index.commits import CommittedIndex, IndexWriter
+from askalike.index.commits import CommittedIndex, CommittedSegment, IndexWriter
 from askalike.index.lexical.builder import SegmentBuilder, can_merge, merge_segments
 from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment, Segment
@@ -43,8 +43,8 @@ class PostingsIndex(CommittedIndex[LiveSegment, PostingsSearcher, PostingsLayout
         with self.lock_writer():
             yield PostingsWriter(self)
 
-    def _make_searcher(self) -> PostingsSearcher:
-        return PostingsSearcher([segment.live for segment in self.segments], self.layout.scale)
+    def _make_searcher(self, segments: Sequence[CommittedSegment[LiveSegment]]) -> PostingsSearcher:
+        return PostingsSearcher([segment.live for segment in segments], self.layout.scale)
 
     def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> LiveSegment:
         segment = Segment.open(folder)

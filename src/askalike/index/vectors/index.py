@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from askalike.errors import SearchIndexError
-from askalike.index.commits import CommittedIndex, IndexWriter
+from askalike.index.commits import CommittedIndex, CommittedSegment, IndexWriter
 from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.codes import build_codes
 from askalike.index.vectors.merging import merge_segments
@@ -54,7 +54,7 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
     @property
     def schemas(self) -> tuple[PartSchema, ...]:
         """The schemas of the vectors' parts; empty where the index is."""
-        return self.segments[0].live.schemas if self.segments else ()
+        return _schemas_of(self.segments)
 
     def search_with(self, pending: "PendingVectors | None", gone: Sequence[int]) -> VectorSearcher:
         """Return a searcher of what is committed, with documents that are not yet, and without others.
@@ -62,16 +62,17 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
         gone: docids of which nothing committed counts, such as those of `pending`.
         """
         docids = np.array(sorted(gone), np.int64)
-        live = [_without(segment.live, docids) for segment in self.segments]
+        segments = self.segments  # once: another thread may read a newer state meanwhile
+        live, committed_schemas = [_without(segment.live, docids) for segment in segments], _schemas_of(segments)
         if pending is None:
-            return VectorSearcher(live, self.schemas)
+            return VectorSearcher(live, committed_schemas)
         schemas = tuple(PartSchema.from_part(part) for part in pending.vectors.parts)
         kinds = [SparsePart if schema.sparse else DensePart for schema in schemas]
         parts = zip(kinds, pending.vectors.parts, strict=True)
         stored = tuple(kind.from_part(part, self.layout.storage) for kind, part in parts)
         nothing = np.empty(0, np.int32)
         segment = VectorSegment(pending.docids, pending.phrasings, nothing, self.path / "pending", schemas, stored)
-        return VectorSearcher([*live, segment], self.schemas or schemas)
+        return VectorSearcher([*live, segment], committed_schemas or schemas)
 
     @contextmanager
     def writer(self, change: int | None = None) -> Iterator["VectorWriter"]:
@@ -82,8 +83,8 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
         with self.lock_writer():
             yield VectorWriter(self)
 
-    def _make_searcher(self) -> VectorSearcher:
-        return VectorSearcher([segment.live for segment in self.segments], self.schemas)
+    def _make_searcher(self, segments: Sequence[CommittedSegment[VectorSegment]]) -> VectorSearcher:
+        return VectorSearcher([segment.live for segment in segments], _schemas_of(segments))
 
     def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> VectorSegment:
         return VectorSegment.open(folder, deletions["deleted"] if deletions else np.empty(0, np.int32))
@@ -152,6 +153,11 @@ class VectorWriter(IndexWriter[VectorSegment]):
         name = self._new_name()
         write_segment(self._index.path / name, docids, phrasings, self._schemas, parts)
         return [name]
+
+
+def _schemas_of(segments: Sequence[CommittedSegment[VectorSegment]]) -> tuple[PartSchema, ...]:
+    """Return the schemas of the vectors' parts; empty without segments."""
+    return segments[0].live.schemas if segments else ()
 
 
 def _without(segment: VectorSegment, docids: Array) -> VectorSegment:
