@@ -2,14 +2,23 @@
 
 import asyncio
 import re
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from typing import Any, TypeVar
 
 import pytest
 
 from askalike.service.state.other_workers import OtherWorkers, WorkerPlace, create_loads_file
 
 V1 = "/v1/riverside"
+ResultT = TypeVar("ResultT")
+
+
+def run(coroutine: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run it in a thread of its own, as in this one a browser's event loop may be running."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 async def shout(message: bytes) -> bytes:
@@ -49,7 +58,7 @@ def test_messages_of_any_length_are_answered_side_by_side(three_workers):
             once = await asyncio.gather(*(first.ask(1, message) for message in messages))
             return [*once, *(await asyncio.gather(*(first.ask(1, message) for message in messages)))]
 
-    assert asyncio.run(talk()) == [message.upper() for message in messages] * 2
+    assert run(talk()) == [message.upper() for message in messages] * 2
 
 
 def test_a_worker_that_is_not_there_or_ends_meanwhile_is_an_error(three_workers):
@@ -65,9 +74,9 @@ def test_a_worker_that_is_not_there_or_ends_meanwhile_is_an_error(three_workers)
             await first.ask(1, b"?")
 
     with pytest.raises(OSError, match="worker-1|No such file"):
-        asyncio.run(ask())
+        run(ask())
     with pytest.raises(EOFError):
-        asyncio.run(ask(end))
+        run(ask(end))
 
 
 def test_in_a_folder_with_a_long_name_nobody_is_asked(tmp_path):
@@ -81,7 +90,7 @@ def test_in_a_folder_with_a_long_name_nobody_is_asked(tmp_path):
             await one.ask(1, b"?")
 
     with pytest.raises(OSError, match="path too long"):
-        asyncio.run(ask())
+        run(ask())
 
 
 def test_answers_are_the_same_whichever_worker_makes_them(serve, archive):

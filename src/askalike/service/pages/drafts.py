@@ -14,6 +14,7 @@ from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.rendering import archive_url, render_page
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.records import ShortText, Text
+from askalike.service.requests.schema import RecordNumber
 from askalike.store import AlreadyDecidedError, Archive
 from askalike.store.drafts import Draft, DraftState, accept_draft, get_draft, list_drafts, reject_draft
 from askalike.text.clean import readable_text
@@ -26,6 +27,12 @@ ACTION_MESSAGES = {
     "found": "All current drafts are listed.",
     "late": "Somebody else has already decided on that draft.",
 }
+
+
+class ChosenDraft(BaseModel):
+    """The draft that somebody decides on."""
+
+    number: RecordNumber
 
 
 class DraftForm(BaseModel):
@@ -81,9 +88,7 @@ def _apply_action(archive: Archive, form: Form, moderator: str) -> str:
     if form.value("do") == "find":
         find_drafts(archive)
         return "found"
-    if not form.value("number").isdecimal():
-        raise HTTPException(422, "number: expected the number of a draft")
-    number = int(form.value("number"))
+    number = validate_form(ChosenDraft, {"number": form.value("number")}).number
     try:
         if form.value("do") == "reject":
             reject_draft(archive, number, moderator)

@@ -25,7 +25,12 @@ REASON_TEXTS = {
     "none_of_these": "no helpful hit",
     "posted_anyway": "asked anyway",
 }
-ACTION_MESSAGES = {"written": "The entry is saved; search finds it within a second.", "ignored": "The gap is ignored."}
+ACTION_MESSAGES = {
+    "written": "The entry is saved; search finds it within a second.",
+    "ignored": "The gap is ignored.",
+    "back": "The gap is listed again.",
+    "late": "Somebody else has already dealt with that gap.",
+}
 
 
 class FaqEntry(BaseModel):
@@ -70,14 +75,21 @@ async def post_gap(site: ModeratorArchive, request: Request, form: SubmittedForm
 
 def _apply_action(archive: Archive, form: Form, moderator: str) -> str:
     """Do what a form says with a gap; return the key of the message about it."""
-    action, id = form.value("do"), form.value("id")
+    action = form.value("do")
+    entry = _read_entry(form) if action == "write" else None
+    gap = get_gap(archive, form.value("id"))
     if action == "restore":
-        restore_gap(archive, get_gap(archive, id))
+        restore_gap(archive, gap)
         return "back"
-    if action == "write":
-        values = {"title": form.value("title").strip(), "answer": form.value("answer").strip()}
-        wordings = [line.strip() for line in form.value("wordings").splitlines()]
-        entry = validate_form(FaqEntry, values | {"wordings": wordings})
+    if gap.ignored:
+        return "late"
+    if entry:
         put_question_with_answer(archive, *entry.to_records())
-    ignore_gap(archive, get_gap(archive, id), moderator)
-    return "written" if action == "write" else "ignored"
+    ignore_gap(archive, gap, moderator)
+    return "written" if entry else "ignored"
+
+
+def _read_entry(form: Form) -> FaqEntry:
+    values = {"title": form.value("title").strip(), "answer": form.value("answer").strip()}
+    wordings = [line.strip() for line in form.value("wordings").splitlines()]
+    return validate_form(FaqEntry, values | {"wordings": wordings})

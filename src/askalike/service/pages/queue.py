@@ -16,6 +16,7 @@ from askalike.service.pages.reasons import ExplanationSummary, summarise_explana
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.requests.actions import DecisionOrUndo, apply_decision
 from askalike.service.requests.context import caller_id
+from askalike.service.requests.schema import RecordNumber
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import AlreadyDecidedError, Archive, MissingRecordError, PairProposal, ProposalState
 from askalike.store.candidate_pairs import (
@@ -37,7 +38,7 @@ AnswersById = Mapping[str, Sequence[Answer]]
 class DecisionForm(BaseModel):
     """A decision about a proposal; `undo` revokes the one before."""
 
-    id: int
+    id: RecordNumber
     decision: DecisionOrUndo
 
 

@@ -80,6 +80,10 @@ class Indexer:
             if not busy.searchable:
                 raise
 
+    def wait(self, seconds: float) -> None:
+        """Index nothing for that time; other archives do not wait."""
+        self._next_commit_at = time.monotonic() + seconds
+
     def switch_ranker(self) -> None:
         """If another ranker was activated, have its index built, and mark it as ready afterwards."""
         deployed = get_served_ranker(self._archive)
@@ -122,7 +126,7 @@ def run(settings: ServiceSettings, parent: Connection) -> None:
         time.sleep(POLL_S)
         for indexer in indexers:
             if not _attempt(indexer.index_changes):
-                time.sleep(RETRY_S)
+                indexer.wait(RETRY_S)
             _attempt(indexer.switch_ranker)
             _attempt(indexer.propose_duplicates)
 
