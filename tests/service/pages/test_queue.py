@@ -86,4 +86,5 @@ def test_gaps_are_answered_or_ignored(visit, service) -> None:
     assert page.locator(".gap", has_text="park my boat").count() == 0
     page.get_by_role("link", name="Ignored gaps").click()
     page.get_by_role("button", name="Show it again: Where may I park my boat?").click()
+    page.get_by_text("The gap is listed again.").wait_for()
     page.locator(".gap", has_text="park my boat").wait_for()
