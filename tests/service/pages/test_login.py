@@ -238,6 +238,7 @@ def test_every_page_has_security_headers(service, path: str) -> None:
         (QUEUE, {"id": "many", "decision": "accept"}, 422),
         (QUEUE, {"id": "1", "decision": "close"}, 422),
         ("/a/riverside/gaps", {"do": "burn"}, 422),
+        ("/a/riverside/drafts", {"do": "reject", "number": "9" * 20}, 422),
         ("/a/riverside/drafts", {"do": "burn"}, 422),
         ("/a/riverside/drafts", {"do": "accept", "number": "x"}, 422),
         ("/a/riverside/drafts", {"do": "accept", "number": "99", "title": "", "answer": "a"}, 422),
