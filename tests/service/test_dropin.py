@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 from serving import Service, wait_for
 
-from askalike.service.dropins.apache_answer import decode_text, encode_text, strip_appended_sections, to_similarity
+from askalike.service.dropins.apache_answer import (
+    MAX_TEXT_BYTES,
+    decode_text,
+    encode_text,
+    strip_appended_sections,
+    to_similarity,
+)
 from askalike.service.dropins.apache_answer_ask_page import url_title
 from askalike.service.dropins.discourse import slug_from_url, to_topic_id
 
@@ -157,7 +163,7 @@ def test_the_plug_in_of_apache_answer_finds_its_documents_until_it_deletes_them(
 
 
 def test_wrong_requests_of_the_plug_in_are_refused(service: Service) -> None:
-    for wrong in ([0.5], [-1], [300]):
+    for wrong in ([0.5], [-1], [300], [104] * (MAX_TEXT_BYTES + 1)):
         assert service.send("POST", f"{COLLECTION}/query", {"query_embeddings": [wrong]}).status == 422
     meta = {"object_type": "answer", "title": "x", "metadata": "no json"}
     body = {"ids": ["1"], "metadatas": [meta], "documents": ["x"]}

@@ -84,7 +84,9 @@ class UpsertRequest(BaseModel):
 class CollectionQuery(BaseModel):
     """Questions to search for, each as its embedding."""
 
-    query_embeddings: Annotated[list[list[float]], Field(min_length=1, max_length=MAX_RESULTS)]
+    query_embeddings: Annotated[
+        list[Annotated[list[float], Field(max_length=MAX_TEXT_BYTES)]], Field(min_length=1, max_length=MAX_RESULTS)
+    ]
     n_results: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 10
 
 
