@@ -11,9 +11,11 @@ from urllib.parse import urlencode
 import pytest
 from serving import Response, Service
 
+from askalike.moderation.gaps import find_gaps
 from askalike.store import Archive, keys
+from askalike.store.query_log import LoggedQuery, insert_feedback
 
-ASK, QUEUE = "/a/riverside", "/a/riverside/queue"
+ASK, QUEUE, GAPS = "/a/riverside", "/a/riverside/queue", "/a/riverside/gaps"
 PUBLIC = "https://ask.example"
 
 
@@ -236,6 +238,7 @@ def test_every_page_has_security_headers(service, path: str) -> None:
         (f"{ASK}/feedback", {"title": "x", "shown": "r001", "accept": "r002"}, 422),
         (f"{ASK}/similar", {"title": "x" * 1001}, 422),
         (QUEUE, {"id": "many", "decision": "accept"}, 422),
+        (QUEUE, {"id": "9" * 20, "decision": "accept"}, 422),
         (QUEUE, {"id": "1", "decision": "close"}, 422),
         ("/a/riverside/gaps", {"do": "burn"}, 422),
         ("/a/riverside/drafts", {"do": "reject", "number": "9" * 20}, 422),
@@ -256,6 +259,19 @@ def test_a_page_says_what_is_wrong_with_a_form(service, path: str, fields: dict[
     part = user.post(path, headers={"hx-request": "true"}, **fields)
     assert (part.status, b"<html" in part.body, b'role="alert"' in part.body) == (status, False, True)
     assert "content-security-policy" in part.headers
+
+
+def test_an_entry_is_written_once_and_for_a_gap_that_is_there(service) -> None:
+    user = Browser(service)
+    user.get(QUEUE)
+    fields = {"do": "write", "title": "Where do zeppelins moor?", "answer": "At the tower."}
+    with Archive.open(service.archive_path) as archive:
+        insert_feedback(archive, LoggedQuery(fields["title"], "", [], "lm"), "none_of_these", None)
+        id = next(gap.id for gap in find_gaps(archive) if gap.title == fields["title"])
+        said = [user.post(GAPS, id=id, **fields).headers["location"].split("=")[1] for _ in range(2)]
+        assert user.post(GAPS, id="0" * 16, **fields).status == 404
+        titles = [question.title for _, question in archive.view().questions()]
+    assert (said, titles.count(fields["title"])) == (["written", "late"], 1)
 
 
 def test_static_files_are_packaged_and_cached_by_browsers(service) -> None:
