@@ -15,7 +15,6 @@ MAX_ROWS = 6
 """Rows that are computed at the same time: their sums fit into the processor's registers."""
 VECTOR_BYTES = 4 * LANES
 """The bytes of INTS and of FLOATS."""
-
 READ, ALL_CACHES, DATA = 0, 3, 1
 """Arguments of LLVM's prefetch."""
 

@@ -12,7 +12,6 @@ Rows are those of `text/pieces.py`. A text's vector is the sum of weight · vect
 
 import hashlib
 import importlib.metadata
-import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

@@ -66,14 +66,15 @@ class TermWeights:
         """Read what `write` has written, or a JSON object of weights by term. Raises InputError for anything else."""
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            was_learned = isinstance(values.get("weights"), dict)  # "weights" may be a word, too
-            weights = {str(t): float(weight) for t, weight in (values["weights"] if was_learned else values).items()}
-            labels = LearnedLabels(frozenset(values["learned"])) if was_learned else LearnedLabels()
+            if not isinstance(values.get("weights"), dict):  # which may be a word, too
+                values = {"weights": values, "learned": ()}
+            weights = {str(term): float(weight) for term, weight in values["weights"].items()}
+            labels = LearnedLabels(frozenset(values["learned"]))
         except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise InputError(f"{path}: expected a JSON object of weights by word: {error}") from None
         if wrong := next((term for term, weight in weights.items() if not 0 <= weight < np.inf), None):
             raise InputError(f"{path}: the weight of {wrong!r} is {weights[wrong]}; expected 0 or more")
-        return cls(weights, labels, values.get("until") if was_learned else None)
+        return cls(weights, labels, values.get("until"))
 
     def write(self, path: Path) -> None:
         """Write everything as JSON."""

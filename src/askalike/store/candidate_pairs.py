@@ -106,8 +106,8 @@ def list_proposals(
     """Return proposals in a state: open ones by certainty, skipped ones oldest first, decided ones latest first.
 
     after_id: the id of the last proposal that the caller has seen; the first ones come again where its decision was
-    undone since. Open and skipped proposals are left out where a
-    question was deleted, or where duplicate links join both questions by now.
+    undone since. Open and skipped proposals are left out where a question was deleted, or where duplicate links join
+    both questions by now.
     """
     where, values = _after_clause(archive, state, after_id)
     orders = {"open": CERTAINTY_ORDER_SQL, "skipped": "p.decided_at, p.number"}
@@ -191,7 +191,7 @@ def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) 
     if last.decided_at is None:  # its decision was undone, and nobody knows where it stood: all of them come again
         return "", ()
     sign = ">" if state == "skipped" else "<"
-    return f" AND (p.decided_at, p.number) {sign} (?3, ?4)", (last.decided_at or "", last.id)
+    return f" AND (p.decided_at, p.number) {sign} (?3, ?4)", (last.decided_at, last.id)
 
 
 @dataclass(slots=True)

@@ -290,48 +290,32 @@ def _rescore_by_search(
 
 
 @inner()
+def _count_score(window: Array, place: int, score: int, is_completion: bool) -> None:
+    """Add a score to the sum of a document; of the completions of an unfinished word the best one counts."""
+    window[place] = max(window[place], score) if is_completion else window[place] + score
+
+
+@inner()
 def _add_scores(
-    places: Array, codes: Array, scores: Array, postings: PostingList, first: int, last: int, window: Array
-) -> None:
-    """Add the scores of the postings first:last, which lie in one window."""
+    places: Array, codes: Array, scores: Array, postings: PostingList, first: int, last: int, window: Array,
+    is_completion: bool,
+) -> None:  # fmt: skip
+    """Add the scores of the postings first:last, which lie in one window. Completions come before other terms."""
     places, codes = places[first:last], codes[first:last]
     if not postings.by_code:
         table = scores[postings.table_start + first - postings.start :]
         for j in range(len(places)):
-            window[places[j]] += table[j]
+            _count_score(window, places[j], table[j], is_completion)
         return
     table = scores[postings.table_start :]
     in_fours = len(places) & ~np.int64(3)
     for j in range(0, in_fours, 4):  # two reads instead of eight: reads are what a posting costs
         four_places, four_codes = read_four(places, j), read_four(codes, j)
         for _ in range(4):
-            window[four_places & NUMBER] += table[four_codes & NUMBER]
+            _count_score(window, four_places & NUMBER, table[four_codes & NUMBER], is_completion)
             four_places, four_codes = four_places >> NUMBER_BITS, four_codes >> NUMBER_BITS
     for j in range(in_fours, len(places)):
-        window[places[j]] += table[codes[j]]
-
-
-@inner()
-def _raise_to_max_scores(
-    places: Array, codes: Array, scores: Array, postings: PostingList, first: int, last: int, window: Array
-) -> None:
-    """As `_add_scores`, for a completion of an unfinished word, before other terms: the best counts, not the sum."""
-    places, codes = places[first:last], codes[first:last]
-    if not postings.by_code:
-        table = scores[postings.table_start + first - postings.start :]
-        for j in range(len(places)):
-            window[places[j]] = max(window[places[j]], table[j])
-        return
-    table = scores[postings.table_start :]
-    in_fours = len(places) & ~np.int64(3)
-    for j in range(0, in_fours, 4):
-        four_places, four_codes = read_four(places, j), read_four(codes, j)
-        for _ in range(4):
-            place = four_places & NUMBER
-            window[place] = max(window[place], table[four_codes & NUMBER])
-            four_places, four_codes = four_places >> NUMBER_BITS, four_codes >> NUMBER_BITS
-    for j in range(in_fours, len(places)):
-        window[places[j]] = max(window[places[j]], table[codes[j]])
+        _count_score(window, places[j], table[codes[j]], is_completion)
 
 
 @inner()
@@ -394,7 +378,7 @@ def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: i
         i -= 1
         one = _get_posting_list(p, t, i)
         lasts[i] = min(_advance(blocks, places, ranks, one, one.start, np.int64(WINDOW)), one.start + room)
-        _add_scores(places, codes, scores, one, one.start, lasts[i], window)
+        _add_scores(places, codes, scores, one, one.start, lasts[i], window, False)
         room -= lasts[i] - one.start
     n = ZERO
     for j in range(i, count):
@@ -582,12 +566,12 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
             touched += lasts[i] - firsts[i]
         sparse = touched * SPARSE_DIVISOR < high - low
         for i in range(loose, terms):
-            _raise_to_max_scores(places, codes, scores, _get_posting_list(p, t, i), firsts[i], lasts[i], window)
+            _add_scores(places, codes, scores, _get_posting_list(p, t, i), firsts[i], lasts[i], window, True)
         part = window[low - base : high - base]
         for i in range(loose - 1, added - 1, -1):
             if sampling and i < essential:
                 counts[i + 1] = _count_at_least(part, max(1, limit - rest[i + 1]))
-            _add_scores(places, codes, scores, _get_posting_list(p, t, i), firsts[i], lasts[i], window)
+            _add_scores(places, codes, scores, _get_posting_list(p, t, i), firsts[i], lasts[i], window, False)
         if sampling:
             planned = True
             counts[0] = _count_at_least(part, limit)

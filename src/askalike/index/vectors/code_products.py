@@ -11,9 +11,9 @@ from llvmlite import ir
 from numpy.typing import NDArray
 
 from askalike.lanes import BYTE, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWriter, has_byte_products, has_feature
-from askalike.llvm import LLVMFunction, Memory
+from askalike.llvm import MASK_SIZE, LLVMFunction, Memory
 
-BLOCK = 64
+BLOCK = MASK_SIZE
 """Rows of a block, whose sums fit into the processor's registers."""
 GROUP = 16
 """Numbers of a row in a word."""

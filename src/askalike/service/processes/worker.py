@@ -28,9 +28,8 @@ GRACE_S = 10
 KEEP_ALIVE_S = 5
 SWITCH_INTERVAL_S = 0.0005
 """Time for which a search may hold Python's lock while a request waits, a tenth of Python's default."""
-
-
 GC_THRESHOLDS = 1_000, 10, 10
+"""After how many new objects, and such collections, Python looks for garbage; the command line waits far longer."""
 
 
 class Server(uvicorn.Server):

@@ -19,6 +19,7 @@ MAX_RESULTS = 100
 MAX_TITLE_LENGTH = 1_000
 MAX_BODY_LENGTH = 100_000
 RecordNumber = Annotated[int, Field(ge=0, le=2**53)]
+"""The number of a draft or a proposal: JavaScript holds it exactly, SQLite as an integer."""
 
 Id = Annotated[str, Field(min_length=1, max_length=300), AfterValidator(replace_forbidden)]
 Title = Annotated[str, Field(max_length=MAX_TITLE_LENGTH, description="the question as typed so far")]

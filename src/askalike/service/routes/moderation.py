@@ -12,13 +12,13 @@ from askalike.moderation import gaps
 from askalike.service.requests.actions import DecisionOrUndo, apply_decision
 from askalike.service.requests.auth import ModeratedArchive
 from askalike.service.requests.context import caller_id
-from askalike.service.requests.schema import RequestModel, ResultCount, format_confidence
+from askalike.service.requests.schema import RecordNumber, RequestModel, ResultCount, format_confidence
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive, PairProposal, ProposalState
 from askalike.store.candidate_pairs import count_by_state, list_proposals, scan_progress
 
 router = APIRouter(tags=["curation"])
-ProposalId = Annotated[int, Path(ge=0, le=2**53, description="the proposal's id")]
+ProposalId = Annotated[RecordNumber, Path(description="the proposal's id")]
 GapId = Annotated[str, Path(max_length=100, description="the gap's id")]
 
 
