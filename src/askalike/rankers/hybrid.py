@@ -29,7 +29,7 @@ from askalike.types import AllowedDocs, Contribution, Explanation, Question, Run
 
 RANK_OFFSET = 60
 """Added to a rank before it is inverted (Cormack, Clarke and Büttcher 2009)."""
-TYPED_DEPTH = 64
+TYPED_DEPTH = 48
 """Number of documents that each part proposes, at most, while a question is typed, if scores are absolute."""
 
 
