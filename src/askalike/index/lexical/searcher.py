@@ -52,7 +52,8 @@ class QueryTerms:
 
     prefix_terms: the terms of that unfinished word, should it be finished after all. excluded_docid: a question that
     must not be found, −1 for none. excluded_phrasing: its one phrasing that must not be used, −1 for all of them.
-    weights: term → what it counts, instead of how often it is in `terms`.
+    weights: term → what it counts, instead of how often it is in `terms`. completion_weights: term → what it counts as
+    a word that the unfinished one may become, 1 for any other.
     """
 
     terms: Sequence[str]
@@ -61,6 +62,7 @@ class QueryTerms:
     excluded_phrasing: int = -1
     prefix_terms: Sequence[str] = ()
     weights: Mapping[str, float] | None = None
+    completion_weights: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,9 +325,10 @@ class PostingsSearcher:
         for query in queries:
             counts = query.weights if query.weights is not None else Counter(query.terms)
             prefixed = [*query.prefix_terms, *self.complete(query.prefix)] if query.prefix else []
-            completions = [t for t in dict.fromkeys(prefixed) if t not in counts]
+            weight_of = query.completion_weights.get
+            completions = {t: w for t in prefixed if t not in counts and (w := weight_of(t, 1.0))}
             terms += [*counts, *completions]
-            weights += [*counts.values(), *([1] * len(completions))]
+            weights += [*counts.values(), *completions.values()]
             is_completion += [False] * len(counts) + [True] * len(completions)
             offsets.append(len(terms))
         with self._lock:
