@@ -83,6 +83,8 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
             yield VectorWriter(self)
 
     def _make_searcher(self, segments: Sequence[CommittedSegment[VectorSegment]]) -> VectorSearcher:
+        for segment in segments:
+            segment.live.look_for_codes()
         return VectorSearcher([segment.live for segment in segments], _schemas_of(segments))
 
     def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> VectorSegment:
