@@ -1,5 +1,6 @@
 """SIGTERM at any moment: whoever is asked to end does so."""
 
+import os
 import signal
 import sys
 import time
@@ -8,12 +9,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from serving import PATIENCE_S
+from serving import PATIENCE_S, RANKER, wait_for
 
 from askalike.service.processes.child import ChildProcess
 from askalike.service.processes.stopping import StopRequest
 from askalike.service.settings import ServiceSettings
-from preloaded import CONTEXT
+from preloaded import CONTEXT, PreloadedProcess
 
 
 def test_a_supervisor_notes_a_signal_at_every_line_of_its_wait() -> None:
@@ -22,6 +23,16 @@ def test_a_supervisor_notes_a_signal_at_every_line_of_its_wait() -> None:
 
 def test_a_process_that_has_just_been_started_ends() -> None:
     assert exit_code_of(_terminate_at_once) == 0
+
+
+def test_a_signal_to_all_processes_while_they_start_is_no_error(archive: Path) -> None:
+    process = PreloadedProcess(["serve", str(archive), *RANKER, "--port", "0"], os.environ)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_for(lambda: len(children.read_text().split()) == 2)
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(PATIENCE_S) == 0
+    with process.stderr as lines:
+        assert "cannot start" not in lines.read()
 
 
 def exit_code_of(run: Callable[[], None]) -> int | None:

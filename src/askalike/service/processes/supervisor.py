@@ -95,7 +95,8 @@ def _begin_all(children: Sequence[SupervisedProcess], stop: StopRequest) -> None
             while not stop.received and not child.process.is_ready(POLL_S):
                 pass
         except EOFError:
-            raise ArchiveError("the service cannot start; see the line above") from None
+            if not stop.received:  # a signal to all processes ends them, too
+                raise ArchiveError("the service cannot start; see the line above") from None
 
 
 def _terminate_all(children: Sequence[SupervisedProcess]) -> None:
