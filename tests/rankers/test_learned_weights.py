@@ -123,7 +123,7 @@ def test_it_keeps_to_what_every_lexical_ranker_does(fitted, archive):
 
 
 def test_an_unfinished_word_counts_as_what_it_may_become(tmp_path):
-    (tmp_path / "weights.json").write_text(json.dumps({"printer": 5.0, "printing": 0.0}))
+    (tmp_path / "weights.json").write_text(json.dumps({"printer": 5.0, "printed": 0.5, "printing": 0.0}))
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("er", "a printer"), Question("ing", "a printing"), Question("ed", "a printed")])
         values = {"weights": str(tmp_path / "weights.json"), "stem": False}
@@ -137,6 +137,8 @@ def test_an_unfinished_word_counts_as_what_it_may_become(tmp_path):
         assert [score for _, score in found("printer")] == [
             pytest.approx(h.score) for h in searcher.rank({"q": Question("q", "printer")}, 9)["q"]
         ]
+        [absolute] = searcher.search({"q": Question("q", "prin")}, 9, prefix=True).absolute_scores
+        assert absolute.max() == pytest.approx(1, abs=0.2)
 
 
 def test_it_follows_its_archive(fitted, tmp_path):

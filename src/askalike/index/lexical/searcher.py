@@ -126,8 +126,12 @@ class _PreparedBatch:
 
     @lazy_property
     def self_scores(self) -> NDArray[np.float64]:
-        """The score of each query for a text with the same words: float64 (queries)."""
-        counts, rows = self.columns.weights, self._query_of_term
+        """The score of each query for a text with the same words: float64 (queries).
+
+        Every completion of a word weighs as much as the heaviest, so that no text scores far above it.
+        """
+        weights, rows = self.columns.weights, self._query_of_term
+        counts = np.where(self.columns.is_completion, -self._least_of_completions(-weights)[rows], weights)
         lengths = self.sum_terms(counts)[rows]
         return self.sum_terms(counts * self.scores.score_in_text(self.columns.terms, counts, lengths))
 
