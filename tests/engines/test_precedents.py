@@ -1,5 +1,7 @@
 """What was called the same before, nearest to a pair."""
 
+import pytest
+
 from askalike import rankers
 from askalike.engines.local import LocalEngine
 from askalike.store.archive import Archive
@@ -33,6 +35,18 @@ def test_a_pair_that_has_nothing_to_do_with_the_query_is_not_cited(tmp_path):
         [hit] = local.search("How to learn to program", 1)
         assert hit.id == "o"
         assert local.find_precedents("How to learn to program", hit.question) == []
+
+
+@pytest.mark.parametrize(("language", "cited"), [("de", []), ("en", [("d", "o")])])
+def test_function_words_are_those_of_the_language(tmp_path, language, cited):
+    titles = {"o": "Nudeln im Topf", "d": "Wie kocht man das Abendessen", "j": "Wo liegt unsere Bibliothek"}
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question(id, title) for id, title in titles.items()])
+        archive.upsert([Link("d", "o")])
+        archive.set_meta(language=language)
+        local = LocalEngine(archive, rankers.create("lm_jelinek_mercer"))
+        found = local.find_precedents("Wie lernt man das Lesen", archive.view().get_questions(["o"])["o"])
+        assert [(p.duplicate.id, p.original.id) for p in found] == cited
 
 
 def test_where_nothing_was_called_the_same_there_is_none(tmp_path):

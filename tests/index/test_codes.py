@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from askalike.compiled import CACHE_VARIABLE, Matrix, compiled
+from askalike.index import commits
 from askalike.index.vectors import code_products
 from askalike.index.vectors import codes as codes_module
 from askalike.index.vectors.code_products import BLOCK, GROUP, multiply_codes, pack_levels
@@ -164,10 +165,17 @@ def test_equal_rows_and_rows_of_zeros_are_found(tmp_path):
 
 
 def test_an_index_of_before_gets_codes_with_the_next_commit(tmp_path, monkeypatch):
+    monkeypatch.setattr(commits, "SMALL_SEGMENTS", (8, 16))  # so that the segment stays as it is
     index = build(tmp_path)
-    assert not has_codes(index)
+    reader = VectorIndex.open(tmp_path, VectorLayout("x"))
+    for searched in (index, reader):
+        searched.searcher.search(make_queries(), 5)
+        assert not has_codes(searched)
     monkeypatch.setattr(codes_module, "MIN_CODED_ROWS", 500)
     with index.writer() as writer:
         writer.add(np.array([9_000]), np.array([0]), Vectors((VectorPart(np.ones((1, DIM), np.float32)),)))
         writer.commit(3)
-    assert has_codes(VectorIndex.open(tmp_path, VectorLayout("x")))
+    assert reader.refresh()
+    for searched in (index, reader, VectorIndex.open(tmp_path, VectorLayout("x"))):
+        searched.searcher.search(make_queries(), 5)
+        assert has_codes(searched)

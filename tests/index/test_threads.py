@@ -1,6 +1,7 @@
 """Many queries at once are searched side by side in threads: each finds what it finds alone."""
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -70,3 +71,29 @@ def test_a_searcher_asked_for_while_another_thread_reads_a_commit_is_not_kept(mo
     monkeypatch.setattr(shared, "open_segment", read_while_another_thread_searches)
     assert shared.refresh()
     assert search(shared.searcher, [QueryTerms(["egg"])], SIX[0], 10)[0].docids.tolist() == [1]
+
+
+def test_a_thread_that_reads_slowly_does_not_bring_an_older_state_back(monkeypatch, tmp_path):
+    writing, shared = (PostingsIndex.open(tmp_path, PostingsLayout("x")) for _ in range(2))
+    read_segment, others = shared.open_segment, []
+
+    def commit(number):
+        with writing.writer() as writer:
+            writer.add(number, [(0, ["egg"])])
+            writer.commit(number)
+
+    def read_while_another_thread_reads_the_next(*name):
+        monkeypatch.undo()
+        segment = read_segment(*name)
+        commit(2)
+        others.append(Thread(target=shared.refresh))
+        others[0].start()
+        others[0].join(1)  # it may wait for this one
+        return segment
+
+    commit(1)
+    monkeypatch.setattr(shared, "open_segment", read_while_another_thread_reads_the_next)
+    shared.refresh()
+    others[0].join()
+    assert shared.change == 2
+    assert search(shared.searcher, [QueryTerms(["egg"])], SIX[0], 10)[0].docids.tolist() == [1, 2]

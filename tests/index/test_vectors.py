@@ -16,7 +16,7 @@ from scipy import sparse
 
 from askalike.errors import SearchIndexError
 from askalike.index.vectors import merging
-from askalike.index.vectors.index import VectorIndex, VectorLayout
+from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
 from askalike.index.vectors.sketch import CACHED_ROWS, Sketch, exact_dots, exact_half_dots
@@ -159,6 +159,22 @@ def test_the_best_rows_of_a_sparse_part_alone_are_found(tmp_path, metric):
         np.testing.assert_allclose(top.scores, np.sort(scores)[::-1][:10], rtol=1e-5, atol=1e-3)
 
 
+@pytest.mark.parametrize("waiting", [[(0.0,) * DIM, (1.0,) * DIM], [(0.0,) * DIM]])
+@pytest.mark.parametrize("kind", [(("cosine",), False), (("cosine", "dot"), True)])
+def test_what_waits_is_found_as_it_will_be_once_it_is_committed(tmp_path, waiting, kind):
+    index = fresh({1: [(1.0, 0.0, 0.0, 0.0, 0.0)], 2: [(0.0, 1.0, 0.0, 0.0, 0.0)]}, kind, "f16", tmp_path / "waits")
+    numbers = np.arange(2, 2 + len(waiting))
+    pending = PendingVectors(numbers, np.zeros(len(waiting), np.uint16), vectors(waiting, *kind))
+    early = index.search_with(pending, numbers.tolist())
+    with index.writer() as writer:
+        add(writer, {int(n): [row] for n, row in zip(numbers, waiting, strict=True)}, kind)
+        writer.commit(2)
+    wanted, candidates = make_queries([((1.0, 0.5, 0.0, 0.0, 0.0), -1, -1)], kind), [np.array([1, *numbers])]
+    [found], [expected] = (searcher.search(wanted, 9) for searcher in (early, index.searcher))
+    assert (found.docids.tolist(), found.scores.tolist()) == (expected.docids.tolist(), expected.scores.tolist())
+    np.testing.assert_array_equal(early.score(wanted, candidates)[0], index.searcher.score(wanted, candidates)[0])
+
+
 @pytest.mark.parametrize("storage", ["f16", "int8", "f32"])
 def test_a_batch_is_its_queries_one_by_one_and_any_k_is_a_prefix(tmp_path, storage):
     generator = np.random.default_rng(1)
@@ -183,7 +199,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from pathlib import Path
-from askalike.index.vectors.index import VectorIndex, VectorLayout
+from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.types import AllowedDocs, VectorPart, Vectors
 index = VectorIndex.open(Path(sys.argv[1]), VectorLayout("x"))
 left = int(sys.argv[2])

@@ -36,6 +36,12 @@ def test_the_answers_of_the_nearest_question_come_first_and_the_accepted_one_fir
     assert found(archive, Question("?", "boil an egg"), k=2) == ["egg2", "egg1"]
 
 
+def test_questions_without_an_answer_take_no_place(archive):
+    archive.upsert(Question(f"new{n}", "do I boil an egg") for n in range(9))
+    assert found(archive, Question("?", "boil an egg"), k=2) == ["egg2", "egg1"]
+    assert found(archive, Question("?", "boil an egg"), k=3) == ["egg2", "egg1", "rice1"]
+
+
 def test_a_question_of_the_archive_does_not_find_its_own_answers(archive):
     assert found(archive, Question("egg", "how long do I boil an egg"))[0] == "rice1"
 

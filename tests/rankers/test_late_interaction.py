@@ -70,6 +70,16 @@ def test_scores_are_the_first_rankers_and_what_tokens_add(archive, ranker, searc
         assert [hit.score for hit in run[id]] == sorted((hit.score for hit in run[id]), reverse=True)
 
 
+def test_the_first_ranker_searches_once(archive, ranker, monkeypatch):
+    searcher, depths = rankers.open_current(ranker, archive.view()), []
+    retrieve = searcher.parts[0].retrieve
+    monkeypatch.setattr(searcher.parts[0], "retrieve", lambda *given: depths.append(given[1]) or retrieve(*given))
+    session = searcher.search(QUERIES, 18)
+    assert max(len(top.docids) for top in session.topdocs) > DEPTH
+    session.explain(0, session.topdocs[0].docids.tolist())
+    assert depths == [18]
+
+
 def test_scores_move_neither_with_k_nor_with_candidates_nor_with_the_batch(searcher):
     run = searcher.rank(QUERIES, 18)
     for id, query in QUERIES.items():

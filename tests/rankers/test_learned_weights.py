@@ -122,6 +122,25 @@ def test_it_keeps_to_what_every_lexical_ranker_does(fitted, archive):
         assert reason.score == pytest.approx({hit.id: hit.score for hit in hits}[id], rel=1e-6)
 
 
+def test_an_unfinished_word_counts_as_what_it_may_become(tmp_path):
+    (tmp_path / "weights.json").write_text(json.dumps({"printer": 5.0, "printed": 0.5, "printing": 0.0}))
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question("er", "a printer"), Question("ing", "a printing"), Question("ed", "a printed")])
+        values = {"weights": str(tmp_path / "weights.json"), "stem": False}
+        searcher = rankers.open_current(rankers.create("learned_weights", values, archive), archive.view())
+
+        def found(text):
+            return [(h.id, h.score) for h in searcher.rank({"q": Question("q", text)}, 9, prefix=True)["q"]]
+
+        assert found("prin") == [*found("printer"), *found("printed")]
+        assert found("printing") == []
+        assert [score for _, score in found("printer")] == [
+            pytest.approx(h.score) for h in searcher.rank({"q": Question("q", "printer")}, 9)["q"]
+        ]
+        [absolute] = searcher.search({"q": Question("q", "prin")}, 9, prefix=True).absolute_scores
+        assert absolute.max() == pytest.approx(1, abs=0.2)
+
+
 def test_it_follows_its_archive(fitted, tmp_path):
     with Archive.create(tmp_path / "grown") as grown:
         grown.upsert(Question(f"q{n}", f"mend thing{n}") for n in range(5))

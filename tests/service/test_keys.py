@@ -62,6 +62,15 @@ def test_scopes(closed: Service, guarded: Path) -> None:
     assert closed.send("DELETE", QUESTION, headers=moderator).status == 204
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_probes_tell_of_the_archives_only_to_those_with_a_key(closed: Service, guarded: Path, path: str) -> None:
+    known = closed.send("GET", path, headers=key_header(guarded, "read"))
+    assert known.json["archives"] == ["riverside", "other"]
+    for headers in ({}, {"authorization": "Bearer ask_x"}):
+        bare = closed.send("GET", path, headers=headers)
+        assert (bare.status, bare.json["archives"], bare.json.get("index", {})) == (200, [], {})
+
+
 def test_a_revoked_key_allows_nothing(closed: Service, guarded: Path) -> None:
     reader = key_header(guarded, "read")
     assert closed.send("GET", SIMILAR, headers=reader).status == 200

@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,13 @@ def test_readiness_and_metrics_say_how_far_the_index_is(serve, archive: Path) ->
         assert index["lag_s"] >= 0.3
         assert 'askalike_index_behind{archive="riverside"} 1.0' in service.get("/metrics").body.decode()
     wait_for(lambda: service.poll("/readyz").get("index", {}).get("riverside") == {"behind": 0, "lag_s": 0.0})
+
+
+def test_any_number_of_probes_take_one_place_among_the_requests_that_wait(serve, archive: Path) -> None:
+    service = serve(archive, options=("--set", "max_waiting=1"))
+    with ThreadPoolExecutor(8) as threads:
+        statuses = list(threads.map(lambda _: service.get("/readyz").status, range(100)))
+    assert set(statuses) == {200}
 
 
 def list_children(service: Service) -> list[int]:

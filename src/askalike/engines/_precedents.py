@@ -47,13 +47,14 @@ def _relative_scores(searcher: Searcher, query: Question, texts: Mapping[str, Qu
 
     It is 1 for the query itself.
     """
-    words = _content_words(query)
-    related = [id for id, text in texts.items() if words & _content_words(text)]
+    related = [id for id, text in texts.items() if _share_word(query, text, text.language or searcher.view.language)]
     first = searcher.rank({query.id: query}, 1)[query.id]
     hits = searcher.rank({query.id: query}, len(texts), candidates={query.id: related})[query.id]
     best = max((h.score for h in (*first, *hits)), default=0.0)
     return {h.id: h.score / best if best > 0 else 0.0 for h in hits} | ({query.id: 1.0} if query.id in texts else {})
 
 
-def _content_words(question: Question) -> frozenset[str]:
-    return frozenset(content_analyzer().analyze(plain_text(question.title, "text"), question.language))
+def _share_word(a: Question, b: Question, language: str | None) -> bool:
+    """Return whether two titles have a word in common, other than a function word, by the rules of a language."""
+    words, others = (set(content_analyzer().analyze(plain_text(q.title, "text"), language)) for q in (a, b))
+    return bool(words & others)

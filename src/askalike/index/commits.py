@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from zipfile import BadZipFile
 
@@ -92,6 +93,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         """About how many bytes a build holds in memory, besides the program itself."""
         self._manifest = os.fspath(path / MANIFEST)  # every search looks at it: a string is faster than a Path
         self._state: CommittedState[LiveT, SearcherT] = CommittedState()
+        self._replacing_state = Lock()  # so that no thread puts an older state in place of a newer one
 
     @classmethod
     def open(cls, path: Path, layout: LayoutT) -> Self:
@@ -145,6 +147,13 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
 
     def refresh(self) -> bool:
         """Read the manifest again if another process has committed; return whether it had."""
+        if self._stat_manifest() == self._state.stamp:
+            return False
+        with self._replacing_state:
+            return self._read_newest_state()
+
+    def _read_newest_state(self) -> bool:
+        """Return whether the manifest names another state than the one held, which is then replaced."""
         for _ in range(5):
             try:
                 stamp = self._stat_manifest()
@@ -180,8 +189,9 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         fsync_path(self.path)
         names = [[segment.name, segment.deletions] for segment in segments]
         manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "segments": names}
-        write_atomically(self.path / MANIFEST, json.dumps(manifest, indent=1))
-        self._state = CommittedState(self._stat_manifest(), change, tuple(segments))
+        with self._replacing_state:
+            write_atomically(self.path / MANIFEST, json.dumps(manifest, indent=1))
+            self._state = CommittedState(self._stat_manifest(), change, tuple(segments))
 
     def _stat_manifest(self) -> tuple[int, int]:
         try:

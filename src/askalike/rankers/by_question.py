@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from askalike.index.cluster.index import ClusterIndex
     from askalike.index.commits import CommittedIndex
 
+DEPTH_FACTOR = 4
+"""Factor by which a search for questions is deepened if those found have too few answers."""
+
 
 class ByQuestionSettings(Settings):
     """The ranker of the questions."""
@@ -107,9 +110,16 @@ class ByQuestionSearcher(Searcher):
         return self.inner.query_vectors(prepared)
 
     def retrieve(self, prepared: Any, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
-        tops = self.inner.retrieve(prepared, k, None)
-        answers = self.view.docids_of_answers(find_distinct(np.concatenate([t.docids for t in tops])) if tops else ())
-        return [_answers(top, answers, k, allowed) for top in tops]
+        depth = k
+        while True:
+            questions = self.inner.retrieve(prepared, depth, None)
+            docids = find_distinct(np.concatenate([top.docids for top in questions])) if questions else ()
+            answers = self.view.docids_of_answers(docids)
+            found = [_answers(top, answers, k, allowed) for top in questions]
+            pairs = zip(found, questions, strict=True)
+            if not any(len(few.docids) < k and len(top.docids) == depth for few, top in pairs):
+                return found
+            depth *= DEPTH_FACTOR
 
     def score(self, prepared: Any, candidates: Sequence[Docids]) -> list[Scores]:
         questions = self.view.docids_of_questions({int(docid) for docids in candidates for docid in docids})

@@ -78,9 +78,14 @@ class PreparedLateInteraction:
         self.prepared = prepared
 
     @lazy_property
+    def tops(self) -> list[TopDocs]:
+        """Query by query, the first part's first documents, at least as many as are compared."""
+        return self._searcher.retrieve_first(self.prepared, 0)
+
+    @lazy_property
     def added(self) -> list[Mapping[int, float]]:
         """Query by query, docid → what is added to the score; 0 for all other documents."""
-        return self._searcher.compare_pools(self._queries, self.prepared)
+        return self._searcher.compare_pools(self._queries, self.tops)
 
 
 class LateInteractionSearcher(CompositeSearcher):
@@ -105,7 +110,9 @@ class LateInteractionSearcher(CompositeSearcher):
         return self._first.query_vectors(prepared.prepared)
 
     def retrieve(self, prepared: PreparedLateInteraction, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
-        tops = self._first.retrieve(prepared.prepared, max(k, self.depth), allowed)
+        tops = self.retrieve_first(prepared.prepared, k, allowed)
+        if allowed is None:
+            prepared.tops = tops
         pairs = zip(tops, prepared.added, strict=True)
         return [top_k(top.docids, top.scores + _added(added, top.docids), k) for top, added in pairs]
 
@@ -119,18 +126,22 @@ class LateInteractionSearcher(CompositeSearcher):
         explanations = self._first.explain(prepared.prepared, row, docids, texts)
         return {docid: self._extend(one, prepared.added[row].get(docid, 0.0)) for docid, one in explanations.items()}
 
-    def compare_pools(self, queries: Sequence[ResolvedQuery], prepared: Any) -> list[Mapping[int, float]]:
-        """Return, query by query, docid → what comparing tokens adds, for the first part's first documents."""
-        tops = self._first.retrieve(prepared, self.depth, None)
-        texts = self._texts(find_distinct(np.concatenate([top.docids for top in tops]))) if tops else {}
+    def retrieve_first(self, prepared: Any, k: int, allowed: AllowedDocs | None = None) -> list[TopDocs]:
+        """Return the first part's k best documents of each query, or as many as are compared if these are more."""
+        return list(self._first.retrieve(prepared, max(k, self.depth), allowed))
+
+    def compare_pools(self, queries: Sequence[ResolvedQuery], tops: Sequence[TopDocs]) -> list[Mapping[int, float]]:
+        """Return, query by query, docid → what comparing tokens adds, for the first of its documents."""
+        pools = [top.docids[: self.depth] for top in tops]
+        texts = self._texts(find_distinct(np.concatenate(pools))) if pools else {}
         weight = self._ranker.settings.weight
         return [
             {
                 docid: weight * self._ranker.similarity(self._title(one.query), texts[docid])
-                for docid in top.docids.tolist()
+                for docid in pool.tolist()
                 if docid in texts
             }
-            for one, top in zip(queries, tops, strict=True)
+            for one, pool in zip(queries, pools, strict=True)
         ]
 
     def _texts(self, docids: Docids) -> dict[int, list[str]]:

@@ -155,7 +155,8 @@ class LearnedWeightsSearcher(LexicalSearcher):
 
     def _weigh(self, query: QueryTerms) -> QueryTerms:
         weights = {term: n * self._weights.get(term, 1.0) for term, n in Counter(query.terms).items()}
-        return replace(query, weights={term: weight for term, weight in weights.items() if weight})
+        own = {term: weight for term, weight in weights.items() if weight}
+        return replace(query, weights=own, completion_weights=self._weights)
 
 
 def learn_weights(ranker: LearnedWeightsRanker, view: TrainingView) -> TermWeights:

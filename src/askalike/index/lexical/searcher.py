@@ -52,7 +52,8 @@ class QueryTerms:
 
     prefix_terms: the terms of that unfinished word, should it be finished after all. excluded_docid: a question that
     must not be found, −1 for none. excluded_phrasing: its one phrasing that must not be used, −1 for all of them.
-    weights: term → what it counts, instead of how often it is in `terms`.
+    weights: term → what it counts, instead of how often it is in `terms`. completion_weights: term → what it counts as
+    a word that the unfinished one may become, 1 for any other.
     """
 
     terms: Sequence[str]
@@ -61,6 +62,7 @@ class QueryTerms:
     excluded_phrasing: int = -1
     prefix_terms: Sequence[str] = ()
     weights: Mapping[str, float] | None = None
+    completion_weights: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,12 @@ class _PreparedBatch:
 
     @lazy_property
     def self_scores(self) -> NDArray[np.float64]:
-        """The score of each query for a text with the same words: float64 (queries)."""
-        counts, rows = self.columns.weights, self._query_of_term
+        """The score of each query for a text with the same words: float64 (queries).
+
+        Every completion of a word weighs as much as the heaviest, so that no text scores far above it.
+        """
+        weights, rows = self.columns.weights, self._query_of_term
+        counts = np.where(self.columns.is_completion, -self._least_of_completions(-weights)[rows], weights)
         lengths = self.sum_terms(counts)[rows]
         return self.sum_terms(counts * self.scores.score_in_text(self.columns.terms, counts, lengths))
 
@@ -323,9 +329,10 @@ class PostingsSearcher:
         for query in queries:
             counts = query.weights if query.weights is not None else Counter(query.terms)
             prefixed = [*query.prefix_terms, *self.complete(query.prefix)] if query.prefix else []
-            completions = [t for t in dict.fromkeys(prefixed) if t not in counts]
+            weight_of = query.completion_weights.get
+            completions = {t: w for t in prefixed if t not in counts and (w := weight_of(t, 1.0))}
             terms += [*counts, *completions]
-            weights += [*counts.values(), *([1] * len(completions))]
+            weights += [*counts.values(), *completions.values()]
             is_completion += [False] * len(counts) + [True] * len(completions)
             offsets.append(len(terms))
         with self._lock:

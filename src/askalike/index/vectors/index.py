@@ -64,14 +64,13 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
         docids = np.array(sorted(gone), np.int64)
         segments = self.segments  # once: another thread may read a newer state meanwhile
         live, committed_schemas = [_without(segment.live, docids) for segment in segments], _schemas_of(segments)
-        if pending is None:
+        rows = _rows_to_store(pending.vectors) if pending else np.empty(0, np.int64)
+        if pending is None or not len(rows):
             return VectorSearcher(live, committed_schemas)
         schemas = tuple(PartSchema.from_part(part) for part in pending.vectors.parts)
-        kinds = [SparsePart if schema.sparse else DensePart for schema in schemas]
-        parts = zip(kinds, pending.vectors.parts, strict=True)
-        stored = tuple(kind.from_part(part, self.layout.storage) for kind, part in parts)
-        nothing = np.empty(0, np.int32)
-        segment = VectorSegment(pending.docids, pending.phrasings, nothing, self.path / "pending", schemas, stored)
+        stored = _store_rows(pending.vectors, rows, self.layout.storage)
+        docids, phrasings, nothing = pending.docids[rows], pending.phrasings[rows], np.empty(0, np.int32)
+        segment = VectorSegment(docids, phrasings, nothing, self.path / "pending", schemas, stored)
         return VectorSearcher([*live, segment], committed_schemas or schemas)
 
     @contextmanager
@@ -84,6 +83,8 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
             yield VectorWriter(self)
 
     def _make_searcher(self, segments: Sequence[CommittedSegment[VectorSegment]]) -> VectorSearcher:
+        for segment in segments:
+            segment.live.look_for_codes()
         return VectorSearcher([segment.live for segment in segments], _schemas_of(segments))
 
     def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> VectorSegment:
@@ -105,21 +106,19 @@ class VectorWriter(IndexWriter[VectorSegment]):
         """Add one row for each (docid, phrasing); it replaces what the docids had before the last commit.
 
         Docids must ascend, from call to call too, and a docid's phrasings come together. Rows that are zero in every
-        part are left out, since they are similar to nothing. Raises SearchIndexError where the parts are not those of
+        part are left out. Raises SearchIndexError where the parts are not those of
         earlier rows. attributes: not stored, as the archive itself applies filters.
         """
         docids, phrasings = np.asarray(docids, np.int64), np.asarray(phrasings, np.uint16)
         self.delete(docids.tolist())
-        rows = np.flatnonzero(np.any([nonzero_rows(part) for part in vectors.parts], axis=0))
+        rows = _rows_to_store(vectors)
         if not len(rows):
             return
         schemas = tuple(PartSchema.from_part(part) for part in vectors.parts)
         if self._schemas and schemas != self._schemas:
             raise SearchIndexError(f"{self._index.path}: vectors of {schemas} do not match those of {self._schemas}")
         self._schemas = schemas
-        kinds = [SparsePart if schema.sparse else DensePart for schema in schemas]
-        stored = (kind.from_part(p, self._layout.storage) for kind, p in zip(kinds, vectors.parts, strict=True))
-        parts = tuple(part.take(rows) for part in stored)
+        parts = _store_rows(vectors, rows, self._layout.storage)
         self._added.append((docids[rows], phrasings[rows], parts))
         self._added_bytes += sum(array.nbytes for part in parts for array in part.arrays().values())
         if self._added_bytes >= self._max_bytes * WAITING_SHARE:
@@ -153,6 +152,17 @@ class VectorWriter(IndexWriter[VectorSegment]):
         name = self._new_name()
         write_segment(self._index.path / name, docids, phrasings, self._schemas, parts)
         return [name]
+
+
+def _rows_to_store(vectors: Vectors) -> Array:
+    """Return the rows that are not zero in every part: those are similar to nothing."""
+    return np.flatnonzero(np.any([nonzero_rows(part) for part in vectors.parts], axis=0))
+
+
+def _store_rows(vectors: Vectors, rows: Array, storage: Storage) -> tuple[StoredPart, ...]:
+    """Return some rows of vectors as a segment holds them."""
+    parts = ((SparsePart if part.is_sparse else DensePart).from_part(part, storage) for part in vectors.parts)
+    return tuple(part.take(rows) for part in parts)
 
 
 def _schemas_of(segments: Sequence[CommittedSegment[VectorSegment]]) -> tuple[PartSchema, ...]:

@@ -39,8 +39,13 @@ class VectorSegment(LiveRows):
     def with_deleted(self, deleted: Array) -> Self:
         changed = replace(self, deleted=deleted)
         known = self.__dict__
-        changed.__dict__.update({name: known[name] for name in UNCHANGED_BY_DELETIONS if name in known})
+        changed.__dict__.update({name: known[name] for name in UNCHANGED_BY_DELETIONS if known.get(name) is not None})
         return changed
+
+    def look_for_codes(self) -> None:
+        """Look for codes once more where there were none: a commit adds them to a segment that lacks them."""
+        if self.__dict__.get("codes") is None:
+            self.__dict__.pop("codes", None)
 
     @cached_property
     def codes(self) -> Codes | None:

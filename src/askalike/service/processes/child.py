@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from askalike.errors import AskalikeError
+from askalike.service.processes.stopping import end_by_signal, postponed_signals
 from askalike.service.settings import ServiceSettings
 
 FORKS = sys.platform == "linux"
@@ -33,7 +34,8 @@ class ChildProcess:
         context: Any = multiprocessing.get_context("fork" if fork and FORKS else "spawn")
         self._pipe, parent = context.Pipe()
         self._process = context.Process(target=_main, args=(run, settings, parent, arguments))
-        self._process.start()
+        with postponed_signals():
+            self._process.start()
         parent.close()
 
     @property
@@ -69,8 +71,7 @@ class ChildProcess:
 
 
 def _main(run: Callable[..., None], settings: ServiceSettings, parent: Connection, arguments: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor says when to end
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    end_by_signal()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         run(settings, parent, *arguments)

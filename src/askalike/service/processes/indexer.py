@@ -51,15 +51,10 @@ class Indexer:
             self._served = ready_ranker(self._archive)
             self._ranker = resolve_ranker(settings, path, self._served)
         self._indexed_change, self._next_commit_at = -1, 0.0
+        self._is_marked = settings.ranker is not None  # one that the service was started with never is
         self._builder = IndexBuilder(settings, path)
         self._proposer: tuple[int, Proposer] | None = None
         self._propose_at = time.monotonic() + IDLE_S
-
-    def index_and_activate(self) -> None:
-        """Index the changes and mark the ranker as ready."""
-        self.index_changes()
-        if self._settings.ranker is None:
-            mark_ready(self._archive, _served_number(self._served))
 
     def _encodes_everything(self) -> bool:
         """Return whether the deployed ranker uses the archive's encoder and has no vectors yet."""
@@ -68,17 +63,27 @@ class Indexer:
         return bool(uses_encoder) and not is_indexed(self._ranker, self._view)
 
     def index_changes(self) -> None:
-        """Commit new changes to the index. Another process that is indexing already will do too."""
+        """Commit new changes to the index, and mark its ranker as ready."""
         change = self._view.change
         if change == self._indexed_change or time.monotonic() < self._next_commit_at:
             return
+        is_committed = self._commit()
+        if not self._is_marked:
+            mark_ready(self._archive, _served_number(self._served))
+            self._is_marked = True
+        if is_committed:
+            self._indexed_change, self._next_commit_at = change, time.monotonic() + BATCH_WINDOW_S
+
+    def _commit(self) -> bool:
+        """Return False where another process, which is indexing already, will commit the changes."""
         try:
             self._ranker.build(self._view)
             prepare_silence(self._archive, self._ranker)
-            self._indexed_change, self._next_commit_at = change, time.monotonic() + BATCH_WINDOW_S
         except IndexBusyError as busy:
             if not busy.searchable:
                 raise
+            return False
+        return True
 
     def wait(self, seconds: float) -> None:
         """Index nothing for that time; other archives do not wait."""
@@ -97,7 +102,8 @@ class Indexer:
         elif self._builder.ensure_built(_served_number(deployed)):
             self._ranker, self._served = resolve_ranker(self._settings, self._archive.path, deployed), deployed
             self._indexed_change, self._next_commit_at, self._proposer = -1, 0.0, None
-            self.index_and_activate()
+            self._is_marked = False
+            self.index_changes()
 
     def propose_duplicates(self) -> None:
         """Look for duplicates of a few questions, for no more than its share of the time."""
@@ -119,7 +125,7 @@ def run(settings: ServiceSettings, parent: Connection) -> None:
     parent.recv()
     indexers = [Indexer(path, settings) for path in settings.archive_paths().values()]
     for indexer in indexers:
-        indexer.index_and_activate()
+        indexer.index_changes()
     parent.send(None)
     os.nice(NICENESS)
     while True:

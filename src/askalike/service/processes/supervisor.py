@@ -2,10 +2,8 @@
 
 import importlib
 import os
-import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,6 +13,7 @@ from typing import Any
 
 from askalike.errors import ArchiveError, SettingsError
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess
+from askalike.service.processes.stopping import StopRequest
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.other_workers import WorkerPlace, create_loads_file
 from askalike.service.state.rate import create_shared_file
@@ -57,9 +56,7 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
     Raises SettingsError where it cannot listen at the address, ArchiveError where a directory is not an archive.
     """
     _check_archives(settings)
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stop = StopRequest()
     with _listen(settings) as listener, TemporaryDirectory(prefix="askalike-") as shared_dir:
         os.environ[METRICS_DIR_VARIABLE] = shared_dir
         from askalike.service.processes import indexer, worker  # which read the variable
@@ -73,15 +70,14 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
         try:
             for place in (WorkerPlace(folder, n, settings.workers) for n in range(settings.workers)):
                 workers.append(SupervisedProcess("worker", worker.run, settings, listener, rates, place))
-            _begin_all(indexers, stopping)
-            _begin_all(workers, stopping)
+            _begin_all(indexers, stop)
+            _begin_all(workers, stop)
             announce(base_url(listener))
-            while not stopping.wait(POLL_S):
+            while not stop.wait(POLL_S):
                 for child in (*indexers, *workers):
                     child.restart_if_dead()
         finally:
-            _terminate_all(workers)
-            _terminate_all(indexers)
+            _terminate_all((*workers, *indexers))
 
 
 def base_url(listener: socket.socket) -> str:
@@ -90,16 +86,17 @@ def base_url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _begin_all(children: Sequence[SupervisedProcess], stopping: threading.Event) -> None:
+def _begin_all(children: Sequence[SupervisedProcess], stop: StopRequest) -> None:
     """Let processes begin; return once they are ready or the service is to end. Raises ArchiveError if one ends."""
     for child in children:
         child.process.begin()
     for child in children:
         try:
-            while not stopping.is_set() and not child.process.is_ready(POLL_S):
+            while not stop.received and not child.process.is_ready(POLL_S):
                 pass
         except EOFError:
-            raise ArchiveError("the service cannot start; see the line above") from None
+            if not stop.received:  # a signal to all processes ends them, too
+                raise ArchiveError("the service cannot start; see the line above") from None
 
 
 def _terminate_all(children: Sequence[SupervisedProcess]) -> None:

@@ -1,6 +1,7 @@
 """`/healthz`, `/readyz` and, for Prometheus, `/metrics`: whether the service answers, and the state of each archive."""
 
 from collections.abc import Iterator, Mapping
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -64,28 +65,34 @@ class _ArchiveCollector(Collector):
         yield from (model, *gauges)
 
 
-async def _require_any_key(request: Request, credentials: Credentials) -> None:
-    """Raise HTTPException (401) for a caller without a key of any archive where keys are needed."""
+async def _is_known(request: Request, credentials: Credentials) -> bool:
+    """Return whether the caller has a key of any archive, or needs none."""
     state, text = app_state(request), credentials.credentials if credentials else ""
-    if not (state.settings.keyless or any(verify_key(site.key_archive, text) for site in state.sites.values())):
+    return state.settings.keyless or any(verify_key(site.key_archive, text) for site in state.sites.values())
+
+
+IsKnown = Annotated[bool, Depends(_is_known)]
+
+
+async def _require_any_key(is_known: IsKnown) -> None:
+    """Raise HTTPException (401) for a caller without a key of any archive where keys are needed."""
+    if not is_known:
         raise HTTPException(401, "this needs a key of one of the archives", {"www-authenticate": "Bearer"})
 
 
 @router.get("/healthz")
-async def healthz(request: Request) -> Health:
-    """Say that the process answers."""
-    return Health(status="alive", archives=list(app_state(request).sites))
+async def healthz(request: Request, is_known: IsKnown) -> Health:
+    """Say that the process answers; name the archives to callers who need no key, or have one."""
+    return Health(status="alive", archives=list(app_state(request).sites) if is_known else [])
 
 
 @router.get("/readyz")
-async def readyz(request: Request) -> Readiness:
+async def readyz(request: Request, is_known: IsKnown) -> Readiness:
     """Say that every archive can be searched and read; 503 where one of them keeps requests waiting too long."""
-    index: dict[str, IndexLag] = {}
-    for name, site in app_state(request).sites.items():
-        await site.run_on_engine(lambda engine: engine.search("", 1))
-        status = await site.index_status()
-        index[name] = IndexLag(behind=status.behind, lag_s=round(status.lag_s, 3))
-    return Readiness(status="ready", archives=list(index), index=index)
+    statuses = {name: await site.check() for name, site in app_state(request).sites.items()}
+    lags = {name: IndexLag(behind=s.behind, lag_s=round(s.lag_s, 3)) for name, s in statuses.items()}
+    shown = lags if is_known else {}
+    return Readiness(status="ready", archives=list(shown), index=shown)
 
 
 @router.get("/metrics", dependencies=[Depends(_require_any_key)], response_class=PlainTextResponse)

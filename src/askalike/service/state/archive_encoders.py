@@ -26,11 +26,11 @@ class DimensionsError(AskalikeError):
 
 
 class ArchiveEncoders:
-    """The encoders of the archive in a directory, each opened when it is first used."""
+    """The encoders of the archive in a directory, each opened when it is first used, and again once it is retrained."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._opened: dict[tuple[str, int], Encoder] = {}
+        self._opened: dict[str, tuple[int, Encoder]] = {}
 
     def names(self) -> Sequence[str]:
         """Return the encoders' names: the archive's models, and `static` where its vectors are installed."""
@@ -60,8 +60,10 @@ class ArchiveEncoders:
         if name not in self.names():
             raise UnknownEncoderError(f"model: no encoder {name!r}; there are: {', '.join(self.names()) or 'none'}")
         description = self._path / MODELS_FOLDER / name / MODEL_FILE
-        version = (name, description.stat().st_mtime_ns if description.exists() else 0)
-        if version not in self._opened:
-            own = description.exists()
-            self._opened[version] = encoders.open_encoder(description.parent) if own else encoders.build(name)
-        return self._opened[version]
+        own = description.exists()
+        version = description.stat().st_mtime_ns if own else 0
+        opened_version, encoder = self._opened.get(name, (None, None))
+        if encoder is None or opened_version != version:
+            encoder = encoders.open_encoder(description.parent) if own else encoders.build(name)
+            self._opened[name] = version, encoder
+        return encoder

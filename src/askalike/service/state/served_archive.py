@@ -17,6 +17,7 @@ from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders
 from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status
 from askalike.service.state.other_workers import OtherWorkers
+from askalike.service.state.shared_check import SharedCheck
 from askalike.service.state.shared_searches import SharedSearches
 from askalike.store import Archive
 
@@ -81,6 +82,7 @@ class ServedArchive:
         self._archive_executor = BoundedExecutor(self._archive, settings)
         self._encoder_executor = BoundedExecutor(ArchiveEncoders(path), settings)
         self._endpoint_executor = BoundedExecutor(_named_endpoint(settings), settings)
+        self._check = SharedCheck(self._search_and_read)
 
     @property
     def ranker(self) -> Ranker:
@@ -128,6 +130,14 @@ class ServedArchive:
     async def index_status(self) -> IndexStatus:
         """Return the status of its index."""
         return await self.run_on_archive(lambda archive: index_status(archive, self.ranker))
+
+    async def check(self) -> IndexStatus:
+        """Return the status of its index once it was searched and read. Raises OverloadedError, TimeoutError."""
+        return await self._check.result()
+
+    async def _search_and_read(self) -> IndexStatus:
+        await self.run_on_engine(lambda engine: engine.search("", 1))
+        return await self.index_status()
 
     async def reload_when_stale(self) -> None:
         """Search with a newly deployed ranker, or calibration, once its index is built; run until cancelled."""

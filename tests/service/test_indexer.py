@@ -1,0 +1,46 @@
+"""The indexer, in this process."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from serving import wait_for
+
+from askalike.errors import AskalikeError
+from askalike.service.processes.indexer import Indexer
+from askalike.service.settings import ServiceSettings
+from askalike.store import Archive, deployments
+from askalike.types import Question
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Have every write to a file fail, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_ranker_whose_changes_could_not_be_indexed_is_used_once_they_can(archive: Path) -> None:
+    with Archive.open(archive) as opened:
+        deployments.serve_ranker(opened, "lm_jelinek_mercer", {}, "a test")
+        indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
+        indexer.index_changes()
+        deployed = deployments.serve_ranker(opened, "bm25", {"tokenizer": "ptb"}, "a test")
+        indexer.switch_ranker()
+        builder = indexer._builder._process
+        assert builder
+        wait_for(lambda: builder.exit_code == 0)
+        with opened.open_writer() as writer:
+            writer.put(Question("new", "Does it index what is new?"))
+        with full_disk(), pytest.raises(AskalikeError):
+            indexer.switch_ranker()
+        assert deployments.ready_ranker(opened) != deployed
+        indexer.index_changes()
+        indexer.switch_ranker()
+        assert deployments.ready_ranker(opened) == deployed

@@ -1,0 +1,75 @@
+"""SIGTERM at any moment: whoever is asked to end does so."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from serving import PATIENCE_S, RANKER, wait_for
+
+from askalike.service.processes.child import ChildProcess
+from askalike.service.processes.stopping import StopRequest
+from askalike.service.settings import ServiceSettings
+from preloaded import CONTEXT, PreloadedProcess
+
+
+def test_a_supervisor_notes_a_signal_at_every_line_of_its_wait() -> None:
+    assert exit_code_of(_interrupt_wait) == 0
+
+
+def test_a_process_that_has_just_been_started_ends() -> None:
+    assert exit_code_of(_terminate_at_once) == 0
+
+
+def test_a_signal_to_all_processes_while_they_start_is_no_error(archive: Path) -> None:
+    process = PreloadedProcess(["serve", str(archive), *RANKER, "--port", "0"], os.environ)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_for(lambda: len(children.read_text().split()) == 2)
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(PATIENCE_S) == 0
+    with process.stderr as lines:
+        assert "cannot start" not in lines.read()
+
+
+def exit_code_of(run: Callable[[], None]) -> int | None:
+    """Return the exit code of a process that runs this; None where it hangs."""
+    process = CONTEXT.Process(target=run)
+    process.start()
+    process.join(PATIENCE_S)
+    exit_code: int | None = process.exitcode
+    process.kill()
+    return exit_code
+
+
+def _interrupt_wait() -> None:
+    stop = StopRequest()
+
+    def interrupt(_frame: FrameType, event: str, _argument: Any) -> Any:
+        if event == "line":
+            sys.settrace(None)
+            signal.raise_signal(signal.SIGTERM)
+            sys.settrace(interrupt)
+        return interrupt
+
+    sys.settrace(interrupt)
+    received = stop.wait(0.01)
+    sys.settrace(None)
+    assert received
+
+
+def _terminate_at_once() -> None:
+    stop, settings = StopRequest(), ServiceSettings(archives=(Path("nowhere"),))
+    for _ in range(10):
+        child = ChildProcess(_sleep, settings, fork=True)
+        child.terminate()
+        child.join(PATIENCE_S / 4)
+        assert child.exit_code == -signal.SIGTERM
+    assert not stop.received
+
+
+def _sleep(_settings: ServiceSettings, _parent: Any) -> None:
+    time.sleep(PATIENCE_S)
