@@ -23,6 +23,9 @@ class Filter:
     without: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("tags", "without"):
+            if isinstance(given := getattr(self, name), str):
+                raise SettingsError(f"{name} is {given!r}; expected a tuple, each a string")
         try:
             object.__setattr__(self, "tags", tuple(map(parse_tag, self.tags)))
             object.__setattr__(self, "without", tuple(sorted(set(map(parse_left_out, self.without)))))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from askalike.errors import ArchiveError
+from askalike.iteration import check_list
 from askalike.store.checking import check_record
 from askalike.store.database import DATABASE_FILE, connect, storage_errors
 from askalike.store.labels import labelled_ids, split_exists
@@ -131,7 +132,7 @@ class Archive:
     def delete(self, ids: Iterable[str]) -> int:
         """Delete questions with their answers and links; return how many existed."""
         with storage_errors(self.path):
-            return ArchiveWriter(self._connection).delete(list(ids))
+            return ArchiveWriter(self._connection).delete(list(check_list("ids", ids)))
 
     @property
     def meta(self) -> Mapping[str, Any]:
