@@ -31,6 +31,8 @@ class Archive:
         engine: the address of the OpenSearch cluster that holds its indexes; None: they are in the directory.
         """
         path = Path(path)
+        if path.is_file():
+            raise ArchiveError(f"{path}: a file, not an archive; import it: askalike import READER {path} -o DIR")
         if not (path / DATABASE_FILE).is_file():
             command = f"askalike import READER PATH -o {path}"
             raise ArchiveError(f"{path}: not an archive (no {DATABASE_FILE} in it); create one with: {command}")
