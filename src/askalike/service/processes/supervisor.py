@@ -3,7 +3,6 @@
 import importlib
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from askalike.errors import ArchiveError, SettingsError
+from askalike.listening import base_url, listen
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.other_workers import WorkerPlace, create_loads_file
@@ -23,7 +23,6 @@ from askalike.store.keys import has_active_key
 
 POLL_S = 0.2
 SHUTDOWN_TIMEOUT_S = 15
-BACKLOG = 1024
 PRELOADED_MODULE = "askalike.rankers.lexical"
 """Modules that nearly every ranker needs and that take long to import."""
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -60,7 +59,7 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    with _listen(settings) as listener, TemporaryDirectory(prefix="askalike-") as shared_dir:
+    with listen(settings.host, settings.port) as listener, TemporaryDirectory(prefix="askalike-") as shared_dir:
         os.environ[METRICS_DIR_VARIABLE] = shared_dir
         from askalike.service.processes import indexer, worker  # which read the variable
 
@@ -82,12 +81,6 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
         finally:
             _terminate_all(workers)
             _terminate_all(indexers)
-
-
-def base_url(listener: socket.socket) -> str:
-    """Return the address at which a browser reaches the service."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _begin_all(children: Sequence[SupervisedProcess], stopping: threading.Event) -> None:
@@ -117,12 +110,3 @@ def _check_archives(settings: ServiceSettings) -> None:
             if not settings.keyless and not has_active_key(archive):
                 needed = f"{settings.host} needs one: askalike keys create {path}"
                 raise SettingsError(f"{path}: has no keys; {needed}")
-
-
-def _listen(settings: ServiceSettings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    try:
-        return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        refusal = f"cannot listen there ({error.strerror}); choose another --host or --port"
-        raise SettingsError(f"{settings.host}:{settings.port}: {refusal}") from None
