@@ -5,9 +5,9 @@ lines with `$ ` are commands (`> ` continues one), the others what they print; a
 and a text block that follows it is what it prints. Programs and plain `askalike` commands run within this process,
 which starts nothing anew; the shell runs the rest. Every command must succeed, or exit as `<!-- run, exit 2 -->` says.
 With `same output` all that is shown must be printed, in that order, and by a program nothing else; white space and
-seconds may differ, and `…` stands for anything. Port 8470 is replaced by one that is free, and what a page leaves running with its number in a
-`.pid` file is ended. A block marked `with vectors` (they decide about the default ranker) or `with neural` is run only
-where that extra is installed.
+seconds may differ, and `…` stands for anything. Port 8470 is replaced by one that is free, and what a page leaves
+running with its number in a `.pid` file is ended. A block marked `with vectors` (they decide about the default ranker)
+or `with neural` is run only where that extra is installed.
 """
 
 import contextlib
