@@ -52,6 +52,28 @@ def test_many_queries_are_answered_as_one_by_one():
         assert together == [retriever.search(query, k=2).hits for query in queries]
 
 
+def test_one_string_is_not_taken_letter_by_letter(tmp_path):
+    (tmp_path / "faq.csv").write_text("id,question\n1,Why is it late?\n2,Where is it?\n12,Who has it?\n")
+    assert askalike.import_archive("table", str(tmp_path / "faq.csv"), tmp_path / "faq").questions == 3
+    assert askalike.import_archive("table", tmp_path / "faq.csv", tmp_path / "faq").questions == 3
+    expected = "expected a list of strings, and not one string"
+    with pytest.raises(askalike.InputError, match=f"texts: {expected}, 'faq.csv'"):
+        askalike.Retriever("faq.csv")
+    with (
+        askalike.Retriever(TEXTS, LEXICAL) as retriever,
+        pytest.raises(askalike.InputError, match=f"texts: {expected}"),
+    ):
+        retriever.search_many("order")
+    with askalike.Archive.open(tmp_path / "faq") as archive:
+        with pytest.raises(askalike.InputError, match=f"ids: {expected}, '12'"):
+            archive.delete("12")
+        assert len(archive.view()) == 3
+    with pytest.raises(askalike.InputError, match=f"measures: {expected}, 'RR'"):
+        askalike.evaluate({"q": {"1": 1.0}}, {"q": {"1": 1}}, "RR")
+    with pytest.raises(askalike.SettingsError, match="tags is 'theft'; expected a tuple"):
+        askalike.Filter(tags="theft")
+
+
 def test_questions_have_their_own_ids_and_bodies():
     questions = [askalike.Question("card", "Lost card", "Where do I get a new one?"), "where is my order"]
     with askalike.Retriever(questions, LEXICAL) as retriever:

@@ -17,6 +17,31 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_by_name=True)
 
 
+_EXPECTED = {
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "dict_type": "a table",
+    "finite_number": "a number that is not infinite",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "greater_than": "a number above {gt:.16g}",
+    "greater_than_equal": "{ge:.16g} or more",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "less_than": "a number below {lt:.16g}",
+    "less_than_equal": "{le:.16g} or less",
+    "list_type": "a list",
+    "literal_error": "{expected}",
+    "model_type": "one table",
+    "path_type": "a path",
+    "string_too_short": "some text",
+    "string_type": "text",
+    "tuple_type": "a list",
+}
+"""pydantic's kind of error → what was expected, with the limits that pydantic names."""
+
+
 def _split_commas(value: Any) -> Any:
     """Return `a,b` as it is typed, or one value, as a list."""
     if isinstance(value, str):
@@ -66,7 +91,17 @@ def _describe_error(model: type[Settings], error: Any) -> str:
     if error["type"] == "value_error":
         shown = f"={error['input']!r}" if isinstance(error["input"], str) else ""
         return f"{path}{shown}: {error['ctx']['error']}"
-    return f"{path}={error['input']!r}: {error['msg']}"
+    shown = f"={error['input']!r}" if isinstance(error["input"], str | int | float) else ""
+    return f"{path}{shown}: {_describe_expected(path, error)}"
+
+
+def _describe_expected(path: str, error: Any) -> str:
+    if error["type"] not in _EXPECTED:
+        return str(error["msg"])
+    expected = _EXPECTED[error["type"]].format(**error.get("ctx", {}))
+    if expected == "a list" and isinstance(error["input"], Mapping):
+        expected += f"; a list of tables is written [[{path}]]"
+    return f"expected {expected}"
 
 
 def format_path(parts: Sequence[str | int]) -> str:

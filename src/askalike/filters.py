@@ -1,5 +1,6 @@
 """Conditions on the hits of a search: tags, dates and states."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from askalike.clock import parse_limit
@@ -14,7 +15,8 @@ class Filter:
 
     without: closed, locked, outdated or unanswered questions, any of these. Unanswered is a question without an
     accepted answer that its source does not mark as solved. A question that was closed as the duplicate of one in the
-    archive does not count as closed: its original is shown in its place. Raises SettingsError.
+    archive does not count as closed: its original is shown in its place, if that satisfies the conditions, too.
+    Raises SettingsError.
     """
 
     tags: tuple[str, ...] = ()
@@ -23,6 +25,9 @@ class Filter:
     without: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("tags", "without"):
+            if isinstance(given := getattr(self, name), str):
+                raise SettingsError(f"{name} is {given!r}; expected a tuple, each a string")
         try:
             object.__setattr__(self, "tags", tuple(map(parse_tag, self.tags)))
             object.__setattr__(self, "without", tuple(sorted(set(map(parse_left_out, self.without)))))
@@ -46,7 +51,12 @@ class Filter:
         object.__setattr__(both, "before", min(filter(None, (self.before, other.before)), default=None))
         return both
 
-    def leaves_out(self, states: tuple[State, ...]) -> bool:
-        """Return whether a question in these states is left out, whatever its tags and dates."""
-        is_unanswered = "unanswered" in self.without and "answered" not in states
-        return is_unanswered or not set(self.without).isdisjoint(states)
+    def allows(self, tags: Collection[str], created_at: str | None, states: Collection[State]) -> bool:
+        """Return whether a question satisfies the conditions; one without a date satisfies no condition on dates."""
+        if self.after and (created_at is None or created_at < self.after):
+            return False
+        if self.before and (created_at is None or created_at >= self.before):
+            return False
+        if "unanswered" in self.without and "answered" not in states:
+            return False
+        return set(self.tags) <= set(tags) and set(self.without).isdisjoint(states)

@@ -1,12 +1,20 @@
-"""Iterables in chunks, and iterables whose progress is shown."""
+"""Iterables: in chunks, with their progress shown, and never one string taken letter by letter."""
 
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Protocol, TypeVar
 
+from askalike.errors import InputError
 from askalike.types import Progress
 
 T = TypeVar("T")
+
+
+def check_list(name: str, values: Iterable[T]) -> Iterable[T]:
+    """Return the values; raise InputError for one string, which would be taken letter by letter."""
+    if isinstance(values, str):
+        raise InputError(f"{name}: expected a list of strings, and not one string, {values[:40]!r}")
+    return values
 
 
 def chunks(items: Iterable[T], size: int = 1_000) -> Iterator[list[T]]:

@@ -10,6 +10,7 @@ from askalike import rankers
 from askalike.engines import SearchRequest, SearchResult
 from askalike.engines.local import LocalEngine
 from askalike.errors import ArchiveError, InputError
+from askalike.iteration import check_list
 from askalike.store import Archive
 from askalike.store.checking import check_record
 from askalike.store.languages import LanguageAssigner
@@ -50,7 +51,9 @@ class Retriever:
         """Return what `search` returns for each of the texts, in their order. They are searched for together."""
         if not self._finalizer.alive:
             raise ArchiveError("this Retriever is closed; make a new one")
-        return self._engine.search_batch([SearchRequest(text, k=k, min_similarity=0.0) for text in texts])
+        return self._engine.search_batch(
+            [SearchRequest(text, k=k, min_similarity=0.0) for text in check_list("texts", texts)]
+        )
 
     def __len__(self) -> int:
         return len(self._engine.archive.view())
@@ -67,7 +70,9 @@ class Retriever:
 
 
 def _make_questions(texts: Iterable[str | Question]) -> list[Question]:
-    questions = [Question(str(n), text) if isinstance(text, str) else text for n, text in enumerate(texts)]
+    questions = [
+        Question(str(n), text) if isinstance(text, str) else text for n, text in enumerate(check_list("texts", texts))
+    ]
     if wrong := [(n, text) for n, text in enumerate(questions) if not isinstance(text, Question)]:
         n, text = wrong[0]
         raise InputError(f"text {n}: expected a string or a Question, got {text!r}")

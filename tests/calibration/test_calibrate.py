@@ -172,6 +172,11 @@ def test_a_changed_archive_or_another_one_is_refused(report, directory, tmp_path
         assert local.stale_reason == "it belongs to another archive"
 
 
+def test_a_folder_that_cannot_be_written_is_one_clear_error(report, tmp_path):
+    with pytest.raises(ArchiveError, match=r"nowhere/calibration/.*\.json: cannot be written .*permissions$"):
+        report.calibration.save(tmp_path / "nowhere")
+
+
 def test_a_lower_prevalence_lowers_probabilities(report, directory, tmp_path):
     """By hand: 3/4 at a prevalence of one half is 3/7 at a prevalence of one fifth."""
     assert shift_balanced_prior(np.array([0.0, 0.75, 1.0]), 0.2) == pytest.approx([0.0, 3 / 7, 1.0])

@@ -98,7 +98,19 @@ def test_every_setting_of_a_reader_is_described(name: str) -> None:
             "import table faq.csv",
             "askalike: missing option '--output' / '-o' (env var: 'ASKALIKE_DIR'); see: askalike import table --help\n",
         ),
-        ("import csv faq.csv -o x", "askalike: no reader is called 'csv'; there are: apache_answer, azure_qna, beir, "),
+        (
+            "import csv faq.csv -o x",
+            "askalike: no reader is called 'csv' (did you mean table?); there are: apache-answer, azure-qna, beir, ",
+        ),
+        (
+            "import stackexchang faq.csv -o x",
+            "askalike: no reader is called 'stackexchang' (did you mean stackexchange?)",
+        ),
+        ("import zzz faq.csv -o x", "askalike: no reader is called 'zzz'; there are: apache-answer, "),
+        (
+            "export DIR -o x",
+            "askalike: missing option '--format'. Choose from: beir, csv, spreadsheet, retrieval; see: askalike export",
+        ),
         ("import table faq.csv -o x --markup rtf", "askalike: invalid value for '--markup': 'rtf' is not one of"),
     ],
 )

@@ -4,10 +4,10 @@ The blocks of one page run one after the other in one new folder that holds a co
 lines with `$ ` are commands (`> ` continues one), the others what they print; a python block is a program of its own,
 and a text block that follows it is what it prints. Programs and plain `askalike` commands run within this process,
 which starts nothing anew; the shell runs the rest. Every command must succeed, or exit as `<!-- run, exit 2 -->` says.
-With `same output` all that is shown must be printed, in that order; white space and seconds may differ, and `…`
-stands for anything. Port 8470 is replaced by one that is free, and what a page leaves running with its number in a
-`.pid` file is ended. A block marked `with vectors` (they decide about the default ranker) or `with neural` is run only
-where that extra is installed.
+With `same output` all that is shown must be printed, in that order, and by a program nothing else; white space and
+seconds may differ, and `…` stands for anything. Port 8470 is replaced by one that is free, and what a page leaves
+running with its number in a `.pid` file is ended. A block marked `with vectors` (they decide about the default ranker)
+or `with neural` is run only where that extra is installed.
 """
 
 import contextlib
@@ -125,7 +125,8 @@ def test_examples_run_and_print_what_is_shown(page: Path, place: Path, monkeypat
         assert code == step.exit_code, f"$ {text}\n{printed}"
         if step.same:
             shown = expected(step.shown.replace(PORT, port))
-            assert shown.search(" ".join(printed.split())), f"$ {text}\n{printed}"
+            match = shown.fullmatch if step.is_program else shown.search
+            assert match(" ".join(printed.split())), f"$ {text}\n{printed}"
 
 
 def _run_program(text: str, place: Path) -> tuple[int, str]:

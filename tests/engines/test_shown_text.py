@@ -40,6 +40,8 @@ def test_how_alike_hits_are_means_the_same_for_every_query(desk, ranker) -> None
     [
         ("it is $O(n)$ and $$x^2$$ here", ["$O(n)$", "$$x^2$$"]),
         (r"\(a\) or \[b\] or \begin{align}c\end{align}", [r"\(a\)", r"\[b\]", r"\begin{align}c\end{align}"]),
+        (r"\[a \\[2pt] b\]", [r"\[a \\[2pt] b\]"]),
+        (r"\(a \(b\) \[c \[d\]", [r"\(b\)", r"\[d\]"]),
         ("it costs $5 and $10, or $5-$10", []),
         ("it costs 5$ and 7$", []),
         (r"a \$x\$ b, $HOME/bin and $PATH", []),

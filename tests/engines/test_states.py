@@ -1,5 +1,7 @@
 """What became of questions: which of them stand for their duplicates, and which are left out."""
 
+from itertools import product
+
 import pytest
 
 from askalike import Answer, Archive, Filter, Link, Question, SettingsError, load
@@ -94,6 +96,43 @@ def test_an_engine_has_a_filter_of_its_own(desk) -> None:
     assert (Filter(("a",), "2020", None) & Filter(("b",), "2021", "2024", ("locked",))) == Filter(
         ("a", "b"), "2021", "2024", ("locked",)
     )
+
+
+def test_an_original_that_is_shown_satisfies_the_filter(tmp_path) -> None:
+    old, new = "2020-01-01T00:00:00", "2024-01-01T00:00:00"
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert([Question("o", "Reset a forgotten password", tags=("login",), created_at=old)])
+        archive.upsert([Question("d", "My secret word is gone", tags=("login", "web"), created_at=new), Link("d", "o")])
+        archive.upsert([Question("e", "My secret word is wrong", tags=("login", "web"), created_at=new)])
+    with load(tmp_path / "desk", "bm25") as engine:
+        for filter, expected in (
+            (Filter(), {"o", "e"}),
+            (Filter(tags=("login",)), {"o", "e"}),
+            (Filter(tags=("web",)), {"e"}),
+            (Filter(after="2022"), {"e"}),
+            (Filter(before="2022"), set()),  # its own words do not match
+        ):
+            hits = engine.search("my secret word is gone", 1 + len(expected), filter=filter, min_similarity=0)
+            assert {hit.id for hit in hits} == expected
+
+
+def test_a_filter_allows_what_the_store_selects(tmp_path) -> None:
+    """Both decide the same, whether of a hit or of the original of one."""
+    dates = (None, "2021-01-01T00:00:00", "2022-01-01T00:00:00")
+    tags, marks = ((), ("a",), ("a", "b")), ((), ("closed",), ("answered",))
+    questions = [
+        Question(f"{n}", "?", tags=of[0], created_at=of[1], marks=of[2])
+        for n, of in enumerate(product(tags, dates, marks))
+    ]
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert(questions)
+        for tag, after, before, without in product(
+            ((), ("a",)), (None, "2021-06"), (None, "2022"), ((), ("closed",), ("unanswered",))
+        ):
+            if after is None or before is None or after < before:
+                filter = Filter(tag, after, before, without)
+                allowed = [n for n, q in enumerate(questions, 1) if filter.allows(q.tags, q.created_at, q.states)]
+                assert archive.view().filtered_docids(filter).tolist() == allowed
 
 
 def test_a_filter_follows_the_archive(desk, tmp_path) -> None:

@@ -35,18 +35,18 @@ tune = { c = [1, -1], lambda = ["df", "xx"] }
 ERRORS = (
     "titel is not a setting (known: title, archive, engine, split",
     "split: ARCHIVE: no split 'tset' with judged questions; there are: rephrasings",
-    "k='100': Input should be a valid integer",
+    "k='100': expected a whole number",
     "measures[1]='Sucess@5': no measure is called 'Sucess@5'",
     "rule='trec': no rule is called 'trec'; there are: trec_eval",
     "seeds: 0 given twice",
     "system[0].ranker='bm26': no ranker is called 'bm26'; there are: bm25",
-    "system[1].settings: bm25: k1='x': Input should be a valid number",
+    "system[1].settings: bm25: k1='x': expected a number",
     "q is not a setting (known: k1, b)",
     "system[1].tune: {'b': 3} is not a grid; expected true, or lists",
     "system[2].ranker is missing",
     "system[2].rankr is not a setting (known: ranker, label",
-    "system[2].paper.Success@1=7.3: Input should be less than or equal to 1",
-    "system[3].tune: ib: c=-1: Input should be greater than 0; ib: lambda='xx'",
+    "system[2].paper.Success@1=7.3: expected 1 or less",
+    "system[3].tune: ib: c=-1: expected a number above 0; ib: lambda='xx'",
 )
 
 
@@ -72,7 +72,7 @@ def test_all_errors_are_listed_with_their_paths(archive, tmp_path):
 
 def test_a_missing_archive_is_listed_with_other_errors(tmp_path):
     message = error_of(toml_at(tmp_path / "x.toml", tmp_path / "nowhere", k=0))
-    assert "k=0: Input should be greater than or equal to 1" in message
+    assert "k=0: expected 1 or more" in message
     assert "archive: " in message
     assert "not an archive" in message
 
@@ -116,7 +116,15 @@ def test_a_run_file_is_a_system_of_its_own(archive, tmp_path):
     [
         ("k = ", "not valid TOML"),
         ("", "system is missing"),
-        ("system = 3", "system=3"),
+        ("system = 3", "system=3: expected a list"),
+        ('[system]\nranker = "bm25"', "system: expected a list; a list of tables is written [[system]]"),
+        ('system = ["bm25"]', "system[0]='bm25': expected one table"),
+        ('[[system]]\nranker = "bm25"\nsettings = 3', "system[0].settings=3: expected a table"),
+        ('[[system]]\nranker = "bm25"\nlabel = ""', "system[0].label='': expected some text"),
+        ("[[partition]]\nfolds = 2", "partition: expected one table"),
+        ("archive = 3", "archive=3: expected a path"),
+        ('fields = "titles"', "fields='titles': expected 'title', 'body' or 'title,body'"),
+        ('typing_curve = "yes"', "typing_curve='yes': expected true or false"),
         ("measures = []", "measures: the list is empty"),
         ('archive = "x"\nsystem = []', "system: no systems"),
         ('archive = "${NO_SUCH_VARIABLE}"', "archive: the variable NO_SUCH_VARIABLE is not set"),

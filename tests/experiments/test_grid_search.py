@@ -75,6 +75,17 @@ def test_indexes_of_trials_are_removed_and_older_ones_stay(archive):
     assert set((archive.path / "index").iterdir()) == {old, chosen}
 
 
+def test_an_index_that_another_process_writes_is_not_removed(archive):
+    evaluator = TrialEvaluator(RankingTask(archive), {"dev": LABELS}, ["Success@1"])
+    list(evaluator.evaluate_trials([Trial("bm25", {"title_weight": 2.0})]))
+    [index] = rankers.create("bm25", {"title_weight": 2.0}).indexes(archive.view())
+    with index.lock_writer():
+        evaluator.remove_indexes()
+        assert (index.path / "manifest.json").exists()
+    evaluator.remove_indexes()
+    assert not index.path.exists()
+
+
 @pytest.mark.parametrize(
     ("space", "fixed", "message"),
     [

@@ -322,6 +322,7 @@ RECORDS = st.lists(
 
 @pytest.mark.parametrize("format", READERS)
 @given_records(RECORDS)
+@example([Question("1", "?"), Link("1", "1")])
 @example([Question("1", "?", "a\rb", tags=("",), rephrasings=("[", " x|", "")), Link('a"\t', "b\n", "related")])
 @examples(60)
 def test_any_archive_is_reimported(format, records):

@@ -1,5 +1,6 @@
 """The index on disk: one writer, many readers, and a committed state that nothing takes away."""
 
+import fcntl
 import json
 import multiprocessing
 import os
@@ -118,19 +119,34 @@ def test_one_writer_at_a_time(tmp_path):
 
 
 def test_an_index_is_not_removed_beside_its_writer(tmp_path):
-    """The lock stays even when the index goes, so that whoever holds it is the only writer."""
     one, other = PostingsIndex.open(tmp_path, LAYOUT), PostingsIndex.open(tmp_path, LAYOUT)
     commit(one, 1)
     with one.writer(), pytest.raises(IndexBusyError, match=r"another process is writing") as caught:
         commits.remove_index(tmp_path)
     assert caught.value.searchable
     assert answers(PostingsIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh(state(1)))
-    lock = (tmp_path / "lock").stat().st_ino
     commits.remove_index(tmp_path)
-    assert files(tmp_path) == {"lock"}
-    assert (tmp_path / "lock").stat().st_ino == lock
+    assert not tmp_path.exists()
     commit(other, 1)
     assert answers(other.searcher) == answers(fresh(state(1)))
+
+
+def test_a_lock_that_was_removed_with_its_index_is_not_held(tmp_path, monkeypatch):
+    """A writer that opened the lock before it was removed could otherwise write beside the holder of the next one."""
+    index = PostingsIndex.open(tmp_path, LAYOUT)
+    commit(index, 1)
+    flock = fcntl.flock
+
+    def lock_after_removal(*arguments):
+        monkeypatch.setattr(commits.fcntl, "flock", flock)
+        commits.remove_index(tmp_path)
+        flock(*arguments)
+
+    monkeypatch.setattr(commits.fcntl, "flock", lock_after_removal)
+    with pytest.raises(IndexBusyError), index.lock_writer():
+        pass
+    commit(index, 1)
+    assert answers(index.searcher) == answers(fresh(state(1)))
 
 
 def test_removing_an_index_that_is_not_there_makes_nothing(tmp_path):

@@ -168,7 +168,7 @@ def test_what_cannot_be_cut_is_said_in_one_line(archive):
         ("time", {}, "split by time: expected a date: before, after or both"),
         ("time", {"before": "2013", "after": "2012"}, "after=2012 is earlier than before=2013"),
         ("time", {"before": "yesterday"}, "before='yesterday'"),
-        ("folds", {"folds": 1}, "folds=1: Input should be greater"),
+        ("folds", {"folds": 1}, "folds=1: expected 2 or more"),
     ],
 )
 def test_wrong_settings(archive, by, values, message):

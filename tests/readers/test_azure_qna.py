@@ -124,6 +124,9 @@ def test_bad_files_are_one_clear_error(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("xl/workbook.xml", b" " * (101 << 20))
     cases[tmp_path / "bomb.xlsx"] = "would unpack to 101 MB"
+    with zipfile.ZipFile(tmp_path / "broken.xlsx", "w") as broken:
+        broken.writestr("[Content_Types].xml", "<Types/><Types/>")
+    cases[tmp_path / "broken.xlsx"] = "is not an Excel workbook, or is damaged"
     for path, message in cases.items():
         with pytest.raises(InputError) as error:
             import_archive("azure_qna", [path], tmp_path / "out")

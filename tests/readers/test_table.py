@@ -286,6 +286,13 @@ def test_a_wrong_or_unknown_encoding_is_one_clear_error(tmp_path: Path) -> None:
         import_archive("table", [tmp_path / "faq.csv"], tmp_path / "out", encoding="klingon")
 
 
+def test_a_link_of_a_question_to_itself_is_left_out(imported: Importing, tmp_path: Path) -> None:
+    faq = write(tmp_path / "faq.csv", "id,question,duplicate_of\n1,How do I log in?,1\n2,Login how?,1 | 2\n")
+    done = imported("table", faq)
+    assert list(done.archive.view().links()) == [Link("2", "1")]
+    assert done.summary.notes == {"links of a question to itself left out": 2}
+
+
 def dated(imported: Importing, tmp_path: Path, *dates: str, **options: Any) -> tuple[list[str | None], dict[str, int]]:
     rows = "".join(f'Why {n}?,"{date}"\n' for n, date in enumerate(dates))
     done = imported("table", write(tmp_path / "faq.csv", f"question,date\n{rows}"), **options)

@@ -113,6 +113,12 @@ def test_links_join_questions(service: Service) -> None:
     links = "/v1/riverside/links"
     link = {"source": "e5", "target": "e4", "kind": "duplicate"}
     assert service.send("PUT", links, link | {"target": "nope"}).status == 409
+    for refused in (
+        service.send("PUT", links, link | {"source": "e4"}),
+        service.send("POST", f"{links}:batch", {"items": [link, link | {"source": "e4"}]}),
+    ):
+        assert (refused.status, b"are the same; expected two questions" in refused.body) == (422, True)
+    assert service.send("DELETE", f"{links}?source=e4&target=e4").status == 404  # an earlier version may have stored it
     assert service.send("PUT", links, link).status == 201
     assert service.send("POST", f"{links}:batch", {"items": [link]}).status == 200
     assert service.get(f"{links}?question=e4").json["links"] == [link | {"created_at": None}]

@@ -108,7 +108,8 @@ def test_the_api_describes_itself(service: Service) -> None:
     ("arguments", "message"),
     [
         (["nowhere"], "not an archive"),
-        (["{archive}", "--set", "timeout=1"], "timeout is not a setting"),
+        (["{archive}", "--set", "timeout=1"], "timeout is not a setting (known: parts"),
+        (["{archive}", "--set", "timeout=1"], "; settings of the service: log_texts, max_body_bytes, timeout_s, "),
         (["{archive}", "--port", "99999"], "port"),
         (["{archive}", "{archive}"], "two archives are called 'riverside'"),
         (["{archive}", "--ranker", "bm52"], "no ranker is called"),

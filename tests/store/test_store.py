@@ -196,6 +196,9 @@ def error_of(attempt):
 def test_other_files_are_refused_in_one_line(tmp_path):
     assert "not an archive" in error_of(lambda: Archive.open(tmp_path))
     assert "not an archive" in error_of(lambda: Archive.open(tmp_path / "nothing"))
+    (tmp_path / "faq.csv").write_text("question\n")
+    message = error_of(lambda: Archive.open(tmp_path / "faq.csv"))
+    assert message.endswith(f"a file, not an archive; import it: askalike import READER {tmp_path / 'faq.csv'} -o DIR")
     (tmp_path / "file").write_text("x")
     assert "is a file" in error_of(lambda: Archive.create(tmp_path / "file"))
     assert "has other files" in error_of(lambda: Archive.create(tmp_path))

@@ -1,6 +1,5 @@
 """The ways to reach the tools: standard input and output, or HTTP without sessions."""
 
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from askalike.addresses import is_loopback
 from askalike.assistants.server import ToolServer
 from askalike.errors import SettingsError
+from askalike.listening import base_url, listen
 from askalike.store import Archive
 from askalike.store.keys import has_active_key, verify_key
 
@@ -57,20 +57,11 @@ def serve_http(
         streamable_http_path=ADDRESS_PATH, json_response=True, stateless_http=True, transport_security=security,
         host="127.0.0.1",
     )  # fmt: skip
-    with Archive.open(archive) as keys, _listen(host, port) as listener:
+    with Archive.open(archive) as keys, listen(host, port) as listener:
         if not keyless:
             if not has_active_key(keys):
                 raise SettingsError(f"a key is needed at {host}; make one: askalike keys create {archive}")
             app = KeyMiddleware(app, keys)
-        name = f"[{host}]" if ":" in host else host
-        announce(f"http://{name}:{listener.getsockname()[1]}{ADDRESS_PATH}")
+        announce(f"{base_url(listener)}{ADDRESS_PATH}")
         config = uvicorn.Config(app, log_level="warning", server_header=False, proxy_headers=False)
         uvicorn.Server(config).run([listener])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, reuse_port=False)
-    except OSError as error:
-        raise SettingsError(f"cannot listen at {host}:{port}: {error.strerror}; choose another --port") from None

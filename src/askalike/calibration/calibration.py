@@ -14,7 +14,7 @@ from askalike.calibration.thresholds import Threshold
 from askalike.config import Settings, validate_settings
 from askalike.counts import format_count
 from askalike.errors import ArchiveError
-from askalike.files import write_atomically
+from askalike.files import folder_errors, write_atomically
 from askalike.rankers import Ranker
 from askalike.store import Archive, View
 
@@ -126,11 +126,12 @@ class Calibration(Settings):
         return self.state.stale_reason(view)
 
     def save(self, directory: Path) -> Path:
-        """Write it into an archive's directory. Return the path of the file."""
+        """Write it into an archive's directory. Return the path of the file. Raises ArchiveError."""
         use: Use = "title" if self.titles_only else "question"
         path = _calibration_path(directory, self.ranker, self.settings, use)
-        path.parent.mkdir(exist_ok=True)
-        write_atomically(path, self.model_dump_json(indent=1) + "\n")
+        with folder_errors(path, "free some space or change the directory's permissions"):
+            path.parent.mkdir(exist_ok=True)
+            write_atomically(path, self.model_dump_json(indent=1) + "\n")
         return path
 
 

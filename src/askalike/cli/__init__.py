@@ -186,6 +186,6 @@ def _exit_with_error(message: str) -> NoReturn:
 
 def _format_usage_error(error: Any) -> str:
     """Return what is wrong with the command line and where to look; empty where the help was shown instead."""
-    problem = error.format_message().strip().removesuffix(".").replace("Value error, ", "")
+    problem = " ".join(error.format_message().split()).removesuffix(".").replace("Value error, ", "")
     command = error.ctx.command_path if error.ctx else "askalike"
     return f"{problem[:1].lower()}{problem[1:]}; see: {command} --help" if problem else ""

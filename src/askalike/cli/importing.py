@@ -1,8 +1,9 @@
 """`askalike import READER PATH... -o DIR`: one subcommand per registered reader, its options those of its settings."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from difflib import get_close_matches
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,7 @@ from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import byte_progress_bar
 from askalike.clock import parse_limit
 from askalike.counts import format_count
+from askalike.errors import SettingsError
 from askalike.readers import import_archive
 from askalike.registry import load, names
 from askalike.store.import_counts import describe_counts
@@ -60,7 +62,8 @@ COMMON_DEFAULTS: dict[str, Any] = dict.fromkeys(FLAGS, False) | dict.fromkeys(
     ("language", "source", "encoding", "encoder")
 )
 
-
+TABLE_FORMATS = ("csv", "excel", "json", "jsonl", "tsv", "xlsx")
+"""Formats that people take for the names of readers."""
 VALUE_NAMES = {
     "category": "IDS", "channels": "NAMES", "lang": "XX", "records": "PATH", "responses": "FOLDER", "site": "URL",
     "since": "DATE", "split": "SPLIT", "workspace": "URL",
@@ -91,6 +94,7 @@ class _ReaderCommands(CommandGroup):
         return [name.replace("_", "-") for name in names("reader")]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        _check_reader(cmd_name, self.list_commands(ctx))
         cmd_name = cmd_name.replace("-", "_")
         one = typer.Typer(rich_markup_mode="markdown", add_completion=False)
         one.command(cmd_name.replace("_", "-"), cls=ArchiveCommand, help=inspect.getdoc(load("reader", cmd_name)))(
@@ -114,6 +118,15 @@ import_command = typer.Typer(
     no_args_is_help=True,
 )
 import_command.callback()(lambda: None)
+
+
+def _check_reader(name: str, known: Sequence[str]) -> None:
+    """Raise SettingsError for an unknown reader, with the one that is probably meant."""
+    if name.replace("_", "-") in known:
+        return
+    meant = "table" if name in TABLE_FORMATS else next(iter(get_close_matches(name, known, 1)), None)
+    guess = f" (did you mean {meant}?)" if meant else ""
+    raise SettingsError(f"no reader is called {name!r}{guess}; there are: {', '.join(known)}")
 
 
 def _build_command(reader: str) -> Callable[..., None]:

@@ -110,11 +110,14 @@ class HitSelection:
         candidates: dict[str, _Candidate] = {}
         for place, question in enumerate(questions):
             original = self._originals.by_duplicate.get(question.id, question)
-            if original is not question and self._filter.leaves_out(original.states):
+            if original is not question and not self._allows(original):
                 continue
             if len(candidates) < self._request.k and original.id != query_id:
                 candidates.setdefault(original.id, _Candidate(place, original))
         return list(candidates.values())
+
+    def _allows(self, question: Question) -> bool:
+        return self._filter.allows(question.tags, question.created_at, question.states)
 
     def _are_shown(self, row: int) -> Sequence[bool]:
         """Return whether each candidate is similar enough, and where there is a calibrator probable enough."""

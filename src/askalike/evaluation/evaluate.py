@@ -18,6 +18,7 @@ from askalike.evaluation.measures import (
 )
 from askalike.evaluation.outcome import Evaluation, means_and_intervals
 from askalike.evaluation.rules import Rule, get_rule
+from askalike.iteration import check_list
 from askalike.types import Hit, Qrels, Run
 
 Hits = Sequence[Hit] | Mapping[str, float]
@@ -39,7 +40,7 @@ def evaluate(run: AnyRun, qrels: Qrels, measures: Sequence[str], rule: str = "tr
     run and judgements have no query in common, a document occurs twice in a query, or a score or grade is not a number.
     """
     chosen_rule = get_rule(rule)
-    canonical_names = {name: canonical_name(name) for name in measures}
+    canonical_names = {name: canonical_name(name) for name in check_list("measures", measures)}
     if not canonical_names:
         raise SettingsError("no measure is named; expected for example AP, RR, P@5, Success@1")
     unjudged = _count_unjudged(run, qrels)

@@ -1,9 +1,9 @@
 """Trials: a ranker under some settings, ranked and measured once on the queries of a split, and remembered."""
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, takewhile
@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from askalike import rankers
-from askalike.errors import AskalikeError
+from askalike.errors import AskalikeError, SearchIndexError
 from askalike.evaluation.measures import parse_cutoff
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH, RankingTask, merge_runs
+from askalike.index.commits import remove_index
 from askalike.labels.splits import restrict_split
 from askalike.pieces import has_cluster, map_pieces
 from askalike.rankers import Ranker, Searcher
@@ -168,9 +169,10 @@ class TrialEvaluator:
             self._kept_indexes |= set(self._index_paths(ranker, view))
 
     def remove_indexes(self) -> None:
-        """Remove the indexes that trials have made, except the kept ones."""
+        """Remove the indexes that trials have made, except the kept ones and those that another process is writing."""
         for path in self.memory.created_indexes - self._kept_indexes:
-            shutil.rmtree(path, ignore_errors=True)
+            with suppress(SearchIndexError):
+                remove_index(path)
 
     @staticmethod
     def _index_paths(ranker: Ranker, view: TrainingView) -> Sequence[Path]:

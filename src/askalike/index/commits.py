@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -326,7 +326,7 @@ class IndexWriter(ABC, Generic[LiveT]):
 
 
 def remove_index(path: Path) -> None:
-    """Remove the index in a directory, if there is one, but not its lock, which the next writer must find.
+    """Remove the index in a directory, if there is one, with the directory.
 
     Raises IndexBusyError where a writer is at work, SearchIndexError for I/O.
     """
@@ -334,6 +334,8 @@ def remove_index(path: Path) -> None:
         with _hold_lock(path):
             (path / MANIFEST).unlink(missing_ok=True)  # first, so that it never names files that are gone
             _remove_all_but(path, {LOCK})
+            (path / LOCK).unlink()
+            path.rmdir()
 
 
 @contextmanager
@@ -343,6 +345,7 @@ def _hold_lock(path: Path) -> Iterator[None]:
         path.mkdir(parents=True, exist_ok=True)
         with open(path / LOCK, "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _require_in_place(lock, path / LOCK)
             yield
     except BlockingIOError:
         problem = "another process is writing this index; wait until it has finished and repeat"
@@ -374,3 +377,13 @@ def _add_deletions(segment: LiveRows, docids: Array) -> Array:
     for a, b in zip(first[last > first], last[last > first], strict=True):
         dead[a:b] = True
     return np.flatnonzero(dead).astype(np.int32)
+
+
+def _require_in_place(lock: IO[str], path: Path) -> None:
+    """Raise BlockingIOError where another process has removed the index, with this lock, before the lock was held."""
+    try:
+        in_place = os.path.samestat(os.fstat(lock.fileno()), os.stat(path))
+    except FileNotFoundError:
+        in_place = False
+    if not in_place:
+        raise BlockingIOError

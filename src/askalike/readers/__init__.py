@@ -31,7 +31,7 @@ class Reader(Protocol):
 
 def import_archive(
     reader: str,
-    paths: Sequence[str | Path],
+    paths: str | Path | Sequence[str | Path],
     directory: str | Path,
     *,
     options: Mapping[str, Any] | None = None,
@@ -46,8 +46,8 @@ def import_archive(
 ) -> ArchiveSummary:
     """Import files into the archive in `directory`, which is created if it is missing; return what the archive holds.
 
-    reader: a registered name. options: that reader's settings. encoding: that of text files, e.g. cp1252; None for
-    UTF-8. progress: called with the bytes read and expected.
+    reader: a registered name. paths: files or folders, or one of them. options: that reader's settings. encoding: that
+    of text files, e.g. cp1252; None for UTF-8. progress: called with the bytes read and expected.
     source: the name of what the files come from; by default that of the site or of the file. Records of one source are
     updated by their ids; ids that another source has, too, get the source's name before them. prune: remove what the
     source no longer has. dry_run: write nothing, and return what would change. yes: continue if more than a tenth of
@@ -61,13 +61,13 @@ def import_archive(
         decoding = parse_encoding(encoding) if encoding else None
     except ValueError as error:
         raise SettingsError(str(error)) from None
-    if not paths:
+    files = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    if not files:
         raise InputError("no paths; expected files or folders to import")
     chosen = validate_settings(load("reader", reader), options or {}, f"reader {reader}")
     is_follow_up = getattr(chosen, "since", None) is not None
     if is_follow_up and prune:
         raise SettingsError("--since and --prune: unchanged records would be removed; use one of them")
-    files = [Path(path) for path in paths]
 
     def open_files() -> SourceFiles:
         opened = SourceFiles(progress, strict=strict, encoding=decoding)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from askalike.errors import InputError
+from askalike.readers._binary import refuse_binary
 from askalike.readers._encoding import CHUNK_SIZE, describe_invalid_utf8, recode
 from askalike.types import LocatedRecord, Place, Record, RejectedRow
 
@@ -71,12 +72,17 @@ class SourceFiles:
 
     @contextmanager
     def open(self, path: Path, *, unpack: bool = True) -> Iterator[IO[bytes]]:
-        """Open a file as bytes; gzip and bzip2 are recognised by content and decompressed. Raises InputError."""
+        """Open a file as bytes; with `unpack` it is text, perhaps in gzip or bzip2, which are recognised by content.
+
+        Raises InputError.
+        """
         try:
             raw: Any = io.BufferedReader(_CountingFile(path, self._count_bytes), CHUNK_SIZE)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}); expected a file") from None
         with raw, _open_decompressed(raw) if unpack else raw as stream:
+            if unpack:
+                refuse_binary(path, _peek(stream))
             yield stream
 
     @contextmanager
@@ -193,13 +199,18 @@ def find_files(paths: Iterable[Path], *patterns: str) -> list[Path]:
 
 
 def _open_decompressed(raw: Any) -> Any:
-    try:
-        head = raw.peek(3)
-    except OSError:
-        head = b""
+    head = _peek(raw)
     if head.startswith(b"\x1f\x8b"):
         return gzip.open(raw)
     return bz2.open(raw) if head.startswith(b"BZh") else raw
+
+
+def _peek(stream: Any) -> bytes:
+    """Return the first bytes; none where they cannot be read, as who reads them finds the damage."""
+    try:
+        return stream.peek(CHUNK_SIZE)  # type: ignore[no-any-return]
+    except DAMAGE_ERRORS:
+        return b""
 
 
 def _read_chunks(stream: IO[bytes], path: Path) -> Iterator[bytes]:

@@ -138,7 +138,7 @@ def _read_workbook(file: Path) -> Iterator[PlacedRow]:
         raise SettingsError("openpyxl is not installed: pip install 'askalike[excel]'") from None
     try:
         workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, SyntaxError, OSError) as error:
         raise InputError(f"{file}: is not an Excel workbook, or is damaged ({error}); export it again") from None
     try:
         for sheet in workbook.worksheets:

@@ -1,7 +1,7 @@
 """The settings of `askalike serve`: which archives, where it listens, and what it allows."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -69,6 +69,12 @@ class ServiceSettings(Settings):
         if (self.endpoint is None) != (self.endpoint_model is None):
             raise ValueError("endpoint and endpoint_model need each other; give both, or none")
         return self
+
+    @classmethod
+    def assignable(cls) -> Sequence[str]:
+        """Return the names of the settings that have no option of their own on the command line."""
+        options = {"archives", "host", "port", "ranker", "engine", "values", "workers", "allow_origins"}
+        return [name for name in cls.model_fields if name not in options]
 
     @property
     def filter(self) -> Filter:

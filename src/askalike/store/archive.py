@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from askalike.errors import ArchiveError
+from askalike.iteration import check_list
 from askalike.store.checking import check_record
 from askalike.store.database import DATABASE_FILE, connect, storage_errors
 from askalike.store.labels import labelled_ids, split_exists
@@ -30,6 +31,8 @@ class Archive:
         engine: the address of the OpenSearch cluster that holds its indexes; None: they are in the directory.
         """
         path = Path(path)
+        if path.is_file():
+            raise ArchiveError(f"{path}: a file, not an archive; import it: askalike import READER {path} -o DIR")
         if not (path / DATABASE_FILE).is_file():
             command = f"askalike import READER PATH -o {path}"
             raise ArchiveError(f"{path}: not an archive (no {DATABASE_FILE} in it); create one with: {command}")
@@ -131,7 +134,7 @@ class Archive:
     def delete(self, ids: Iterable[str]) -> int:
         """Delete questions with their answers and links; return how many existed."""
         with storage_errors(self.path):
-            return ArchiveWriter(self._connection).delete(list(ids))
+            return ArchiveWriter(self._connection).delete(list(check_list("ids", ids)))
 
     @property
     def meta(self) -> Mapping[str, Any]:

@@ -61,6 +61,8 @@ def backup(directory: Path, file: Path) -> BackupManifest:
     with Archive.open(directory) as archive, errors, scratch_folder(file) as scratch, storage_errors(file):
         content, packed = scratch / "content", scratch / "packed"
         shutil.copytree(directory, content, ignore=_ignore_rebuildable(directory))
+        for folder in (content, *filter(Path.is_dir, content.rglob("*"))):
+            folder.chmod(0o755)  # those of a read-only archive could neither be written nor be removed
         with closing(sqlite3.connect(content / DATABASE_FILE)) as copy:
             archive._connection.backup(copy)  # the state of one transaction; no writer waits
         manifest = _build_manifest(content)

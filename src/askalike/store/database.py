@@ -1,5 +1,6 @@
 """An archive's SQLite file: connections, transactions, and what its errors mean to a user."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +38,9 @@ class WritableDatabase(Database, Protocol):
 def connect(path: Path) -> sqlite3.Connection:
     """Open the database of the archive in a directory and bring its schema up to date. Raises ArchiveError."""
     with storage_errors(path):
-        connection = sqlite3.connect(path / DATABASE_FILE, timeout=30, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            _database_uri(path), uri=True, timeout=30, isolation_level=None, check_same_thread=False
+        )
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA foreign_keys = ON")
@@ -47,6 +50,17 @@ def connect(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
     return connection
+
+
+def _database_uri(path: Path) -> str:
+    """Return the address of an archive's database for SQLite.
+
+    Where the folder is read-only, SQLite could not make the files that it coordinates readers and writers with. Without
+    such files nobody has the database open, so that it can be read as a file that does not change.
+    """
+    file = (path / DATABASE_FILE).resolve()
+    is_closed = not file.with_name(f"{file.name}-wal").exists()
+    return f"{file.as_uri()}?immutable=1" if is_closed and not os.access(path, os.W_OK) else file.as_uri()
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from askalike.store.rejects import RejectLog
 from askalike.store.source_ids import SourceIds
 from askalike.store.sources import Source, import_numbers, plan_source
 from askalike.store.writer import BATCH_SIZE
-from askalike.types import EvaluationQuery, LocatedRecord, Place, Question, RejectedRow
+from askalike.types import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
 
 
 class RecordSource(Protocol):
@@ -104,6 +104,9 @@ class ImportPass:
                     self.rejects.add(record)
                     self._stop_if_strict()
                     continue
+                if self._is_left_out(record):
+                    self.files.source.notes["links of a question to itself left out"] += 1
+                    continue
                 self.question_count += isinstance(record, Question | EvaluationQuery)
                 batch.append((record, place))
                 if len(batch) == BATCH_SIZE:
@@ -113,6 +116,11 @@ class ImportPass:
             self._take(batch)
             raise
         self._take(batch)
+
+    def _is_left_out(self, record: StoredRecord) -> bool:
+        """Return whether a link joins a question to itself; an exported archive is read back as it was."""
+        is_export = self.files.source.source_prefixes is not None
+        return isinstance(record, Link) and record.source == record.target and not is_export
 
     def _take(self, batch: Sequence[tuple[StoredRecord, Place]]) -> None:
         resolved = self._resolve(batch)

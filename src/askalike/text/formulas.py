@@ -6,11 +6,15 @@ from typing import Final
 FORMULA: Final = re.compile(
     r"\$\$(?=\S).{1,2000}?\$\$"
     r"|(?<![\\$\w])\$(?=[^\s$])[^$\n]{0,500}?(?<=[^\s\\])\$(?![\w$])"
-    r"|\\\(.{1,1000}?\\\)|\\\[.{1,2000}?\\\]"
+    r"|\\\((?:[^\\]|\\[^(]){1,1000}?\\\)|\\\[(?:[^\\]|\\[^\[]){1,2000}?\\\]"
     r"|\\begin\{(?P<environment>[a-z]{1,20}\*?)\}.{1,2000}?\\end\{(?P=environment)\}",
     re.DOTALL,
 )
-"""A formula with its delimiters. As Pandoc reads them, `$5 and $10` and `$5-$10` hold none."""
+r"""A formula with its delimiters. As Pandoc reads them, `$5 and $10` and `$5-$10` hold none.
+
+As in MathJax a backslash belongs to the character behind it, so that the `\\[2pt]` of a matrix opens nothing. Between
+`\(` and `\)`, as between `\[` and `\]`, is no second opener: a text of openers is read once, and not from each of them.
+"""
 
 
 def has_formula_sign(text: str) -> bool:

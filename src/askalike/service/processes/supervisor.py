@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from askalike.errors import ArchiveError, SettingsError
+from askalike.listening import base_url, listen
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess
 from askalike.service.processes.stopping import StopRequest
 from askalike.service.settings import ServiceSettings
@@ -22,7 +22,6 @@ from askalike.store.keys import has_active_key
 
 POLL_S = 0.2
 SHUTDOWN_TIMEOUT_S = 15
-BACKLOG = 1024
 PRELOADED_MODULE = "askalike.rankers.lexical"
 """Modules that nearly every ranker needs and that take long to import."""
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -57,7 +56,7 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
     """
     _check_archives(settings)
     stop = StopRequest()
-    with _listen(settings) as listener, TemporaryDirectory(prefix="askalike-") as shared_dir:
+    with listen(settings.host, settings.port) as listener, TemporaryDirectory(prefix="askalike-") as shared_dir:
         os.environ[METRICS_DIR_VARIABLE] = shared_dir
         from askalike.service.processes import indexer, worker  # which read the variable
 
@@ -78,12 +77,6 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
                     child.restart_if_dead()
         finally:
             _terminate_all((*workers, *indexers))
-
-
-def base_url(listener: socket.socket) -> str:
-    """Return the address at which a browser reaches the service."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _begin_all(children: Sequence[SupervisedProcess], stop: StopRequest) -> None:
@@ -114,12 +107,3 @@ def _check_archives(settings: ServiceSettings) -> None:
             if not settings.keyless and not has_active_key(archive):
                 needed = f"{settings.host} needs one: askalike keys create {path}"
                 raise SettingsError(f"{path}: has no keys; {needed}")
-
-
-def _listen(settings: ServiceSettings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    try:
-        return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        refusal = f"cannot listen there ({error.strerror}); choose another --host or --port"
-        raise SettingsError(f"{settings.host}:{settings.port}: {refusal}") from None

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from fastapi import HTTPException, Request, Response
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, model_validator
 
 from askalike.clock import parse_utc
 from askalike.service.requests.context import caller_id
@@ -85,6 +85,16 @@ class LinkFields(RequestModel):
     def to_link(self) -> Link:
         """Return the link."""
         return Link(**self.model_dump())
+
+
+class NewLink(LinkFields):
+    """A link between two questions."""
+
+    @model_validator(mode="after")
+    def _require_two_questions(self) -> Self:
+        if self.source == self.target:
+            raise ValueError("source and target are the same; expected two questions")
+        return self
 
 
 class QuestionRecord(QuestionFields):

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from askalike.service.requests import records
 from askalike.service.requests.actions import load_question
 from askalike.service.requests.auth import ReadableArchive, WritableArchive
-from askalike.service.requests.records import AnswerRecord, CommitResponse, LinkFields, RecordBatch, commit
+from askalike.service.requests.records import AnswerRecord, CommitResponse, LinkFields, NewLink, RecordBatch, commit
 from askalike.service.requests.schema import Id
 from askalike.store import editing, revisions
 from askalike.types import DocumentKind
@@ -134,14 +134,14 @@ async def delete_answer(site: WritableArchive, id: AnswerId) -> None:
 
 @links.post("/links:batch", responses=CREATED_RESPONSES)
 async def post_links(
-    site: WritableArchive, request: Request, batch: RecordBatch[LinkFields], response: Response
+    site: WritableArchive, request: Request, batch: RecordBatch[NewLink], response: Response
 ) -> CommitResponse:
     """Add or replace many links, all of them or, after an error, none."""
     return await commit(site, request, [link.to_link() for link in batch.items], response)
 
 
 @links.put("/links", responses=CREATED_RESPONSES)
-async def put_link(site: WritableArchive, request: Request, link: LinkFields, response: Response) -> CommitResponse:
+async def put_link(site: WritableArchive, request: Request, link: NewLink, response: Response) -> CommitResponse:
     """Add a link between two questions, which have to exist."""
     return await commit(site, request, [link.to_link()], response)
 

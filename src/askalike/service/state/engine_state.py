@@ -10,6 +10,7 @@ from typing import Self
 from askalike import rankers
 from askalike.calibration.calibration import calibration_version
 from askalike.engines.local import LocalEngine
+from askalike.errors import SettingsError
 from askalike.files import measure_folder
 from askalike.index.commits import MANIFEST
 from askalike.rankers import Ranker
@@ -51,9 +52,14 @@ def _engine_version(archive: Archive, ranker: Ranker, ranker_pinned: bool) -> tu
 
 def resolve_ranker(settings: ServiceSettings, path: Path, served: ServedRanker | None) -> Ranker:
     """Return the ranker named at the start, else the deployed one, else the default. Raises SettingsError."""
-    if settings.ranker or served is None:
-        return rankers.create(settings.ranker or rankers.default_name(), settings.values, path)
-    return rankers.create(served.ranker, {**served.settings, **settings.values}, path)
+    try:
+        if settings.ranker or served is None:
+            return rankers.create(settings.ranker or rankers.default_name(), settings.values, path)
+        return rankers.create(served.ranker, {**served.settings, **settings.values}, path)
+    except SettingsError as error:
+        if not any(f"{name} is not a setting" in str(error) for name in settings.values):
+            raise
+        raise SettingsError(f"{error}; settings of the service: {', '.join(type(settings).assignable())}") from None
 
 
 @dataclass(frozen=True, slots=True)
