@@ -71,6 +71,24 @@ def test_known_short_and_strange_words_stay(archive, title):
     assert read_as(searcher_of(archive), title, language="en") == (title, {})
 
 
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [("wifi", "wife"), ("pets", "put"), ("ebook", "book"), ("boot", "book"), ("wine", "fine"), ("reading", "leading")],
+)
+def test_words_that_are_no_likely_mistakes_stay(tmp_path, typed, known):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question("q", f"About a {known} of mine", language="en")])
+        assert read_as(searcher_of(archive), f"a {typed}", language="en") == (f"a {typed}", {})
+
+
+def test_words_that_are_joined_to_others_stay(archive):
+    archive.upsert([Question("email", "Where do I change my email address?", language="en")])
+    searcher = searcher_of(archive)
+    for title in ("my e-mail", "pritner-server", "/etc/pritner.conf", "me@pritner", "pritner_setup"):
+        assert read_as(searcher, title, language="en") == (title, {})
+    assert read_as(searcher, "the mial, the pritner.", language="en")[0] == "the mial, the printer."
+
+
 def test_another_language_is_not_corrected(archive):
     title = "ou puis-je installe l'imprimente driven printe"
     assert read_as(searcher_of(archive), title, language="en")[1] == {}
