@@ -101,7 +101,7 @@ def search_command(
         Option(
             min=0,
             max=1,
-            help="Minimum similarity for an uncalibrated ranker; 0 shows all hits.",
+            help="Minimum similarity for an uncalibrated ranker; 0 shows all that it finds.",
             show_default="found from the archive",
         ),
     ] = None,

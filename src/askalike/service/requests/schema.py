@@ -39,7 +39,7 @@ MinProbability = Annotated[
 ]
 MinSimilarity = Annotated[
     float | None,
-    Field(ge=0, le=1, description="minimum similarity for an uncalibrated ranker; 0 shows all"),
+    Field(ge=0, le=1, description="minimum similarity for an uncalibrated ranker; 0 shows all that it finds"),
 ]
 
 FEEDBACK_SCHEMA: JsonDict = {
