@@ -163,7 +163,7 @@ def test_misspelt_paraphrases_find_nearly_what_clean_ones_find(shared_data, tmp_
     with Archive.open(tmp_path / "faq") as archive:
         rng = random.Random(1)
         questions = [question for _, question in archive.view().questions()]
-        clean = {f"{q.id} {n}": text for q in questions for n, text in enumerate(q.rephrasings[:3])}
+        clean = {f"{q.id} {n}": text for q in questions for n, text in enumerate(q.rephrasings)}
         typed = {id: misspell(text, 2, rng) for id, text in clean.items()}
         switch = "spelling" if ranker != "hybrid" else "lm_jelinek_mercer.spelling"
 

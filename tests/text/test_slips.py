@@ -38,8 +38,7 @@ def test_unrelated_words_are_no_mistakes():
     assert not is_slip("word", "", 2)
 
 
-def test_every_made_misspelling_behind_the_first_letter_is_one_mistake():
+def test_every_made_misspelling_is_one_mistake():
     rng = random.Random(0)
     for word in ("library", "telephone", "printer", "bicycle", "билет"):
-        made = {typed for _ in range(200) if (typed := misspell_word(word, rng))[0] == word[0]}
-        assert all(is_slip(typed, word, 1) for typed in made)
+        assert all(is_slip(misspell_word(word, rng), word, 1) for _ in range(200))

@@ -1,8 +1,7 @@
 """Likely mistakes of people who type: slips of the hand, and sounds spelt by ear.
 
 Most words that differ from another by one letter are words of their own (`wifi`, `wife`). A mistake swaps two letters,
-leaves one out, types it twice, or hits a key beside the right one, and rarely in a word's first letter. Any other edit
-counts as two.
+leaves one out, types it twice, or hits a key beside the right one. Any other edit counts as two.
 """
 
 from collections.abc import Iterator
@@ -35,17 +34,17 @@ def _explains(typed: str, word: str, max_cost: int, i: int, j: int) -> bool:
 
 def _mistakes(typed: str, word: str, i: int, j: int) -> Iterator[tuple[int, int, int]]:
     """Yield what may have happened at `typed[i]` and `word[j]`: the cost, and how many letters of each it explains."""
-    is_inner, is_by_ear = i > 0 and j > 0, len(typed) >= BY_EAR_FROM
+    is_by_ear = len(typed) >= BY_EAR_FROM
     if len(typed) > i + 1 and typed[i : i + 2] == word[j : j + 2][::-1]:
         yield 1, 2, 2
     if j < len(word):
-        yield _cost(is_inner), 0, 1
+        yield 1, 0, 1
     if i < len(typed):
         beside = typed[max(i - 1, 0) : i] + typed[i + 1 : i + 2]
-        yield _cost(is_inner and any(_are_close(typed[i], letter) for letter in beside)), 1, 0
+        yield _cost(any(_are_close(typed[i], letter) for letter in beside)), 1, 0
     if i < len(typed) and j < len(word):
         are_vowels = is_by_ear and VOWELS.issuperset((typed[i], word[j]))
-        yield _cost(is_inner and (are_vowels or _are_close(typed[i], word[j]))), 1, 1
+        yield _cost(are_vowels or _are_close(typed[i], word[j])), 1, 1
     for sound, same in SAME_SOUNDS if is_by_ear else ():
         if typed.startswith(sound, i) and word.startswith(same, j):
             yield 1, len(sound), len(same)
