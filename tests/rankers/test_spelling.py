@@ -73,7 +73,15 @@ def test_known_short_and_strange_words_stay(archive, title):
 
 @pytest.mark.parametrize(
     ("typed", "known"),
-    [("wifi", "wife"), ("pets", "put"), ("ebook", "book"), ("boot", "book"), ("wine", "fine"), ("reading", "leading")],
+    [
+        ("wifi", "wife"),
+        ("pets", "put"),
+        ("pets", "per"),
+        ("ebook", "book"),
+        ("boot", "book"),
+        ("wine", "fine"),
+        ("reading", "leading"),
+    ],
 )
 def test_words_that_are_no_likely_mistakes_stay(tmp_path, typed, known):
     with Archive.create(tmp_path / "archive") as archive:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 WORD = re.compile(r"\w+")
 MIN_LETTERS = 4
-"""Shorter words are left as they are: too many others are near."""
+"""Shorter words are left as they are, and shorter stems explain no longer word: too many others are near."""
 TWO_EDITS_FROM = 8
 """Minimum number of letters of words that may differ by two edits; shorter ones may differ by one."""
 INFLECTION = 6
@@ -205,7 +205,7 @@ class SpellingCorrector:
 
     def _find_form(self, term: str, docids: Sequence[int], word: _Typed, max_edits: int) -> str | None:
         """Return the word that is most like the one typed, among those with this term in a few questions."""
-        is_likely = is_slip(word.term, term, word.max_edits)
+        is_likely = len(word.term) >= MIN_LETTERS and is_slip(word.term, term, word.max_edits)
         for texts in self._read_texts(docids):
             edits = {form: edit_distance(form, word.text) for form in self._forms(term, texts, word.language)}
             best = min(edits, key=edits.__getitem__, default="")
