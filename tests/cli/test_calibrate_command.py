@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from askalike.cli._results import NO_RESULT_MESSAGE
 from askalike.labels.splits import load_split
 from askalike.store import Archive, serve_ranker
 from commands import askalike
@@ -71,7 +72,7 @@ def test_search_shows_probabilities_and_abstains(desk):
     assert "% (" in done.stdout
     assert "uncalibrated" not in done.stdout
     done = askalike("search", desk, "best pizza in Rome", *WORDS)
-    assert (done.returncode, done.stdout) == (0, "nothing similar yet\n")
+    assert (done.returncode, done.stdout) == (0, f"{NO_RESULT_MESSAGE}\n")
     answer = json.loads(askalike("search", desk, "best pizza in Rome", "--min-probability", 0, "--json", *WORDS).stdout)
     assert answer["results"][0]["calibrated"]
     assert 0 < answer["results"][0]["probability"] < 0.5
@@ -94,7 +95,8 @@ def test_json_and_what_is_out_of_reach(desk):
     assert told["first"]["n"] > 400
     text = askalike("calibrate", desk, "-r", "bm25", "--precision", 0.9999, "--verbose").stdout
     assert "out of reach" in text
-    assert "every hit" in text
+    assert text.count("the archive's similarity threshold") == 2
+    assert "every hit" not in text
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,12 @@ def test_search_tells_what_matched_and_says_uncalibrated(desk):
     assert " 4. " not in done.stdout
 
 
+def test_search_says_how_a_misspelt_word_was_read(desk):
+    first, *_ = askalike("search", desk, "my bike was stoeln", "-k", 1).stdout.splitlines()
+    assert first == "read as: stoeln → stolen"
+    assert "read as" not in askalike("search", desk, "my bike was stol", "-k", 1, "--prefix").stdout
+
+
 def test_search_as_json_has_the_service_s_shape(desk):
     answer = json.loads(askalike("search", desk, "book", "--json", "--tag", "renewal").stdout)
     assert set(answer) == {"results", "abstained", "model", "took_ms"}

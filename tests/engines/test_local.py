@@ -45,3 +45,13 @@ def test_an_unfinished_word_is_explained_as_it_is_found(desk) -> None:
     spans = {match.explanation.text[s.field][s.start : s.end] for s in match.explanation.spans}
     assert spans == {"bicycle", "stolen"}
     assert match.explanation.score == pytest.approx(match.score)
+
+
+def test_function_words_alone_find_nothing_unless_a_limit_is_asked_for(calibrated_riverside) -> None:
+    with askalike.load(calibrated_riverside, "lm_jelinek_mercer") as desk:
+        assert desk.calibration
+        for words in ("the", "how do I", "what is", "can I"):
+            assert desk.search(words).hits == [], words
+            assert desk.search(words, min_probability=0).hits, words
+        assert desk.search("how do I renew a card?").hits
+        assert desk.search("how do I", body="renew a card").hits

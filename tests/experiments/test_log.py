@@ -24,3 +24,14 @@ def test_epochs_are_logged_and_given_on(tmp_path, without_figures):
     assert len(epochs) == 2
     logged = (tmp_path / "out/log.txt").read_text()
     assert all(line in logged for line in lines)
+
+
+def test_tuned_settings_are_logged_as_text(tmp_path, without_figures):
+    archive, toml, lines = plant(tmp_path / "planted"), tmp_path / "one.toml", []
+    toml.write_text(
+        f'archive = "{archive}"\nsplit = "halves/test"\ndev = "halves/train"\nmeasures = ["RR"]\n'
+        '[[system]]\nranker = "bm25"\ntune = { k1 = [0.5, 1.2], b = [0.3] }\n'
+    )
+    run_experiment(read_experiment(toml), tmp_path / "out", log=lines.append)
+    [tuned] = [line for line in (tmp_path / "out/log.txt").read_text().splitlines() if "tuned in" in line]
+    assert re.search(r"bm25: tuned in [\d.]+ s to k1 = [\d.]+, b = 0.3$", tuned)

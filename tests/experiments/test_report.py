@@ -26,6 +26,8 @@ HOSTILE = """<script>alert("x")</script><img src=x onerror='a()'> & "quoted" </d
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("report") / "riverside"
     import_archive("table", [str(EXAMPLE)], directory)
+    with Archive.open(directory) as archive:
+        archive.upsert([Question("unanswered", "Is there a chess club?", language="en")])  # what `check` finds
     return directory
 
 

@@ -152,7 +152,7 @@ def test_13_a_person_reads_what_a_calibration_is_worth(command, tmp_path) -> Non
     assert off_topic.endswith("of 2 off-topic questions get nothing")
     assert len(rest) < 6
     code, out, _ = command("search", tmp_path / "riverside", "best pizza in Rome", *WORDS)
-    assert (code, out) == (0, "nothing similar yet\n")
+    assert (code, out) == (0, "nothing similar: no question of the archive is like this one\n")
 
 
 def test_7_without_a_calibration_duplicates_are_found_by_similarity(command, mixed, tmp_path) -> None:

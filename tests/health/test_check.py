@@ -152,6 +152,12 @@ def test_unanswered_questions_where_there_are_answers(archive):
     assert (finding.count, finding.n, finding.examples) == (1, 2, ("2",))
 
 
+def test_duplicates_of_answered_questions_are_answered(archive):
+    archive.upsert([Question(id, "a") for id in "12345"])
+    archive.upsert([Answer("a", "1", "yes"), Link("2", "1"), Link("3", "2"), Link("4", "5"), Link("1", "4", "related")])
+    assert run_check(archive, "unanswered_questions").examples == ("4", "5")
+
+
 def test_broken_references(archive):
     archive.upsert([Question("1", "a", accepted_answer_id="x"), Question("2", "b", accepted_answer_id="y")])
     archive.upsert([Answer("y", "2", "yes"), Answer("z", "404", "no")])

@@ -1,6 +1,7 @@
 """Duplicate clusters of an archive: which question is the original, what is found, and that a call can be resumed."""
 
 import csv
+import re
 import shutil
 
 import pytest
@@ -11,7 +12,7 @@ from askalike.errors import InputError, SettingsError
 from askalike.moderation import neighbours
 from askalike.moderation.dedupe import dedupe, propose_cluster
 from askalike.store.archive import Archive
-from askalike.types import Question
+from askalike.types import Link, Question
 from calibration.riverside import DEFAULT_RANKER, ask_again
 from commands import askalike
 
@@ -138,6 +139,22 @@ def test_18_7_without_a_calibration_clusters_are_found_by_similarity(archive, tm
 def test_the_command_says_why_pairs_are_compared_by_similarity(path, tmp_path):
     done = askalike("dedupe", path, "-o", tmp_path / "x.csv", "-r", DEFAULT_RANKER, "--min-similarity", "0.9")
     assert done.stdout.startswith("by similarity, not a probability: a similarity was asked for\n")
+
+
+def test_the_command_gives_a_share_of_right_pairs_only_where_enough_are_labelled(path, tmp_path):
+    desk, output = shutil.copytree(path, tmp_path / "desk"), tmp_path / "x.csv"
+
+    def precision():
+        out = askalike("dedupe", desk, "-o", output, "-r", DEFAULT_RANKER, "--min-similarity", "0.9").stdout
+        return out.splitlines()[2]
+
+    assert re.fullmatch(r"how many are right is not known: \d+ of \d+ pairs labelled, too few to tell", precision())
+    with Archive.open(desk) as archive, open(output, encoding="utf-8", newline="") as rows:
+        archive.upsert([Link(r["question"], r["cluster"]) for r in csv.DictReader(rows) if r["role"] == "duplicate"])
+    assert re.fullmatch(
+        r"1\.000 \[0\.\d+, 1\.000\] of \d+ pairs between labelled questions are known duplicates \(\d+ pairs in all\)",
+        precision(),
+    )
 
 
 def test_a_ranker_of_distinct_hits_finds_the_clusters_of_all_hits(archive, path, tmp_path):

@@ -50,7 +50,7 @@ def test_a_choice_that_does_not_beat_the_incumbent_does_not_serve(measured):
 def test_an_incumbent_that_nothing_beats_goes_on():
     verdict = replace(VERDICT, chosen=LEXICAL)
     assert verdict.served_trial is LEXICAL
-    assert verdict.sentence.endswith("no candidate beats it on the dev queries; it stays active")
+    assert verdict.sentence.endswith("no candidate is significantly better on the dev queries; it stays active")
 
 
 def test_few_labels_change_nothing():

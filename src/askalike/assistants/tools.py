@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from askalike.addresses import safe_url
+from askalike.engines import found_words
 from askalike.engines.local import LocalEngine
 from askalike.errors import InputError
 from askalike.filters import Filter
@@ -172,7 +173,6 @@ def _accepted_answers(view: View, questions: list[Question]) -> dict[str, Accept
 
 
 def _to_similar(hit: SearchHit, accepted: AcceptedAnswer | None) -> SimilarToIt:
-    contributions = hit.explanation.contributions if hit.explanation else ()
     return SimilarToIt(
         id=hit.id,
         title=hit.title,
@@ -181,6 +181,6 @@ def _to_similar(hit: SearchHit, accepted: AcceptedAnswer | None) -> SimilarToIt:
         likeness=hit.likeness,
         states=list(hit.states),
         solution=hit.solution,
-        words=list(dict.fromkeys(c.word for c in contributions)),
+        words=list(found_words(hit)),
         accepted_answer=accepted,
     )

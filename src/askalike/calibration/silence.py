@@ -166,9 +166,12 @@ def off_topic_questions(view: View) -> Sequence[tuple[str, str]]:
     return [(topic, question) for _, topic, question in rows]
 
 
-def is_too_short(text: str) -> bool:
-    """Whether a text has fewer letters and digits than any question."""
-    return sum(map(str.isalnum, text)) < MIN_CHARACTERS
+def says_nothing(text: str, language: str | None) -> bool:
+    """Whether a text has fewer letters and digits than any question, or no other words than function words.
+
+    No question consists of function words alone, so that curves which were fitted on questions know nothing of it.
+    """
+    return sum(map(str.isalnum, text)) < MIN_CHARACTERS or not content_analyzer().analyze(text, language)
 
 
 def looks_up(query: str, title: str, language: str | None) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from askalike.answering.reply import AnswerSource, Reply
-from askalike.engines import Precedent
+from askalike.engines import Precedent, corrected_words
 from askalike.text.snippet import extract_snippet
 from askalike.types import Explanation, SearchHit
 
@@ -77,7 +77,12 @@ def _source_as_json(source: AnswerSource) -> dict[str, Any]:
 def match_lines(
     matches: Sequence[SearchHit], explain: bool, precedents: Mapping[str, Sequence[Precedent]]
 ) -> Iterator[Text]:
-    """Yield two lines or three of each match. explain: the words that matched, and its `precedents`, by id, follow."""
+    """Yield how misspelt words were read, then two lines or three of each match.
+
+    explain: the words that matched, and its `precedents`, by id, follow.
+    """
+    if corrected := corrected_words(matches):
+        yield Text(f"read as: {', '.join(corrected)}", "dim")
     for rank, match in enumerate(matches, 1):
         yield _title_line(rank, _highlight_title(match), match.score, match.probability, match.likeness)
         yield _about_line(match.id, _describe_states(match), " ".join(match.question.tags), match.question.url)

@@ -188,7 +188,7 @@ def _format_threshold_choice(choice: ThresholdChoice) -> str:
     if choice.in_sample is None:
         return (
             f"no threshold: a precision of {choice.target_precision:.0%} is out of reach (over at least "
-            f"{MIN_HITS_ABOVE} first hits); every hit is shown, with its probability"
+            f"{MIN_HITS_ABOVE} first hits); the archive's similarity threshold stays in force"
         )
     elsewhere, precision = choice.cross_validated, choice.in_sample.precision
     out_of_sample = f"{format_proportion(elsewhere)} of {elsewhere.n:,}" if elsewhere.n else "nothing shown"
@@ -204,7 +204,7 @@ def _format_saved(threshold: Threshold | None, prevalence: float) -> str:
     for_whom = "for questions that were asked before; if only some are, say how many: --prevalence 0.3"
     if prevalence < 1:
         for_whom = f"where {prevalence:.0%} of the questions were asked before"
-    shown = "every hit"
+    shown = "nothing below the archive's similarity threshold"
     if threshold:
         shown = f"nothing below {threshold.probability:.3f} ({threshold.criterion} {threshold.share:.0%})"
     return f"search shows probabilities, and {shown}\nprobabilities hold {for_whom}"

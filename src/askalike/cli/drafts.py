@@ -13,6 +13,8 @@ from askalike.errors import InputError
 from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
 from askalike.store import Archive
 from askalike.store.drafts import Draft, accept_draft, list_drafts, reject_draft
+from askalike.text.clean import readable_text
+from askalike.text.snippet import extract_snippet
 
 MAX_ANSWER_CHARACTERS = 300
 
@@ -60,7 +62,8 @@ def drafts_command(
         print(f"{draft.number}. {draft.title}  ({_describe_origin(draft)})")
         for rephrasing in draft.rephrasings:
             print(f"    also: {rephrasing}")
-        print(f"    answer: {' '.join(draft.answer.split())[:MAX_ANSWER_CHARACTERS]}")
+        answer_text = readable_text(draft.answer, draft.markup)
+        print(f"    answer: {extract_snippet(answer_text, (), MAX_ANSWER_CHARACTERS)}")
     print(f"{format_count(len(drafts), 'open draft')}, {n_new} of them new")
 
 

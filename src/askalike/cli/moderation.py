@@ -1,6 +1,7 @@
 """askalike dedupe, gaps, suggest-tags: what is there twice, what is missing, and which tags a question should have."""
 
 from dataclasses import asdict
+from math import comb
 from pathlib import Path
 from typing import Annotated
 
@@ -23,13 +24,14 @@ from askalike.cli._results import NO_RESULT_MESSAGE
 from askalike.counts import format_count
 from askalike.errors import SettingsError
 from askalike.evaluation.proportion import BinomialProportion
-from askalike.moderation.dedupe import dedupe
-from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
+from askalike.moderation.dedupe import DedupeReport, dedupe
+from askalike.moderation.gaps import REASON_LABELS, find_gaps, get_gap, ignore_gap, restore_gap
 from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
 from askalike.store import Archive
 
+MIN_LABELLED_PAIRS = 20
+"""The number of labelled pairs below which their share of duplicates says nothing about the others."""
 SIMILARITY_HELP = "Minimum similarity of a pair, for an uncalibrated ranker."
-REASON_LABELS = {"nothing": "found nothing", "none_of_these": "not helped", "posted_anyway": "posted anyway"}
 
 
 def dedupe_command(
@@ -72,12 +74,20 @@ def dedupe_command(
     else:
         print(f"of {result.duplicate_rate:.1%} of the questions the first hit is estimated to ask the same")
         print(f"{clusters} at a probability of {result.threshold}: {output}")
-    for proportion, description in (
-        (result.pair_precision, "pairs between labelled questions are known duplicates"),
-        (result.link_recall, "duplicate links lie within a cluster"),
-    ):
-        if proportion.n:
-            print(f"{format_proportion(proportion)} of {proportion.n:,} {description}")
+    if result.proposals:
+        print(_format_precision(result))
+    if recall := result.link_recall.n:
+        print(f"{format_proportion(result.link_recall)} of {recall:,} duplicate links lie within a cluster")
+
+
+def _format_precision(report: DedupeReport) -> str:
+    """Return how many of the labelled pairs are right, or that too few are labelled to tell."""
+    labelled = report.pair_precision
+    pairs = format_count(sum(comb(len(proposal.members), 2) for proposal in report.proposals), "pair")
+    if labelled.n < MIN_LABELLED_PAIRS:
+        return f"how many are right is not known: {labelled.n} of {pairs} labelled, too few to tell"
+    share = format_proportion(labelled)
+    return f"{share} of {labelled.n:,} pairs between labelled questions are known duplicates ({pairs} in all)"
 
 
 def gaps_command(
@@ -112,7 +122,7 @@ def gaps_command(
         print(to_json({"gaps": [asdict(gap) for gap in gaps]}))
         return
     for gap in gaps:
-        why = ", ".join(f"{REASON_LABELS[name]} {times}" for name, times in sorted(gap.why.items()))
+        why = ", ".join(f"{times} × {REASON_LABELS[name]}" for name, times in sorted(gap.why.items()))
         print(f"{gap.times:5}  {gap.title}\n       {gap.id}  {gap.last_asked_at[:10]}  {why}")
         for phrasing in gap.examples[1:]:
             print(f"       {phrasing.times:5}  {phrasing.title}")

@@ -101,7 +101,7 @@ def search_command(
         Option(
             min=0,
             max=1,
-            help="Minimum similarity for an uncalibrated ranker; 0 shows all hits.",
+            help="Minimum similarity for an uncalibrated ranker; 0 shows all that it finds.",
             show_default="found from the archive",
         ),
     ] = None,
@@ -135,7 +135,7 @@ def search_command(
         took_ms = (time.perf_counter() - started) * 1000
         explained = matches if explain else ()
         precedents = {m.id: opened.find_precedents(text, m.question, 1, body=body) for m in explained}
-        calibrated, stale_reason, model = opened.calibration is not None, opened.stale_reason, opened.ranker.name
+        stale_reason, model = opened.stale_reason, opened.ranker.name
         if not matches:
             _require_searchable(archive, text + body)
     if stale_reason:
@@ -145,7 +145,7 @@ def search_command(
     elif matches:
         _print_lines(match_lines(matches, explain, precedents))
     else:
-        print("nothing similar yet" if calibrated else NO_RESULT_MESSAGE)
+        print(NO_RESULT_MESSAGE)
 
 
 def answer_command(

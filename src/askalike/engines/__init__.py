@@ -2,5 +2,6 @@
 
 from askalike.engines._engine import Engine, SearchRequest, SearchResult
 from askalike.engines._precedents import Precedent
+from askalike.engines._words import corrected_words, found_words
 
-__all__ = ["Engine", "Precedent", "SearchRequest", "SearchResult"]
+__all__ = ["Engine", "Precedent", "SearchRequest", "SearchResult", "corrected_words", "found_words"]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from askalike.calibration.calibrator import Calibrator
-from askalike.calibration.silence import is_too_short, looks_up
+from askalike.calibration.silence import looks_up, says_nothing
 from askalike.engines._display import extract_shown_snippet, name_links
 from askalike.engines._engine import SearchRequest
 from askalike.filters import Filter
@@ -67,8 +67,8 @@ class HitSelection:
         """Return the hits of the query in place `row`, best first; none where nothing is certain enough."""
         top, request, query = self._session.topdocs[row], self._request, self._session.queries[row].query
         is_calibrated = self._calibrator is not None
-        needs_similarity = self._min_similarities[row] > 0 or not is_calibrated
-        if needs_similarity and request.min_similarity is None and is_too_short(f"{query.title}{query.body}"):
+        is_limited = request.min_similarity is not None or request.min_probability is not None
+        if not is_limited and says_nothing(f"{query.title} {query.body}", self._session.view.language):
             return []
         candidates, certain = self._candidates[row], self._certain[row].tolist()
         scores = top.scores[self._present[row]]

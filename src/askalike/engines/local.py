@@ -88,8 +88,9 @@ class LocalEngine:
 
         Once `askalike calibrate` was run each hit has its probability, and none is below the calibration's threshold,
         or below `min_probability`. Where that decides nothing, none is below the absolute score that nearly all
-        everyday questions stay below on this archive, or below `min_similarity`; 0 shows all. prefix: the last word may
-        be unfinished. A duplicate is never shown in place of its original: that stands for it, with its `asked_as`.
+        everyday questions stay below on this archive, or below `min_similarity`; 0 shows all that the ranker finds.
+        Function words alone find nothing. prefix: the last word may be unfinished. A duplicate is never shown in place
+        of its original: that stands for it, with its `asked_as`.
         explain: each hit says why it was found, and shows the passage of its body that matched.
         Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or where there are
         no probabilities.

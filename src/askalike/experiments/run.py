@@ -177,7 +177,8 @@ def _load_or_tune(context: CellContext, system: SystemSettings, open_bar: OpenBa
     if record is None:
         record = _tune_system(context, system, open_bar)
         context.folder.write_json(name, record)
-        context.folder.log(f"{system.label}: tuned in {record['seconds']:.2f} s to {record['settings']}")
+        chosen = ", ".join(f"{name} = {value}" for name, value in record["settings"].items())
+        context.folder.log(f"{system.label}: tuned in {record['seconds']:.2f} s to {chosen}")
     return record
 
 

@@ -7,7 +7,7 @@ BROKEN_LINKS = "One end was deleted or never imported; these links are stored, b
 
 
 def unanswered_questions(context: CheckContext) -> Finding:
-    """Find questions without an answer, in an archive that has answers."""
+    """Find questions without an answer, their own or their original's, in an archive that has answers."""
     meaning = "These questions help nobody; answer them, or hide them from searches (--without unanswered)."
     return _find(context, "unanswered_questions", "questions", meaning)
 

@@ -22,6 +22,8 @@ MAX_COMPARED = 2_000
 MAX_PHRASINGS_PER_WORD = 200
 """The number of phrasings with a word above which the word alone does not make two of them be compared."""
 MAX_EXAMPLES = 5
+REASON_LABELS = {"nothing": "found nothing", "none_of_these": "no helpful hit", "posted_anyway": "asked anyway"}
+"""Why queries are in a gap, as people read it; see `Gap.why`."""
 MAX_TIME_SHARE = 0.05
 """The share of time that GapCache spends on finding gaps."""
 

@@ -16,6 +16,7 @@ from askalike.index.lexical.spelling import NearSearch
 from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
 from askalike.text.analyzer import Analyzer
+from askalike.text.slips import is_slip
 from askalike.text.stop_words import stop_words
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 WORD = re.compile(r"\w+")
 MIN_LETTERS = 4
-"""Shorter words are left as they are: too many others are near."""
+"""Shorter words are left as they are, and shorter stems explain no longer word: too many others are near."""
 TWO_EDITS_FROM = 8
 """Minimum number of letters of words that may differ by two edits; shorter ones may differ by one."""
 INFLECTION = 6
@@ -38,6 +39,8 @@ MAX_TERMS, MAX_QUESTIONS = 3, 8
 """Maximum number of terms considered for a word, and of questions in which each is looked up."""
 MAX_UNKNOWN = 2
 """More unknown words, if they are most of the query, are another language, unless each of them is near a known one."""
+JOINTS = "-_./@"
+"""Characters that join words to one: `e-mail` is not an *e* before a misspelt *email*."""
 MAX_REMEMBERED_WORDS = 10_000
 
 
@@ -133,7 +136,8 @@ class SpellingCorrector:
     def _long_words(self, text: str, language: str | None, prefix: bool) -> Iterator[_Word]:
         for term, start, end in self._analyzer.analyze_with_spans(text, language):
             typed = text[start:end].lower()
-            if len(typed) >= MIN_LETTERS and typed.isalpha() and typed not in stop_words(language or "en"):
+            is_word = len(typed) >= MIN_LETTERS and typed.isalpha() and typed not in stop_words(language or "en")
+            if is_word and not _is_joined(text, start, end):
                 is_unfinished = prefix and end == len(text)
                 if not is_unfinished or not self._postings.complete(typed):
                     yield _Word(term, start, end, is_unfinished)
@@ -173,7 +177,8 @@ class SpellingCorrector:
         """Return the beginnings of known terms that unfinished words may stand for."""
         searches = [NearSearch(word.text, 1, beginning=UNFINISHED_BEGINNING, open_end=True) for word in words]
         found = zip(words, self._postings.speller.near_each(searches), strict=True)
-        return {word: near[0].term[: near[0].letters] if near else None for word, near in found}
+        likely = ((word, (one.term[: one.letters] for one in near)) for word, near in found)
+        return {word: next((read for read in near if is_slip(word.text, read, 1)), None) for word, near in likely}
 
     def _find_by_stem(self, words: Sequence[_Typed]) -> dict[_Typed, str | None]:
         """Return the known words that words may stand for whose terms are misspelt."""
@@ -200,10 +205,11 @@ class SpellingCorrector:
 
     def _find_form(self, term: str, docids: Sequence[int], word: _Typed, max_edits: int) -> str | None:
         """Return the word that is most like the one typed, among those with this term in a few questions."""
+        is_likely = len(word.term) >= MIN_LETTERS and is_slip(word.term, term, word.max_edits)
         for texts in self._read_texts(docids):
             edits = {form: edit_distance(form, word.text) for form in self._forms(term, texts, word.language)}
             best = min(edits, key=edits.__getitem__, default="")
-            if best and edits[best] <= max_edits:
+            if best and edits[best] <= max_edits and (is_likely or is_slip(word.text, best, word.max_edits)):
                 return best
         return None
 
@@ -219,6 +225,12 @@ class SpellingCorrector:
         words = dict.fromkeys(word for text in texts for word in WORD.findall(text.lower()))
         similar = (word for word in words if word.startswith(beginning))
         return (word for word in similar if self._analyzer.analyze(word, language) == [term])
+
+
+def _is_joined(text: str, start: int, end: int) -> bool:
+    """Return whether a word continues another one, or another one continues it."""
+    before, after = text[:start], text[end:]
+    return (before[-1:] in JOINTS and before[-2:-1].isalnum()) or (after[:1] in JOINTS and after[1:2].isalnum())
 
 
 def _typed(text: str, word: _Word, language: str | None) -> _Typed:

@@ -9,10 +9,14 @@ BOTH_ENDS_SQL = "links l JOIN questions s ON s.id = l.source JOIN questions t ON
 BROKEN_LINK_SQL = """NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = source)
     OR NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = target)"""
 RELATED_SQL = "EXISTS (SELECT 1 FROM links r WHERE r.kind = 'related' AND r.source = l.{} AND r.target = l.{})"
+OWN_ANSWER_SQL = "EXISTS (SELECT 1 FROM answers a WHERE a.question_id = q.id)"
+ORIGINALS_ANSWER_SQL = """EXISTS (WITH RECURSIVE originals(id) AS (SELECT q.id UNION SELECT l.target
+    FROM links l JOIN originals o ON l.source = o.id WHERE l.kind = 'duplicate')
+    SELECT 1 FROM answers a JOIN originals o ON o.id = a.question_id)"""
 
 FAULTS: Mapping[str, tuple[str, str, str]] = {
-    "unanswered_questions": ("id", "questions q WHERE TRUE", """EXISTS (SELECT 1 FROM answers)
-        AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.question_id = q.id) ORDER BY number"""),
+    "unanswered_questions": ("id", "questions q WHERE TRUE", f"""EXISTS (SELECT 1 FROM answers)
+        AND NOT {OWN_ANSWER_SQL} AND NOT {ORIGINALS_ANSWER_SQL} ORDER BY number"""),
     "absent_accepted_answers": ("id", "questions q WHERE accepted_answer_id IS NOT NULL",
         "NOT EXISTS (SELECT 1 FROM answers a WHERE a.id = q.accepted_answer_id) ORDER BY number"),
     "answers_without_question": ("id", "answers a WHERE TRUE",

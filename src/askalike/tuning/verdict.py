@@ -181,7 +181,7 @@ class TuningVerdict:
         name, incumbent, n = self.chosen.candidate.name, self.incumbent.candidate.name, self.gain.n
         text = f"{name}: {LEADING_MEASURE} {100 * self.value:.1f} %"
         if self.chosen is self.incumbent:
-            reason = "no candidate beats it on the dev queries"
+            reason = "no candidate is significantly better on the dev queries"
             return f"{text}, n = {n:,}: {reason}; it stays active{self._caveat}"
         text += f", {format_difference(self.reported_gain, f' over {incumbent}')}"
         if self.measure != LEADING_MEASURE:

@@ -30,6 +30,15 @@ def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:
     page.get_by_role("heading", name="Recent questions").wait_for()
 
 
+def test_hits_of_a_misspelt_word_say_how_it_was_read(visit) -> None:
+    page = visit(f"{ASK}?title=my+bike+was+stoeln")
+    page.get_by_text("Read as: stoeln → stolen").wait_for()
+    page = visit(ASK)
+    page.locator("#title").press_sequentially("my bike was stol", delay=15)
+    page.locator(".item").first.wait_for()
+    assert page.get_by_text("Read as:").count() == 0
+
+
 def test_going_back_shows_the_query_and_its_hits_again(visit) -> None:
     page = visit(ASK)
     page.locator("#title").fill("my bike was stolen")

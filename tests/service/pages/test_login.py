@@ -217,6 +217,16 @@ def test_a_form_from_elsewhere_changes_nothing(service) -> None:
         assert archive._connection.execute(sql).fetchone() == (1,)
 
 
+def test_a_page_that_is_not_there_says_so_once(service) -> None:
+    page = Browser(service).get("/nowhere").body.decode()
+    assert (page.count("<h1>Page not found</h1>"), page.lower().count("not found</p>"), page.count("Not Found")) == (
+        1,
+        0,
+        0,
+    )
+    assert ">404 · <code>" in page
+
+
 @pytest.mark.parametrize("path", ["/", ASK, QUEUE, "/nowhere", "/a/nowhere", "/a/riverside/questions/nowhere"])
 def test_every_page_has_security_headers(service, path: str) -> None:
     answer = Browser(service).get(path)

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
+from askalike.engines import corrected_words
 from askalike.service.pages.auth import UserArchive, VisitedArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.reasons import matched_words
@@ -99,12 +100,12 @@ async def _find_similar(
     query = validate_form(SimilarRequest, {"title": title, "body": body, "k": MAX_ITEMS, **options})
     if not f"{title}{body}".strip():
         latest = await site.run_on_archive(lambda archive: archive.view().latest_questions(N_LATEST))
-        return {"title": "", "body": "", "items": [], "latest": latest}
+        return {"title": "", "body": "", "items": [], "corrected": [], "latest": latest}
     _, hits = await search_similar(site, query)
     add_log_fields(request, archive=site.name, found=len(hits))
     answers = await site.run_on_archive(lambda archive: archive.view().get_answers_to(hit.question.id for hit in hits))
     items = [_to_item(hit, answers[hit.question.id]) for hit in hits]
-    return {"title": title, "body": body, "items": items, "latest": []}
+    return {"title": title, "body": body, "items": items, "corrected": corrected_words(hits), "latest": []}
 
 
 def _to_item(hit: SearchHit, answers: Sequence[Answer]) -> SimilarItem:

@@ -8,7 +8,7 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from askalike.clock import now
-from askalike.moderation.gaps import get_gap, ignore_gap, restore_gap
+from askalike.moderation.gaps import REASON_LABELS, get_gap, ignore_gap, restore_gap
 from askalike.service.pages.auth import ModeratorArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.rendering import archive_url, render_page
@@ -20,11 +20,6 @@ from askalike.types import Answer, Question
 
 router = APIRouter()
 MAX_GAPS = 50
-REASON_TEXTS = {
-    "nothing": "nothing was found",
-    "none_of_these": "no helpful hit",
-    "posted_anyway": "asked anyway",
-}
 ACTION_MESSAGES = {
     "written": "The entry is saved; search finds it within a second.",
     "ignored": "The gap is ignored.",
@@ -58,7 +53,7 @@ async def get_gaps(site: ModeratorArchive, request: Request, ignored: bool = Fal
         gaps=gaps[:MAX_GAPS],
         total=len(gaps),
         ignored=ignored,
-        why=REASON_TEXTS,
+        why=REASON_LABELS,
         message=ACTION_MESSAGES.get(said, ""),
     )
 

@@ -7,6 +7,7 @@ from pydantic.config import JsonDict
 
 from askalike.addresses import safe_url
 from askalike.clock import parse_limit
+from askalike.engines import found_words
 from askalike.errors import SettingsError
 from askalike.filters import Filter
 from askalike.states import LEFT_OUT, LeftOut, State
@@ -39,7 +40,7 @@ MinProbability = Annotated[
 ]
 MinSimilarity = Annotated[
     float | None,
-    Field(ge=0, le=1, description="minimum similarity for an uncalibrated ranker; 0 shows all"),
+    Field(ge=0, le=1, description="minimum similarity for an uncalibrated ranker; 0 shows all that it finds"),
 ]
 
 FEEDBACK_SCHEMA: JsonDict = {
@@ -152,9 +153,9 @@ class SimilarQuestion(BaseModel):
     @classmethod
     def from_hit(cls, hit: SearchHit, explain: bool = False) -> Self:
         """Return a hit as the API gives it, with its matched words where they are to be explained."""
-        question, contributions = hit.question, hit.explanation.contributions if hit.explanation else ()
-        matched = None
+        question, matched = hit.question, None
         if explain:
+            contributions = hit.explanation.contributions if hit.explanation else ()
             matched = [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in contributions]
         return cls(
             id=question.id,
@@ -171,7 +172,7 @@ class SimilarQuestion(BaseModel):
             solution=hit.solution,
             asked_as=AskedAs(id=hit.asked_as.id, title=hit.asked_as.title) if hit.asked_as else None,
             duplicate_of=hit.duplicate_of,
-            words=list(dict.fromkeys(c.word for c in contributions)),
+            words=list(found_words(hit)),
             matched=matched,
         )
 
