@@ -75,6 +75,10 @@ def test_the_service_keeps_to_its_description(case: Any, client: dict[str, Any])
     for fields in (case.query, case.body):
         if isinstance(fields, dict) and fields.keys() >= {"after", "before"}:
             del fields["after"]  # no schema can say that it comes first
+    items = case.body.get("items") if isinstance(case.body, dict) else None
+    for fields in (case.body, *(items if isinstance(items, list) else ())):
+        if isinstance(fields, dict) and "source" in fields and fields["source"] == fields.get("target"):
+            fields["target"] = "another question"  # no schema can say that they are two
     # numbers in quotes are read as numbers
     accepts_more = case.body is not core.NOT_SET or (case.method, case.path) in ACCEPT_UNKNOWN_PARAMETERS
     lax = [schemathesis.checks.negative_data_rejection] if accepts_more else []

@@ -1,7 +1,7 @@
 """`/healthz`, `/readyz` and, for Prometheus, `/metrics`: whether the service answers, and the state of each archive."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -72,6 +72,8 @@ async def _is_known(request: Request, credentials: Credentials) -> bool:
 
 
 IsKnown = Annotated[bool, Depends(_is_known)]
+KEY_IS_OPTIONAL: dict[str, Any] = {"security": [{}]}
+"""In an OpenAPI description, beside the key: another way is to give none."""
 
 
 async def _require_any_key(is_known: IsKnown) -> None:
@@ -80,13 +82,13 @@ async def _require_any_key(is_known: IsKnown) -> None:
         raise HTTPException(401, "this needs a key of one of the archives", {"www-authenticate": "Bearer"})
 
 
-@router.get("/healthz")
+@router.get("/healthz", openapi_extra=KEY_IS_OPTIONAL)
 async def healthz(request: Request, is_known: IsKnown) -> Health:
     """Say that the process answers; name the archives to callers who need no key, or have one."""
     return Health(status="alive", archives=list(app_state(request).sites) if is_known else [])
 
 
-@router.get("/readyz")
+@router.get("/readyz", openapi_extra=KEY_IS_OPTIONAL)
 async def readyz(request: Request, is_known: IsKnown) -> Readiness:
     """Say that every archive can be searched and read; 503 where one of them keeps requests waiting too long."""
     statuses = {name: await site.check() for name, site in app_state(request).sites.items()}
