@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 
 from askalike.service import pages
 from askalike.service.dropins import apache_answer, apache_answer_ask_page, discourse
@@ -46,11 +46,9 @@ def create_app(settings: ServiceSettings, rate_limiter: RateLimiter, workers: Ot
         exception_handlers=dict(ERROR_HANDLERS),
     )
     app.state.service = state
-    archive_router = APIRouter()
     dropins = (discourse.router, apache_answer.router, apache_answer_ask_page.router)
     for router in (asking.router, embeddings.router, *dropins, *records.ROUTERS, moderation.router):
-        archive_router.include_router(router)
-    app.include_router(archive_router, prefix="/v1/{archive}")  # first, as routes are tried in order
+        app.include_router(router, prefix="/v1/{archive}")  # first, as routes are tried in order
     for router in (embeddings.only_archive_router, monitoring.router, widget.router, pages.create_router()):
         app.include_router(router)
     app.add_middleware(
