@@ -5,7 +5,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from askalike.llvm import Memory, call_function
+from askalike.llvm import ALL_CACHES, DATA, READ, Memory, call_function
 from askalike.machine_code import host_processor
 
 LANES = 16
@@ -15,8 +15,6 @@ MAX_ROWS = 6
 """Rows that are computed at the same time: their sums fit into the processor's registers."""
 VECTOR_BYTES = 4 * LANES
 """The bytes of INTS and of FLOATS."""
-READ, ALL_CACHES, DATA = 0, 3, 1
-"""Arguments of LLVM's prefetch."""
 
 
 def has_feature(name: str) -> bool:

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 WORD_BYTES = 8
 NUMBER_BYTES = 4
 MASK_SIZE = 64
+CACHE_LINE_BYTES = 64
+READ, ALL_CACHES, DATA = 0, 3, 1
+"""Arguments of LLVM's prefetch."""
 
 
 class Memory(NamedTuple):
@@ -87,6 +90,15 @@ def _write_word(builder: Any, address: Any, offset: Any) -> Any:
     return builder.load(place)
 
 
+def _write_prefetch(builder: Any, rows: Memory, row: Any, offset: Any) -> None:
+    """Have the processor read the byte at an offset in a row into its cache; it may be none of this process's."""
+    from llvmlite import ir
+
+    start = builder.bitcast(rows.address, ir.IntType(8).as_pointer())
+    place = builder.gep(start, [builder.add(builder.mul(row, rows.step), offset)])
+    call_function(builder, "llvm.prefetch.p0", ir.VoidType(), place, *map(ir.IntType(32), (READ, ALL_CACHES, DATA)))
+
+
 def _pack_bits(bits: NDArray[np.bool_]) -> np.uint64:
     return np.uint64(np.packbits(bits, bitorder="little").view("<u8")[0])
 
@@ -105,6 +117,8 @@ mark_reaching = LLVMFunction(
 """Returns a bit for each of 64 numbers from a position on, 1 if it is at least another one (np.int32 or np.float32)."""
 read_four = LLVMFunction(_write_four, _join_four, np.uint64)
 """Returns four numbers (np.uint16) from a position on as one, the first in the lowest 16 bits."""
+prefetch = LLVMFunction(_write_prefetch, lambda *_: None)
+"""prefetch(rows, row, offset) has the processor read the byte at an offset in a row into its cache meanwhile."""
 read_word = LLVMFunction(_write_word, returns=np.int64)
 """Returns the whole number that lies some bytes after an address."""
 

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled, inner
 from askalike.index.rows import Array
+from askalike.llvm import CACHE_LINE_BYTES, prefetch
 from askalike.types import Metric
 
 MAX_STEP = 127
 BLOCK_ROWS = 4_096  # rows converted to 32 bits at a time for several queries: 4 MiB of 256 numbers
 CACHED_ROWS = 2_048  # rows that all queries read before the next ones: half a megabyte of 256 numbers
 MATMUL_MIN_QUERIES = 64  # from this many queries on, a matrix product is cheaper, conversion included
+AHEAD = 12  # rows that the processor reads into its cache meanwhile
 ROUNDING_ERROR = 2.0**-22  # of a sum of 32-bit products, per number and unit of length
 
 Floats = NDArray[np.float32]
@@ -154,6 +156,11 @@ def _bound_row_products(
 ) -> None:  # fmt: skip
     last = len(rows) - 1
     for i in range(0, len(rows), 4):
+        for n in range(i + AHEAD, min(i + AHEAD + 4, len(rows))):
+            prefetch(scales, rows[n], 0)
+            prefetch(errors, rows[n], 0)
+            for offset in range(0, values.shape[1], CACHE_LINE_BYTES):
+                prefetch(values, rows[n], offset)
         second, third, fourth = min(i + 1, last), min(i + 2, last), min(i + 3, last)
         a = b = c = d = np.float32(0)
         for j in range(len(query)):
