@@ -5,7 +5,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from askalike.llvm import ALL_CACHES, DATA, READ, Memory, call_function
+from askalike.llvm import Memory, call_function, call_prefetch
 from askalike.machine_code import host_processor
 
 LANES = 16
@@ -49,8 +49,7 @@ class LaneWriter:
 
     def prefetch(self, address: Any) -> None:
         """Have the processor read an address into its cache; it may be none of this process's."""
-        place = self.builder.bitcast(address, BYTE.as_pointer())
-        self.call("llvm.prefetch.p0", ir.VoidType(), place, *map(INT, (READ, ALL_CACHES, DATA)))
+        call_prefetch(self.builder, address)
 
     def spread(self, number: Any) -> Any:
         """Return a vector that has a number in all places."""

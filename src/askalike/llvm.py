@@ -54,6 +54,14 @@ def call_function(builder: Any, name: str, returns: Any, *values: Any) -> Any:
     return builder.call(known or ir.Function(builder.module, declared, name), values)
 
 
+def call_prefetch(builder: Any, address: Any) -> None:
+    """Have the processor read an address into its cache; it may be none of this process's."""
+    from llvmlite import ir
+
+    place = builder.bitcast(address, ir.IntType(8).as_pointer())
+    call_function(builder, "llvm.prefetch.p0", ir.VoidType(), place, *map(ir.IntType(32), (READ, ALL_CACHES, DATA)))
+
+
 def _write_count(builder: Any, number: Any) -> Any:
     return builder.ctpop(number)
 
@@ -91,12 +99,10 @@ def _write_word(builder: Any, address: Any, offset: Any) -> Any:
 
 
 def _write_prefetch(builder: Any, rows: Memory, row: Any, offset: Any) -> None:
-    """Have the processor read the byte at an offset in a row into its cache; it may be none of this process's."""
     from llvmlite import ir
 
     start = builder.bitcast(rows.address, ir.IntType(8).as_pointer())
-    place = builder.gep(start, [builder.add(builder.mul(row, rows.step), offset)])
-    call_function(builder, "llvm.prefetch.p0", ir.VoidType(), place, *map(ir.IntType(32), (READ, ALL_CACHES, DATA)))
+    call_prefetch(builder, builder.gep(start, [builder.add(builder.mul(row, rows.step), offset)]))
 
 
 def _pack_bits(bits: NDArray[np.bool_]) -> np.uint64:

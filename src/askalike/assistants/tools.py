@@ -181,6 +181,6 @@ def _to_similar(hit: SearchHit, accepted: AcceptedAnswer | None) -> SimilarToIt:
         likeness=hit.likeness,
         states=list(hit.states),
         solution=hit.solution,
-        words=list(found_words(hit)),
+        words=found_words(hit),
         accepted_answer=accepted,
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from askalike.types import SearchHit
 
 
-def found_words(hit: SearchHit) -> Sequence[str]:
+def found_words(hit: SearchHit) -> list[str]:
     """Return the words of the query that were found in a hit, each once."""
     contributions = hit.explanation.contributions if hit.explanation else ()
     return list(dict.fromkeys(contribution.word for contribution in contributions))

@@ -106,8 +106,8 @@ class VectorWriter(IndexWriter[VectorSegment]):
         """Add one row for each (docid, phrasing); it replaces what the docids had before the last commit.
 
         Docids must ascend, from call to call too, and a docid's phrasings come together. Rows that are zero in every
-        part are left out. Raises SearchIndexError where the parts are not those of
-        earlier rows. attributes: not stored, as the archive itself applies filters.
+        part are left out. Raises SearchIndexError where the parts are not those of earlier rows. attributes: not
+        stored, as the archive itself applies filters.
         """
         docids, phrasings = np.asarray(docids, np.int64), np.asarray(phrasings, np.uint16)
         self.delete(docids.tolist())

@@ -172,7 +172,7 @@ class SimilarQuestion(BaseModel):
             solution=hit.solution,
             asked_as=AskedAs(id=hit.asked_as.id, title=hit.asked_as.title) if hit.asked_as else None,
             duplicate_of=hit.duplicate_of,
-            words=list(found_words(hit)),
+            words=found_words(hit),
             matched=matched,
         )
 
