@@ -2,12 +2,14 @@
 
 import gc
 import os
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from askalike.encoders.static import StaticEncoder
+from askalike import encoders
+from askalike.encoders import Encoder, open_encoder
 from askalike.service.state.archive_encoders import ArchiveEncoders
 
 
@@ -22,18 +24,21 @@ def train(folder: Path, seed: int) -> None:
     os.utime(folder / "model.toml", (seed, seed))
 
 
-def count_open_models() -> int:
-    gc.collect()
-    return sum(isinstance(known, StaticEncoder) for known in gc.get_objects())
-
-
-def test_a_retrained_model_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+def test_a_retrained_model_takes_the_place_of_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("safetensors")
-    encoders, before = ArchiveEncoders(tmp_path), count_open_models()
-    vectors = []
+    opened: list[weakref.ref[Encoder]] = []
+
+    def open_and_watch(folder: Path) -> Encoder:
+        encoder = open_encoder(folder)
+        opened.append(weakref.ref(encoder))
+        return encoder
+
+    monkeypatch.setattr(encoders, "open_encoder", open_and_watch)
+    archive_encoders, vectors = ArchiveEncoders(tmp_path), []
     for seed in (1, 2, 3):
         train(tmp_path / "models" / "mine", seed)
-        vectors += [encoders.encode("mine", ["lost card"], "query", None) for _ in range(2)]
-        assert count_open_models() == before + 1
+        vectors += [archive_encoders.encode("mine", ["lost card"], "query", None) for _ in range(2)]
+        gc.collect()
+        assert [encoder() is not None for encoder in opened] == [False] * (seed - 1) + [True]
     assert all(np.array_equal(a, b) for a, b in zip(vectors[::2], vectors[1::2], strict=True))
     assert not np.array_equal(vectors[0], vectors[2])
