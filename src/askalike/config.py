@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
-from askalike.errors import SettingsError
+from askalike.errors import SettingsError, UnknownSettingError
 
 
 class Settings(BaseModel):
@@ -40,6 +40,8 @@ _EXPECTED = {
     "tuple_type": "a list",
 }
 """pydantic's kind of error → what was expected, with the limits that pydantic names."""
+UNKNOWN = "extra_forbidden"
+"""pydantic's kind of error for a key that is not a setting."""
 
 
 def _split_commas(value: Any) -> Any:
@@ -60,7 +62,9 @@ def validate_settings(model: type[SettingsT], values: Mapping[str, Any], source:
     try:
         return model.model_validate(_drop_earlier_keys(model, values))
     except ValidationError as error:
-        raise SettingsError(f"{source}: {'; '.join(describe_errors(model, error))}") from None
+        unknown = any(each["type"] == UNKNOWN for each in error.errors())
+        error_class = UnknownSettingError if unknown else SettingsError
+        raise error_class(f"{source}: {'; '.join(describe_errors(model, error))}") from None
 
 
 def _drop_earlier_keys(model: type[Settings], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,7 +88,7 @@ def _describe_error(model: type[Settings], error: Any) -> str:
     path = format_path(error["loc"])
     if not path:  # an error of several settings together
         return str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
+    if error["type"] == UNKNOWN:
         return f"{path} is not a setting (known: {', '.join(_known_keys(model, error['loc'][:-1]))})"
     if error["type"] == "missing":
         return f"{path} is missing"

@@ -13,6 +13,10 @@ class SettingsError(AskalikeError):
     """A setting is unknown, of the wrong type or out of range."""
 
 
+class UnknownSettingError(SettingsError):
+    """A setting is unknown."""
+
+
 class UncalibratedError(SettingsError):
     """Probabilities are requested without a valid calibration."""
 

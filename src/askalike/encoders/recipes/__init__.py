@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from askalike import registry
 from askalike.config import Settings, TextList, accepted_keys, validate_settings
-from askalike.errors import InputError, SettingsError
+from askalike.errors import InputError, SettingsError, UnknownSettingError
 from askalike.trainable import RECIPE_FOLDER, Tables, list_recipes
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
@@ -195,7 +195,7 @@ def _group_by_table(values: Mapping[str, Any], models: Mapping[str, type[Setting
             continue
         tables = [table] if table else _tables_with(name, models)
         if len(tables) != 1 or tables[0] not in models:
-            raise SettingsError(_describe_unknown_setting(name, tables, models))
+            raise _unknown_setting_error(name, tables, models)
         grouped.setdefault(tables[0], {})[accepted_keys(models[tables[0]]).get(key, key)] = value
     return grouped
 
@@ -206,10 +206,11 @@ def _tables_with(name: str, models: Mapping[str, type[Settings]]) -> list[str]:
     return ["network"] if name == "encoder" and "network" in tables else tables
 
 
-def _describe_unknown_setting(name: str, tables: Sequence[str], models: Mapping[str, type[Settings]]) -> str:
+def _unknown_setting_error(name: str, tables: Sequence[str], models: Mapping[str, type[Settings]]) -> SettingsError:
     if len(tables) > 1:
-        return f"{name}: ambiguous; name its table: {', '.join(f'{table}.{name}' for table in tables)}"
+        candidates = ", ".join(f"{table}.{name}" for table in tables)
+        return SettingsError(f"{name}: ambiguous; name its table: {candidates}")
     known = ", ".join(
         f"{t}.{field.validation_alias or key}" for t, m in models.items() for key, field in m.model_fields.items()
     )
-    return f"{name} is not a setting (known: {known})"
+    return UnknownSettingError(f"{name} is not a setting (known: {known})")

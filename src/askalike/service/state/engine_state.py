@@ -10,7 +10,7 @@ from typing import Self
 from askalike import rankers
 from askalike.calibration.calibration import calibration_version
 from askalike.engines.local import LocalEngine
-from askalike.errors import SettingsError
+from askalike.errors import SettingsError, UnknownSettingError
 from askalike.files import measure_folder
 from askalike.index.commits import MANIFEST
 from askalike.rankers import Ranker
@@ -56,8 +56,8 @@ def resolve_ranker(settings: ServiceSettings, path: Path, served: ServedRanker |
         if settings.ranker or served is None:
             return rankers.create(settings.ranker or rankers.default_name(), settings.values, path)
         return rankers.create(served.ranker, {**served.settings, **settings.values}, path)
-    except SettingsError as error:
-        if not any(f"{name} is not a setting" in str(error) for name in settings.values):
+    except UnknownSettingError as error:
+        if not settings.values:
             raise
         raise SettingsError(f"{error}; settings of the service: {', '.join(type(settings).assignable())}") from None
 
