@@ -18,13 +18,13 @@ from askalike.engines._engine import SearchRequest, SearchResult
 from askalike.engines._hits import HitSelection
 from askalike.engines._precedents import Precedent, find_precedents
 from askalike.filters import Filter
-from askalike.rankers import Ranker, Searcher, SearchSession
+from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, SearchSession
 from askalike.store import Archive, View
 from askalike.types import TYPED_QUERY_ID, Explanation, Question
 
 _Query = tuple[Question, SearchRequest]
-DEPTH_FACTOR, MAX_DEPTH_FACTOR = 4, 64
-"""Factors by which a search is deepened if duplicates leave too few hits: at each step, and at most."""
+MAX_DEPTH_FACTOR = 64
+"""A search that duplicates leave with too few hits is deepened to this many times k at most."""
 
 
 class LocalEngine:

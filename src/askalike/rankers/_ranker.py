@@ -33,6 +33,8 @@ Explanations = dict[int, Explanation]
 """Docid → why that document has its score."""
 Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
+DEPTH_FACTOR = 4
+"""Factor by which a search is deepened where what was retrieved leaves too few hits."""
 
 
 def candidates_needed(name: str) -> SettingsError:

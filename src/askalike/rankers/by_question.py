@@ -14,16 +14,13 @@ from askalike.errors import SettingsError
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._queries import ResolvedQuery
-from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Searcher, Texts
+from askalike.rankers._ranker import DEPTH_FACTOR, Docids, Explanations, Ranker, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
 from askalike.types import AllowedDocs, Progress, TopDocs, Vectors
 
 if TYPE_CHECKING:
     from askalike.index.cluster.index import ClusterIndex
     from askalike.index.commits import CommittedIndex
-
-DEPTH_FACTOR = 4
-"""Factor by which a search for questions is deepened if those found have too few answers."""
 
 
 class ByQuestionSettings(Settings):
