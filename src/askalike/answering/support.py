@@ -22,10 +22,9 @@ CLAUSE_END = re.compile(r"[,;:()–—]|\b(?:so that|because|but|unless|if|and|a
 
 @dataclass(frozen=True, slots=True)
 class WrittenSentence:
-    """A sentence without its citations, the ids that it cites, and those of the cited texts that support it."""
+    """A sentence without its citations, and the ids of the cited texts that support it."""
 
     text: str
-    cited: tuple[str, ...]
     supported_by: tuple[str, ...]
 
 
@@ -37,7 +36,7 @@ def check_sentences(written: str, texts: Mapping[str, str], language: str | None
         known = tuple(dict.fromkeys(id for id in cited if id in texts))
         text = CITATION.sub("", marked).strip()
         supporting = tuple(id for id in known if is_supported(text, texts[id], language))
-        sentences.append(WrittenSentence(text, known, supporting))
+        sentences.append(WrittenSentence(text, supporting))
     return sentences
 
 

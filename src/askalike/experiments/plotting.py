@@ -107,18 +107,14 @@ class Drawing:
 
 
 def render_figure(figure: "Figure", name: str, description: str) -> Drawing:
-    """Return the figure in each form, laid out once; see `to_inline_svg` for name and description."""
+    """Return the figure in each form, laid out once.
+
+    name: what the ids of the inline form begin with. Its font and colours are those of the page. description: for
+    screen readers.
+    """
     svg = _render_svg(figure)
     figure.set_layout_engine("none")
     return Drawing(_convert_to_inline(svg, name, description), _set_file_colours(svg), _render_pdf(figure))
-
-
-def to_inline_svg(figure: "Figure", name: str, description: str) -> str:
-    """Return the figure as an `<svg>` element whose ids begin with `name`, with a description for screen readers.
-
-    Font and colours are those of the page.
-    """
-    return _convert_to_inline(_render_svg(figure), name, description)
 
 
 def write_svg(figure: "Figure", path: Path) -> None:

@@ -171,7 +171,7 @@ class _ArchiveImport:
         except InputError as error:
             self._finish(finished=False)
             self._languages.store_languages()
-            written = self._sink.count_written("questions")
+            written = self._sink.count_questions()
             raise InputError(
                 f"{error}; kept the {format_count(written, 'question')} before it" if written else str(error)
             ) from None

@@ -39,12 +39,6 @@ def write_report(outcome: ExperimentResult) -> Path:
     return write_file(outcome.folder / REPORT_FILE, _render_page(outcome, systems, drawn))
 
 
-def render_report(outcome: ExperimentResult) -> str:
-    """Return the report as HTML."""
-    systems = cards.collect_ranks(outcome)
-    return _render_page(outcome, systems, draw_figures(outcome, systems, order_systems(outcome)))
-
-
 def _render_page(outcome: ExperimentResult, systems: Sequence[SystemRanks], drawn: Sequence[ReportFigure]) -> str:
     order = order_systems(outcome)
     browsed, sampled = cards.select_contrasting_queries(systems), cards.sample_queries(systems)
