@@ -62,7 +62,7 @@ class SilenceRule(NamedTuple):
 
 
 class SilenceThreshold:
-    """The rule of a ranker on an archive: found when it is indexed, and saved beside the calibrations."""
+    """The rule of a ranker on an archive: found when it is indexed, and saved with the calibrations."""
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
         self._view, self._ranker = archive.view(), ranker

@@ -72,7 +72,7 @@ class LocalEngine:
 
     @property
     def typical_threshold(self) -> float | None:
-        """The absolute score from which on a hit is usually shown where no calibration decides; None: not found yet."""
+        """The absolute score above which a hit is usually shown if no calibration decides; None if not yet known."""
         rule = self._silence.saved_rule
         return rule.typical if rule else None
 

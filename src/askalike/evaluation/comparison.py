@@ -77,7 +77,7 @@ class Comparison:
         )
 
     def pairs_table(self) -> ResultTable:
-        """Return one row a pair: both means, the difference with its interval, p, wins, losses, ties."""
+        """Return one row per pair: both means, the difference with its interval, p, wins, losses, ties."""
         means = {system.name: f"{system.mean:.4f}" for system in self.systems}
         rows = [(p.first, p.second, means[p.first], means[p.second], *_format_pair(p)) for p in self.pairs]
         head = ("first", "second", "mean 1", "mean 2", "difference", "low", "high", "p", "p (Holm)")

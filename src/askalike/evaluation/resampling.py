@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from askalike.types import Floats
 
 Groups = NDArray[Any]
-"""The group of each query, (queries,), by whatever tells groups apart."""
+"""The group of each query, (queries,): any values that are equal within a group and differ between groups."""
 
 CHUNK_SIZE = 2_000_000
 """The number of random numbers held at a time."""
@@ -77,7 +77,7 @@ def sign_flip_p(differences: Floats, draws: int, seed: int) -> Floats:
 
 
 def max_sum_p(differences: Floats, draws: int, seed: int) -> float:
-    """Return the one-sided p of the greatest column sum, under random signs, one a query.
+    """Return the one-sided p of the greatest column sum, under random signs, one per query.
 
     differences: (queries, columns). p is (1 + draws in which any column's sum is as great) / (1 + draws), so never 0.
     """

@@ -35,7 +35,7 @@ SHOWN_QUERIES = 5
 
 @dataclass(frozen=True, slots=True)
 class RunSource:
-    """A system: its run files, one a seed. folder: that of the experiment that they belong to, if any."""
+    """A system: its run files, one per seed. folder: that of the experiment that they belong to, if any."""
 
     label: str
     paths: Sequence[Path]

@@ -137,7 +137,7 @@ class Proposer:
     def _find_links(
         self, linker: Linker, questions: Iterable[Question]
     ) -> tuple[SearchSession | None, list[Link], list[Link]]:
-        """Search for questions as the linker wants it; return their links and first links. None: no question."""
+        """Search for questions as the linker needs; return the session (None without any), links and first links."""
         queries = {q.id: q if linker.with_bodies else replace(q, body="") for q in questions}
         if not queries:
             return None, [], []

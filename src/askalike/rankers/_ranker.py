@@ -79,7 +79,7 @@ class Ranker(ABC):
 
     @property
     def lexical_weight(self) -> float | None:
-        """Weight of the lexical ranker beside this one, whose weight is 1, in a hybrid; None for a lexical ranker."""
+        """Weight of the lexical ranker in a hybrid with this one, whose weight is 1; None for a lexical ranker."""
         return None
 
     @property

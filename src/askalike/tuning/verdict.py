@@ -81,8 +81,8 @@ def choose(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> Evaluate
 
     The incumbent was tried first; where nothing beats it, it is the choice. A hybrid competes only if its lexical base
     is the lexical choice of these queries. Ties go to what was tried first. Where a pre-trained encoder beats the
-    incumbent, a simpler trial has to be as good on average as what that encoder brings, alone or in a hybrid: on few
-    queries, not to be beaten significantly says little.
+    incumbent, a simpler trial must be as good on average as that encoder, alone or in a hybrid: with few queries, the
+    lack of a significant difference says little.
     """
     incumbent, lexical = trials[0], choose_lexical(trials, queries)
     others = [e for e in trials[1:] if e.candidate.lexical_base in (None, lexical.trial)]

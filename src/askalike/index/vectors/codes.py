@@ -27,7 +27,7 @@ MIN_CODED_ROWS = 16_384
 """Rows from which a segment has codes: of fewer, the sketch is read as fast."""
 MIN_CODED_DIM = 64
 MAX_STEP = 63
-"""Largest whole number of a query's: two products of such a one with a byte of codes fit into 16 bits."""
+"""Largest integer of a query: the sum of two products of it and a byte of codes fits into 16 bits."""
 MAX_ERROR = 3.0
 """Standard deviations of a score's error that its bound allows for: one in 740 is larger."""
 CHUNK_ROWS = 1 << 14
