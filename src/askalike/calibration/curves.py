@@ -28,7 +28,7 @@ MIN_PREVALENCE = 1e-6
 
 
 class LogisticCurve(Settings):
-    """The logistic function of a weighted sum of features (Platt 1999), which beyond the range fitted on are level."""
+    """The logistic function of a weighted sum of features (Platt 1999), clipped to the range that it was fitted on."""
 
     kind: Literal["logistic"] = "logistic"
     columns: tuple[int, ...] = Field(description="the columns of the features that are used")

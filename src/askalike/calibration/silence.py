@@ -1,8 +1,8 @@
-"""Silence without labels: from which absolute score on a hit is shown where no calibration has a threshold.
+"""Silence without labels: the minimum absolute score of a hit that is shown if no calibration has a threshold.
 
-From a score is taken off a share of how much the query resembles everyday questions that have nothing to do with the
-archive; what is left must be above what nearly all of them reach. 1,000 such questions come with askalike, in five
-languages (`off_topic.tsv`, written for this, CC0). It is not a probability.
+A share of the query's similarity to everyday questions, which have nothing to do with the archive, is subtracted from
+the score. The rest must be above what nearly all of these questions reach. 1,000 of them come with askalike, in five
+languages (`off_topic.tsv`, written for this, CC0). The result is not a probability.
 """
 
 import hashlib
@@ -112,7 +112,7 @@ class SilenceThreshold:
         return self.prepare(view)
 
     def _indexed_changes(self) -> Sequence[int]:
-        """Return the change up to which each index was committed, 0 where it was not yet."""
+        """Return the change up to which each index was committed, 0 if it never was."""
         return [index.change for index in self._ranker.indexes(self._view)]
 
     def _save(self, rule: SilenceRule) -> None:
@@ -169,13 +169,13 @@ def off_topic_questions(view: View) -> Sequence[tuple[str, str]]:
 def says_nothing(text: str, language: str | None) -> bool:
     """Whether a text has fewer letters and digits than any question, or no other words than function words.
 
-    No question consists of function words alone, so that curves which were fitted on questions know nothing of it.
+    Curves are fitted on questions, and no question consists of function words alone.
     """
     return sum(map(str.isalnum, text)) < MIN_CHARACTERS or not content_analyzer().analyze(text, language)
 
 
 def looks_up(query: str, title: str, language: str | None) -> bool:
-    """Whether a query is a single word, no function word, that a title has: then it is no everyday question."""
+    """Whether a query is a single word that a title contains, no function word: it is looked up, not asked."""
     if len(query.split()) != 1:
         return False
     analyzer = content_analyzer()

@@ -70,7 +70,7 @@ class Comparison:
         return asdict(self)
 
     def systems_table(self) -> ResultTable:
-        """Return one row a system, with the letters of the systems it beats raised after its mean."""
+        """Return one row per system, with the letters of the systems it beats raised after its mean."""
         rows = [(f"{s.letter} {s.name}", TableCell(_format_mean(s), "".join(s.beats))) for s in self.systems]
         return ResultTable(
             f"{self.measure}, n = {format_count(self.n, 'query')}", ("system", self.measure), rows, self.notes

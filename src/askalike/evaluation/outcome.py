@@ -79,7 +79,7 @@ class Evaluation:
         }
 
     def table(self) -> ResultTable:
-        """Return one row a measure, with the rule and the counts as notes."""
+        """Return one row per measure, with the rule and the counts as notes."""
         counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self._counts().items())
         rows = [(m, f"{mean:.4f}", "{:.4f} – {:.4f}".format(*self.intervals[m])) for m, mean in self.means.items()]
         interval = f"interval: bootstrap over queries, {BOOTSTRAP_DRAWS} draws"

@@ -64,7 +64,7 @@ def percentile_interval(means: Floats) -> tuple[float, float]:
 def sign_flip_p(differences: Floats, draws: int, seed: int) -> Floats:
     """Return the two-sided p of a paired randomisation test on the mean, for each column: (columns,).
 
-    differences: (queries, columns), one column a pair of systems. p is (1 + draws of signs whose sum is as far from
+    differences: (queries, columns), one column per pair of systems. p is (1 + draws of signs whose sum is as far from
     0) / (1 + draws), so never 0. A tolerance treats sums as equal that differ by rounding only.
     """
     rng, n = np.random.default_rng(seed), len(differences)

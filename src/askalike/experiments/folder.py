@@ -53,7 +53,7 @@ class ExperimentFolder:
     ) -> None:
         """Make the folder, with its configuration.
 
-        resume: continue in a folder whose configuration is the same. force: throw away what an experiment left there.
+        resume: continue in a folder whose configuration is the same. force: discard what an experiment left there.
         complete: returns a stored configuration with the settings that were added to askalike since, at their defaults.
         Raises SettingsError where the folder is not empty and neither is given, where it is not an experiment's, and
         where the configurations differ; ArchiveError where it cannot be written.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 N_COLOURS = 8
 """A ninth system has the first one's colour, with another dash and marker."""
 MAX_INSIDE_LEGEND, LEGEND_COLUMNS = 6, 3
-"""The number of systems that a legend within the axes names; the columns of a legend below them."""
+"""Maximum number of systems of a legend within the axes; number of columns of a legend below them."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
 MARKERS = "os^Dv*P"
 

@@ -109,7 +109,7 @@ class TermExtractor:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that decides about terms."""
+        """A digest of all that determines the terms."""
         return hashlib.sha256(f"{self.settings.digest} {self.analyzer.fingerprint}".encode()).hexdigest()
 
     def phrasings(self, question: Question, language: str | None) -> list[tuple[int, list[str]]]:

@@ -1,4 +1,4 @@
-"""The verdict of tuning: the simplest candidate that no other beats, its worth on other queries, what is served."""
+"""The verdict of tuning: the simplest candidate that no other beats, its quality on other queries, what is served."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

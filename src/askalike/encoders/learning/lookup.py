@@ -85,7 +85,7 @@ class LookupLearningSettings(TeacherSettings):
 
     @property
     def penalties(self) -> NDArray[np.float32]:
-        """The ridge penalty of each row: pairs of words are rarer, and would learn texts by heart."""
+        """The ridge penalty of each row: pairs of words are rarer, and would overfit."""
         single = self.subwords + self.words
         return np.repeat(np.array([self.penalty, self.bigram_penalty], np.float32), [single, self.bigrams])
 
