@@ -48,15 +48,15 @@ class SavedSilence(Settings):
 class SilenceRule(NamedTuple):
     """The minimum score of a hit that is shown.
 
-    threshold: the least score, less a share of the query's contrast. typical: the least score for half of the archive's
-    own questions.
+    threshold: the minimum score, less a share of the query's contrast. typical: the minimum score for half of the
+    archive's own questions.
     """
 
     threshold: float
     typical: float
     contrast: Contrast
 
-    def least_scores(self, session: SearchSession) -> Floats:
+    def min_scores(self, session: SearchSession) -> Floats:
         """Return the absolute score below which no hit is shown, for each query."""
         return self.threshold + CONTRAST_SHARE * self.contrast.measure(session)
 
@@ -88,9 +88,9 @@ class SilenceThreshold:
             self._rule = rule
         return rule
 
-    def least_scores(self, session: SearchSession) -> Floats:
+    def min_scores(self, session: SearchSession) -> Floats:
         """Return the absolute score below which no hit is shown, for each query of a search."""
-        return self._current_rule(session.view).least_scores(session)
+        return self._current_rule(session.view).min_scores(session)
 
     @property
     def saved_rule(self) -> SilenceRule | None:
