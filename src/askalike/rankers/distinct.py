@@ -55,7 +55,7 @@ class ClusterTable:
         self._clusters = np.array(clusters, np.int64)
 
     def first_of_each(self, top: TopDocs, k: int) -> TopDocs:
-        """The k best documents of different clusters."""
+        """Return the k best documents of different clusters."""
         if not len(self._docids):
             return TopDocs(top.docids[:k], top.scores[:k])
         at = np.searchsorted(self._docids, top.docids).clip(max=len(self._docids) - 1)
