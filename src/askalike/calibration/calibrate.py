@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from askalike.calibration.calibration import ArchiveState, Calibration, CalibrationQuality, fingerprint, settings_json
+from askalike.calibration.calibration import ArchiveState, Calibration, CalibrationQuality, settings_json
 from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
 from askalike.calibration.curves import Floats
 from askalike.calibration.groups import GroupAverages, GroupHits
@@ -117,7 +117,7 @@ def calibrate(
     calibration = Calibration(
         ranker=ranker.name,
         settings=settings_json(ranker.values),
-        fingerprint=fingerprint(ranker),
+        fingerprint=ranker.fingerprint,
         state=ArchiveState.from_view(archive.view()),
         split=sample.split,
         has_bodies=sample.has_bodies,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from askalike.calibration.calibration import FOLDER, ArchiveState, fingerprint, load_calibration, settings_json
+from askalike.calibration.calibration import FOLDER, ArchiveState, load_calibration, settings_json
 from askalike.calibration.contrast import Contrast
 from askalike.calibration.curves import Floats
 from askalike.config import Settings
@@ -100,7 +100,7 @@ class SilenceThreshold:
             vectors = np.load(self._vectors_path)
         except (OSError, ValueError):  # pydantic's errors, too
             return None
-        holds = saved.fingerprint == fingerprint(self._ranker) and saved.state.stale_reason(self._view) is None
+        holds = saved.fingerprint == self._ranker.fingerprint and saved.state.stale_reason(self._view) is None
         return SilenceRule(saved.threshold, saved.typical, Contrast(vectors)) if holds else None
 
     def _current_rule(self, view: View) -> SilenceRule:
@@ -117,7 +117,7 @@ class SilenceThreshold:
 
     def _save(self, rule: SilenceRule) -> None:
         """Save the rule, unless the archive cannot be written."""
-        state, described = ArchiveState.from_view(self._view), fingerprint(self._ranker)
+        state, described = ArchiveState.from_view(self._view), self._ranker.fingerprint
         saved = SavedSilence(threshold=rule.threshold, typical=rule.typical, state=state, fingerprint=described)
         try:
             self._path.parent.mkdir(exist_ok=True)

@@ -34,8 +34,7 @@ def resume_work(
     """
     name = "-".join(filter(None, (use, ranker.name, view.group and _digest(view.group)[:8])))
     path = view.path / "index" / f"{name}.jsonl"
-    learned = getattr(ranker, "fingerprint", "")
-    header = {"key": _digest([dict(ranker.values), learned, view.state, _program_digest(), inputs, total])}
+    header = {"key": _digest([dict(ranker.values), ranker.fingerprint, view.state, _program_digest(), inputs, total])}
     saved = _read_pieces(path, header)
     yield from saved
     if len(saved) < total:
