@@ -8,7 +8,6 @@ import numpy as np
 
 from askalike.calibration.calibration import ArchiveState, Calibration, CalibrationQuality, settings_json
 from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
-from askalike.calibration.curves import Floats
 from askalike.calibration.groups import GroupAverages, GroupHits
 from askalike.calibration.reliability import Reliability, measure_reliability
 from askalike.calibration.samples import (
@@ -33,7 +32,7 @@ from askalike.calibration.thresholds import (
 from askalike.errors import ArchiveError, SettingsError
 from askalike.rankers import Ranker
 from askalike.store import Archive
-from askalike.types import Progress, Question, Split
+from askalike.types import Floats, Progress, Question, Split
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from askalike.calibration.curves import Curve, Floats, shift_balanced_prior
+from askalike.calibration.curves import Curve, shift_balanced_prior
 from askalike.calibration.thresholds import Threshold
 from askalike.config import Settings, validate_settings
 from askalike.counts import format_count
@@ -17,6 +17,7 @@ from askalike.errors import ArchiveError
 from askalike.files import folder_errors, write_atomically
 from askalike.rankers import Ranker
 from askalike.store import Archive, View
+from askalike.types import Floats
 
 FORMAT = 1
 FOLDER = "calibration"

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.config import Settings
+from askalike.types import Floats
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 RIDGE_PENALTY = 1.0
 """The cost of half the square of a standardised weight, in units of log loss. It keeps weights finite where the classes

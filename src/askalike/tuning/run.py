@@ -1,6 +1,6 @@
 """Tuning: candidates are tried as long as there is time, one is chosen, measured once, and activated."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from askalike.tuning.promotion import is_served
 from askalike.tuning.state import Budget, TuningState, format_duration
 from askalike.tuning.task import TuningTask, make_task
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
+from askalike.types import LogCallback
 
 STATE_VERSION = 3
 """The version of the search; the state of a run of another version does not count."""
@@ -30,7 +31,6 @@ RESERVED_SHARE = 0.2
 """The share of the budget that is left to the verdict, the index and the calibration."""
 ANNOUNCED_S = 1.0
 """Work that no budget stops is announced where it takes longer."""
-LogCallback = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

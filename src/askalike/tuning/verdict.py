@@ -7,7 +7,6 @@ from math import fsum
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.evaluation.resampling import bootstrap_means, group_column, max_sum_p, percentile_interval, sign_flip_p
 from askalike.evaluation.significance import ALPHA, RESAMPLING_DRAWS, RESAMPLING_SEED
@@ -17,8 +16,7 @@ from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.trials import QueryValues, Trial, TrialEvaluator, TrialValues
 from askalike.tuning.candidates import PRETRAINED_RANKER, Candidate
 from askalike.tuning.task import MIN_MEANINGFUL, TuningTask
-
-Floats = NDArray[np.float64]
+from askalike.types import Floats
 
 
 @dataclass(frozen=True, slots=True)
