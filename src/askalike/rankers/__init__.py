@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 INTERNAL = ("dense", "lexical", "pairwise")
-"""Rankers that go by the name of what they rank by: a similarity, an encoder, a trained model."""
+"""Rankers that have the name of what they rank by: a similarity, an encoder, a trained model."""
 PART_ONLY = ("votes",)
 """Rankers that retrieve nothing by themselves."""
 ANSWER_RANKERS = ("by_question",)

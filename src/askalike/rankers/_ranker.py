@@ -1,6 +1,6 @@
 """Rankers, their searchers (a ranker opened on one point in time), and single searches.
 
-Ids become docids when queries enter and ids again when results leave; everything between goes by docid.
+Ids become docids when queries enter and ids again when results leave; everything in between uses docids.
 """
 
 from abc import ABC, abstractmethod
