@@ -56,7 +56,7 @@ def shown(searcher: Searcher, rule: SilenceRule, texts: list[str]) -> Any:
     """Whether each text gets a hit."""
     session = searcher.search({f"off {n}": Question(f"off {n}", text) for n, text in enumerate(texts)}, 1)
     firsts = np.array([scores[0] if len(scores) else 0.0 for scores in session.absolute_scores])
-    return firsts >= rule.least_scores(session)
+    return firsts >= rule.min_scores(session)
 
 
 def right_shown(
@@ -65,7 +65,7 @@ def right_shown(
     """Whether those first hits are shown that are right."""
     session = searcher.search(queries, 1, prefix=prefix)
     run, stay = session.run, []
-    for id, scores, least in zip(queries, session.absolute_scores, rule.least_scores(session), strict=True):
+    for id, scores, least in zip(queries, session.absolute_scores, rule.min_scores(session), strict=True):
         if run[id] and qrels.get(id, {}).get(run[id][0].id, 0) > 0:
             stay.append(scores[0] >= least)
     return np.array(stay, np.bool_)

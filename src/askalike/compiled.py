@@ -44,7 +44,7 @@ Matrix = Annotated[NDArray[ScalarT], 2]
 """An array of two dimensions."""
 
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
-"""Names the folder of compiled code; without it that lies beside the source, or among the user's caches."""
+"""The variable that names the folder of compiled code, by default next to the source or in the user's cache."""
 FORMAT = 3
 """The version of the files."""
 DIGEST_BYTES = 32

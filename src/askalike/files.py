@@ -65,7 +65,7 @@ def replace_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder beside `path`, which one process at a time may use and which is removed at the end.
+    """Yield an empty folder next to `path`, which one process at a time may use and which is removed at the end.
 
     What a killed process left there is removed first. The parents of `path` are made if they are missing.
     Raises BlockingIOError where another process uses the folder, and any other OSError.

@@ -1,4 +1,4 @@
-"""Writes LLVM's language about vectors of sixteen numbers; see LLVMFunction."""
+"""Writes code in LLVM's language for vectors of sixteen numbers; see LLVMFunction."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Functions written in LLVM's language, as numba has no words for what they do; compiled functions call them."""
+"""Functions written in LLVM's language, for what numba cannot express; compiled functions call them."""
 
 from collections.abc import Callable
 from functools import cache
@@ -124,7 +124,7 @@ mark_reaching = LLVMFunction(
 read_four = LLVMFunction(_write_four, _join_four, np.uint64)
 """Returns four numbers (np.uint16) from a position on as one, the first in the lowest 16 bits."""
 prefetch = LLVMFunction(_write_prefetch, lambda *_: None)
-"""prefetch(rows, row, offset) has the processor read the byte at an offset in a row into its cache meanwhile."""
+"""prefetch(rows, row, offset) makes the processor read the byte at an offset in a row into its cache in advance."""
 read_word = LLVMFunction(_write_word, returns=np.int64)
 """Returns the whole number that lies some bytes after an address."""
 

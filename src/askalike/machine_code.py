@@ -126,7 +126,7 @@ def _translated_only() -> Iterator[None]:
     """Have numba translate functions to LLVM's language, without machine code for each and all that it calls.
 
     They are optimised together afterwards, once, and only that is run, which takes three fifths of the time. No other
-    thread compiles meanwhile; where numba is built otherwise, it does as it always does.
+    thread compiles at the same time; if numba is built differently, it compiles as usual.
     """
     from numba.core import codegen, compiler_lock
     from numba.core.registry import cpu_target

@@ -109,7 +109,7 @@ def _connect(cluster: str) -> Iterator[Any]:
 
 @contextmanager
 def _loopback_alone() -> Iterator[None]:
-    """Have the nodes that Ray starts meanwhile listen at 127.0.0.1.
+    """Let the nodes that Ray starts inside the `with` block listen at 127.0.0.1.
 
     Ray replaces that address by the machine's own where clusters of several machines are possible. It reads that from
     the environment as it is imported, which may have been long ago; the processes that it starts read it again.

@@ -54,7 +54,7 @@ def names(kind: str) -> tuple[str, ...]:
 
 @cache
 def builtin_names(kind: str) -> tuple[str, ...]:
-    """Return the names of one kind that askalike itself brings, sorted. The kind's package is not imported."""
+    """Return the names of one kind that come with askalike, sorted. The kind's package is not imported."""
     spec = importlib.util.find_spec(KINDS[kind].package)
     files = pkgutil.iter_modules(spec.submodule_search_locations if spec else ())
     return tuple(sorted(file.name for file in files if not file.ispkg and not file.name.startswith("_")))

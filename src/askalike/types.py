@@ -217,9 +217,9 @@ class SearchHit:
     """A similar question as it is shown to a person.
 
     snippet: the passage of its body that matches. probability: that it asks the same; None without a calibration.
-    likeness: without one, its score from 0 to 1 on a scale that is the same for every query; None where it is known.
-    asked_as: the duplicate of it that matched, which it stands for; score and explanation are that one's.
-    duplicate_of: the id of its own original, where the archive does not have that.
+    likeness: its score from 0 to 1, on the same scale for every query; None where the probability is known.
+    asked_as: the duplicate that matched, in place of which it is shown; score and explanation are of the duplicate.
+    duplicate_of: the id of its own original, if that is not in the archive.
     """
 
     question: Question
@@ -283,7 +283,7 @@ class AllowedDocs:
 
 
 class LaterTopDocs(Sequence[TopDocs]):
-    """The documents of some queries, which are fetched when they are first looked at: searches can travel together."""
+    """The documents of some queries, which are fetched when they are first read: searches can share a request."""
 
     def __init__(self, count: int, fetch: Callable[[], Sequence[TopDocs]]) -> None:
         self._count, self._fetch = count, fetch

@@ -1,4 +1,4 @@
-"""Parsers of values that people write, one function a kind, for the command line, HTTP, TOML and Python.
+"""Parsers of values that people write, one function per kind, for the command line, HTTP, TOML and Python.
 
 Each returns the value, or raises ValueError that says what was expected. Dates are in `clock`.
 """
@@ -21,7 +21,7 @@ ISO_639_1 = frozenset(_CODES.split())
 
 
 def parse_language(text: str) -> str:
-    """Return `en` for `en`, `EN` and `en-US`. A code of three letters is taken as it is: most have none of two."""
+    """Return `en` for `en`, `EN` and `en-US`. A three-letter code is taken as it is."""
     code = text.strip().lower().replace("_", "-").partition("-")[0]
     if code in ISO_639_1 or (len(code) == 3 and code.isascii() and code.isalpha()):
         return code
@@ -29,7 +29,7 @@ def parse_language(text: str) -> str:
 
 
 def parse_encoding(text: str) -> str | None:
-    """Return the name of an encoding of texts as Python has it; None for UTF-8."""
+    """Return Python's name of a text encoding; None for UTF-8."""
     try:
         "".encode(text)
         name = codecs.lookup(text).name

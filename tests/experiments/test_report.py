@@ -13,7 +13,7 @@ from outcomes import TWO, outcome_of
 from askalike.experiments.outcome import ExperimentResult
 from askalike.experiments.reporting import cards, figures, report
 from askalike.experiments.reporting.cards import collect_ranks
-from askalike.experiments.reporting.report import render_report, select_pairs, write_report
+from askalike.experiments.reporting.report import select_pairs, write_report
 from askalike.readers import import_archive
 from askalike.store.archive import Archive
 from askalike.types import Question
@@ -41,7 +41,7 @@ def outcome(desk: Path) -> ExperimentResult:
 
 @pytest.fixture(scope="module")
 def html(outcome: ExperimentResult) -> str:
-    return render_report(outcome)
+    return write_report(outcome).read_text(encoding="utf-8")
 
 
 class Tags(HTMLParser):
@@ -109,16 +109,15 @@ def test_texts_of_the_archive_are_escaped(tmp_path: Path) -> None:
     with Archive.create(tmp_path / "archive") as archive:
         archive.set_meta(language="en")
         archive.upsert([Question("a", f"egg {HOSTILE}", f"<p>{HOSTILE}</p>", "html", rephrasings=(f"egg? {HOSTILE}",))])
-    html = render_report(outcome_of(tmp_path / "archive", tmp_path, title=HOSTILE))
+    html = write_report(outcome_of(tmp_path / "archive", tmp_path, title=HOSTILE)).read_text(encoding="utf-8")
     assert "<script>alert" not in html
     assert "<img" not in html
     assert Tags(html).open == []
 
 
-def test_one_system_without_anything_optional(desk: Path) -> None:
-    html = render_report(
-        outcome_of(desk, desk.parent, {"bm25": [("bm25", {})]}, queries=5, typing={}, findings=(), provenance={})
-    )
+def test_one_system_without_anything_optional(desk: Path, tmp_path: Path) -> None:
+    outcome = outcome_of(desk, tmp_path, {"bm25": [("bm25", {})]}, queries=5, typing={}, findings=(), provenance={})
+    html = write_report(outcome).read_text(encoding="utf-8")
     assert "not run" in html
     assert "The typing curve" not in html
     assert "query by query" not in html
@@ -126,15 +125,15 @@ def test_one_system_without_anything_optional(desk: Path) -> None:
 
 
 def test_an_archive_that_is_gone_leaves_ids(outcome: ExperimentResult, tmp_path: Path, without_figures: None) -> None:
-    html = render_report(replace(outcome, archive=tmp_path / "gone"))
+    html = write_report(replace(outcome, archive=tmp_path / "gone", folder=tmp_path)).read_text(encoding="utf-8")
     assert re.search(r"</b>r\d{3}</li>", html)
 
 
 def test_the_browser_is_limited_and_the_page_states_it(
-    outcome: ExperimentResult, monkeypatch: pytest.MonkeyPatch, without_figures: None
+    outcome: ExperimentResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_figures: None
 ) -> None:
     monkeypatch.setattr(cards, "MAX_QUERIES", 7)
-    html = render_report(outcome)
+    html = write_report(replace(outcome, folder=tmp_path)).read_text(encoding="utf-8")
     assert html.count('<details class="card"') == 7
     assert "7 of 80 queries" in html
     systems = collect_ranks(outcome)

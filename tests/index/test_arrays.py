@@ -3,17 +3,7 @@
 import numpy as np
 import pytest
 
-from askalike.index.arrays import (
-    ALIGNMENT,
-    ARRAYS_FILE,
-    NUMBER_TYPES,
-    create_arrays,
-    open_arrays,
-    open_segment_arrays,
-    write_arrays,
-)
-from askalike.index.lexical.builder import SegmentBuilder
-from askalike.index.lexical.segment import Segment
+from askalike.index.arrays import ALIGNMENT, ARRAYS_FILE, NUMBER_TYPES, create_arrays, open_arrays, write_arrays
 
 SHAPES = [(0,), (3,), (0, 5), (2, 3), (1, 1)]
 
@@ -66,24 +56,3 @@ def test_other_programs_read_the_file(tmp_path, arrays):
     loaded = safetensors.load_file(tmp_path / ARRAYS_FILE)
     for name, array in arrays.items():
         np.testing.assert_array_equal(loaded[name], array)
-
-
-def test_an_array_that_is_missing_is_a_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        open_segment_arrays(tmp_path)["a"]
-    write_arrays(tmp_path, {"a": np.arange(3)})
-    with pytest.raises(FileNotFoundError):
-        open_arrays(tmp_path)["b"]
-
-
-def test_a_segment_with_a_file_for_each_array_still_opens(tmp_path):
-    builder = SegmentBuilder()
-    builder.add(7, 0, ["a", "b", "a"])
-    (segment,) = builder.build()
-    segment.save(tmp_path / "new")
-    (tmp_path / "old").mkdir()
-    for name, array in open_arrays(tmp_path / "new").items():
-        np.save(tmp_path / "old" / f"{name}.npy", array)
-    for field in Segment.__dataclass_fields__:
-        old, new = getattr(Segment.open(tmp_path / "old"), field), getattr(Segment.open(tmp_path / "new"), field)
-        np.testing.assert_array_equal(old, new)

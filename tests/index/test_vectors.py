@@ -294,7 +294,7 @@ def test_merging_holds_a_few_rows_in_memory(tmp_path, monkeypatch):
 def test_what_a_killed_build_left_is_removed_before_the_next(tmp_path):
     index = VectorIndex.open(tmp_path, VectorLayout("x"))
     (tmp_path / "0-1-1").mkdir()
-    (tmp_path / "0-1-1" / "0.rows.npy").write_bytes(b"\0" * 100)
+    (tmp_path / "0-1-1" / "arrays.safetensors").write_bytes(b"\0" * 100)
     with index.writer():
         assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 

@@ -1,1 +1,1 @@
-"""Answers to a question: stored ones, by how like it their questions are, or one that a model writes."""
+"""Answers to a question: those stored with the most similar questions, or one that a model writes."""

@@ -52,8 +52,8 @@ def answer_question(
     hits = engine.search(question.title, QUESTIONS_PER_ANSWER * k, body=question.body, min_probability=min_probability)
     stored = nearest_reply(view, hits, k)
     known = [source.probability for source in stored.sources[:1] if source.probability is not None]
-    least = DEFAULT_SURE if sure is None else sure
-    if mode == "auto" and engine.calibration and hits and (stored.abstained or known[0] < least):
+    threshold = DEFAULT_SURE if sure is None else sure
+    if mode == "auto" and engine.calibration and hits and (stored.abstained or known[0] < threshold):
         return replace(_write_reply(engine.archive, question, k, model), matches=stored.matches)
     return stored
 

@@ -1,8 +1,8 @@
 """Finds the sentences of a generated answer that are supported by the texts that they cite.
 
-A proxy for what a person would say: a sentence counts as supported by a cited text that has most of its content words
-and all of its numbers, and where no sentence about the same in it says the opposite by a word of negation. It does not
-understand: a negation in another sentence than the words that it is about, or words in another order, go unnoticed.
+A proxy for what a person would say: a sentence counts as supported by a cited text that contains most of its content
+words and all of its numbers, unless a sentence there about the same thing negates it. Nothing is understood: a negation
+that stands in a different sentence from the words it is about, or words in another order, go unnoticed.
 """
 
 import re
@@ -14,7 +14,7 @@ from askalike.text.claims import content_words, is_negated
 from askalike.text.sentences import split_sentences
 
 MIN_SHARED = 0.6
-"""The share of a sentence's content words that the cited text has to have."""
+"""Minimum share of a sentence's content words that the cited text must contain."""
 CITATION = re.compile(r"\s*\[([^\[\]\n]{1,300})\]")
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 CLAUSE_END = re.compile(r"[,;:()–—]|\b(?:so that|because|but|unless|if|and|aber|weil|damit|mais|pero)\b")
@@ -22,10 +22,9 @@ CLAUSE_END = re.compile(r"[,;:()–—]|\b(?:so that|because|but|unless|if|and|a
 
 @dataclass(frozen=True, slots=True)
 class WrittenSentence:
-    """A sentence without its citations, the ids that it cites, and those of the cited texts that support it."""
+    """A sentence without its citations, and the ids of the cited texts that support it."""
 
     text: str
-    cited: tuple[str, ...]
     supported_by: tuple[str, ...]
 
 
@@ -37,12 +36,12 @@ def check_sentences(written: str, texts: Mapping[str, str], language: str | None
         known = tuple(dict.fromkeys(id for id in cited if id in texts))
         text = CITATION.sub("", marked).strip()
         supporting = tuple(id for id in known if is_supported(text, texts[id], language))
-        sentences.append(WrittenSentence(text, known, supporting))
+        sentences.append(WrittenSentence(text, supporting))
     return sentences
 
 
 def is_supported(sentence: str, text: str, language: str | None = None) -> bool:
-    """Return whether a text has most of a sentence's content words, all its numbers, and denies it nowhere."""
+    """Return whether a text contains most of a sentence's content words and all its numbers, and never denies it."""
     words = set(content_analyzer().analyze(sentence, language))
     if not words or not set(NUMBER.findall(sentence)) <= set(NUMBER.findall(text)):
         return False
@@ -63,7 +62,7 @@ def _is_denied(sentence: str, text: str, language: str | None) -> bool:
 
 
 def _sentences_with_citations(written: str) -> Sequence[str]:
-    """Return the sentences; citations that stand behind a full stop belong to the sentence before it."""
+    """Return the sentences; citations that follow a full stop belong to the sentence before it."""
     sentences: list[str] = []
     for sentence in split_sentences(re.sub(r"([.!?])((?:\s*\[[^\[\]\n]{1,300}\])+)", r"\2\1", written)):
         if sentences and not CITATION.sub("", sentence).strip(" .!?-*•"):

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from askalike.calibration.calibration import ArchiveState, Calibration, CalibrationQuality, fingerprint, settings_json
+from askalike.calibration.calibration import ArchiveState, Calibration, CalibrationQuality, settings_json
 from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
-from askalike.calibration.curves import Floats
 from askalike.calibration.groups import GroupAverages, GroupHits
 from askalike.calibration.reliability import Reliability, measure_reliability
 from askalike.calibration.samples import (
@@ -33,7 +32,7 @@ from askalike.calibration.thresholds import (
 from askalike.errors import ArchiveError, SettingsError
 from askalike.rankers import Ranker
 from askalike.store import Archive
-from askalike.types import Progress, Question, Split
+from askalike.types import Floats, Progress, Question, Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,29 +101,22 @@ def calibrate(
     rankers that `rankers.create` makes, as a change of another one's code goes unnoticed.
     Raises what `draw_sample` raises, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
     """
-    if precision is not None and not 0 < precision < 1:
-        raise SettingsError(f"--precision {precision}: expected a share between 0 and 1, such as 0.9")
-    if not 0 < prevalence <= 1:
-        raise SettingsError(f"--prevalence {prevalence}: expected a share above 0 and at most 1, such as 0.3")
+    _require_shares(precision, prevalence)
     sample = draw_sample(
         archive, ranker, split, titles_only=titles_only, max_queries=max_queries, max_per_cluster=max_per_cluster,
         seed=seed, progress=progress, resume=resume,
     )  # fmt: skip
     predictions, curves = predict_out_of_fold(sample, seed), select_curves(sample, seed)
     relevant, probabilities = sample.first_hits.relevant, predictions.adjust_to_prevalence(prevalence)
-    choice, threshold = None, None
-    if precision is not None:
-        folds = predictions.fold_of_query[sample.first_hits.query_index]
-        choice = choose_threshold(probabilities, relevant, folds, len(sample.queries), precision)
-        if choice.threshold is not None:
-            threshold = Threshold(probability=choice.threshold, criterion="precision", share=precision)
+    folds = predictions.fold_of_query[sample.first_hits.query_index]
+    choice = choose_threshold(probabilities, relevant, folds, len(sample.queries), precision) if precision else None
     first_hits = _measure_hits(sample, sample.first_hits, predictions.first_probabilities, seed)
     hits, later_probabilities = sample.later_hits, predictions.later_probabilities
     later = _measure_hits(sample, hits, later_probabilities, seed) if len(later_probabilities) else None
     calibration = Calibration(
         ranker=ranker.name,
         settings=settings_json(ranker.values),
-        fingerprint=fingerprint(ranker),
+        fingerprint=ranker.fingerprint,
         state=ArchiveState.from_view(archive.view()),
         split=sample.split,
         has_bodies=sample.has_bodies,
@@ -135,7 +127,7 @@ def calibrate(
         later_hit_curve=curves.later_hit_curve,
         answerable_curve=curves.answerable_curve,
         prevalence=prevalence,
-        threshold=threshold,
+        threshold=_make_threshold(choice, precision),
         quality=_summarise_quality(sample, first_hits),
     )
     half = _measure_half_answerable(sample, predictions, seed)
@@ -144,6 +136,20 @@ def calibrate(
     return CalibrationReport(
         calibration, curves.method, sample, predictions, first_hits, later, half, rows, choice, averages
     )
+
+
+def _require_shares(precision: float | None, prevalence: float) -> None:
+    if precision is not None and not 0 < precision < 1:
+        raise SettingsError(f"--precision {precision}: expected a share between 0 and 1, such as 0.9")
+    if not 0 < prevalence <= 1:
+        raise SettingsError(f"--prevalence {prevalence}: expected a share above 0 and at most 1, such as 0.3")
+
+
+def _make_threshold(choice: ThresholdChoice | None, precision: float | None) -> Threshold | None:
+    """Return the chosen threshold; None where none was asked for, or the precision is out of reach."""
+    if choice is None or choice.threshold is None:
+        return None
+    return Threshold(probability=choice.threshold, criterion="precision", share=precision)
 
 
 def calibrate_each_use(

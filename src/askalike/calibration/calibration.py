@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from askalike.calibration.curves import Curve, Floats, shift_balanced_prior
+from askalike.calibration.curves import Curve, shift_balanced_prior
 from askalike.calibration.thresholds import Threshold
 from askalike.config import Settings, validate_settings
 from askalike.counts import format_count
@@ -17,6 +17,7 @@ from askalike.errors import ArchiveError
 from askalike.files import folder_errors, write_atomically
 from askalike.rankers import Ranker
 from askalike.store import Archive, View
+from askalike.types import Floats
 
 FORMAT = 1
 FOLDER = "calibration"
@@ -121,7 +122,7 @@ class Calibration(Settings):
 
     def stale_reason(self, view: View, ranker: Ranker) -> str | None:
         """Why it does not hold for an archive and a ranker as they are; None where it does."""
-        if self.fingerprint != fingerprint(ranker):
+        if self.fingerprint != ranker.fingerprint:
             return f"{self.ranker} has been trained again since"
         return self.state.stale_reason(view)
 
@@ -167,11 +168,6 @@ def _paths_by_fitness(archive: Archive, ranker: Ranker, use: Use) -> Sequence[Pa
     other: Use = "title" if use == "question" else "question"
     settings = settings_json(ranker.values)
     return [_calibration_path(archive.path, ranker.name, settings, name) for name in (use, other)]
-
-
-def fingerprint(ranker: Ranker) -> str:
-    """Return the fingerprint of what a ranker has learned; empty where it has learned nothing."""
-    return str(getattr(ranker, "fingerprint", ""))
 
 
 def settings_json(values: Mapping[str, Any]) -> str:

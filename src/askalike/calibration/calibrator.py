@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Self
 
 from askalike.calibration.calibration import Calibration, Use, load_calibration
-from askalike.calibration.curves import Floats
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.errors import SettingsError, UncalibratedError
 from askalike.rankers import Ranker
 from askalike.store import Archive
-from askalike.types import Question
+from askalike.types import Floats, Question
 
 
 class Calibrator:

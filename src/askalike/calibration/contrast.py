@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.calibration.curves import Bools, Floats
+from askalike.calibration.curves import Bools
 from askalike.encoders.learning.text_vectors import concatenate_parts
 from askalike.rankers import SearchSession
+from askalike.types import Floats
 
 NEAREST = 3
 """Number of nearest everyday questions that a query is compared with."""

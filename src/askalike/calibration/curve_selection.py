@@ -10,7 +10,6 @@ from askalike.calibration.curves import (
     Bools,
     Curve,
     CurveFitter,
-    Floats,
     ProductCurve,
     fit_typicality,
     isotonic_fitter,
@@ -21,6 +20,7 @@ from askalike.calibration.features import FEATURES, SIMILARITY_COLUMN
 from askalike.calibration.reliability import log_loss
 from askalike.calibration.samples import CalibrationSample, LabelledHits
 from askalike.labels.clusters import assign_folds
+from askalike.types import Floats
 
 OUTER_FOLDS, INNER_FOLDS = 5, 3
 FEATURE_SETS = (*(FEATURES[:n] for n in range(1, 5)), ("score", "length", "shared", "overlap"), FEATURES)

@@ -1,4 +1,4 @@
-"""Curves from a hit's features, whatever hits are beside it, to the probability that it is right, without chance."""
+"""Curves from the features of a hit to the probability that it is right. Fitting them involves no randomness."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.config import Settings
+from askalike.types import Floats
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 RIDGE_PENALTY = 1.0
 """The cost of half the square of a standardised weight, in units of log loss. It keeps weights finite where the classes
@@ -28,7 +28,7 @@ MIN_PREVALENCE = 1e-6
 
 
 class LogisticCurve(Settings):
-    """The logistic function of a weighted sum of features (Platt 1999), which beyond the range fitted on are level."""
+    """The logistic function of a weighted sum of features (Platt 1999), clipped to the range that it was fitted on."""
 
     kind: Literal["logistic"] = "logistic"
     columns: tuple[int, ...] = Field(description="the columns of the features that are used")
@@ -136,7 +136,7 @@ def _minimise_log_loss(features: Floats, targets: Floats) -> Floats:
 
 @cache
 def _blas_controller() -> "ThreadpoolController":
-    """Return what limits the threads of the BLAS libraries that are loaded by now, SciPy's among them."""
+    """Return an object that limits the threads of the BLAS libraries loaded so far, SciPy's among them."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -184,9 +184,9 @@ def estimate_prevalence(probabilities: Floats, base_rate: float) -> float:
 def _sigmoid(values: Floats) -> Floats:
     """Return 1 / (1 + exp(-x)) of each value.
 
-    One call of `math.exp` a value: numpy computes exp in vector registers and what is left over at the end of an array
-    by other instructions, which on some processors give another last bit. For the same reason the sum of the weighted
-    features is no matrix product. So a probability is the same to the last bit, whatever else is computed with it.
+    One call of `math.exp` per value: numpy computes exp in vector registers, but the rest at the end of an array by
+    other instructions, which on some processors give another last bit. For the same reason the sum of the weighted
+    features is not a matrix product. So a probability is the same to the last bit, whatever else is computed with it.
     """
     return np.array([_sigmoid_of_float(value) for value in values.tolist()], np.float64)
 

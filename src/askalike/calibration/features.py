@@ -6,9 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from askalike.calibration.curves import Floats
 from askalike.text.analyzer import Analyzer
-from askalike.types import Question
+from askalike.types import Floats, Question
 
 FEATURES = ("score", "length", "margin", "mean_margin", "shared", "overlap")
 """The columns of the features of a hit.

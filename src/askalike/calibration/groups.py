@@ -6,9 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from askalike.calibration.curves import Bools, Floats
+from askalike.calibration.curves import Bools
 from askalike.calibration.reliability import Reliability, measure_reliability, resample_clusters, skill_of_means
 from askalike.evaluation.resampling import percentile_interval
+from askalike.types import Floats
 
 GroupHits = tuple[Floats, Bools, Sequence[str]]
 """Probabilities of a group's hits, whether each is right, and its cluster, each (n,)."""

@@ -1,8 +1,8 @@
-"""Silence without labels: from which absolute score on a hit is shown where no calibration has a threshold.
+"""Silence without labels: the minimum absolute score of a hit that is shown if no calibration has a threshold.
 
-From a score is taken off a share of how much the query resembles everyday questions that have nothing to do with the
-archive; what is left must be above what nearly all of them reach. 1,000 such questions come with askalike, in five
-languages (`off_topic.tsv`, written for this, CC0). It is not a probability.
+A share of the query's similarity to everyday questions, which have nothing to do with the archive, is subtracted from
+the score. The rest must be above what nearly all of these questions reach. 1,000 of them come with askalike, in five
+languages (`off_topic.tsv`, written for this, CC0). The result is not a probability.
 """
 
 import hashlib
@@ -13,15 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from askalike.calibration.calibration import FOLDER, ArchiveState, fingerprint, load_calibration, settings_json
+from askalike.calibration.calibration import FOLDER, ArchiveState, load_calibration, settings_json
 from askalike.calibration.contrast import Contrast
-from askalike.calibration.curves import Floats
 from askalike.config import Settings
 from askalike.files import replace_file, write_atomically
 from askalike.rankers import Ranker, Searcher, SearchSession
 from askalike.store import Archive, View
 from askalike.text.analyzer import content_analyzer
-from askalike.types import Question
+from askalike.types import Floats, Question
 
 QUESTIONS_FILE = "off_topic.tsv"
 CONTRAST_SHARE = 0.5
@@ -48,21 +47,21 @@ class SavedSilence(Settings):
 class SilenceRule(NamedTuple):
     """The minimum score of a hit that is shown.
 
-    threshold: the least score, less a share of the query's contrast. typical: the least score for half of the archive's
-    own questions.
+    threshold: the minimum score, less a share of the query's contrast. typical: the minimum score for half of the
+    archive's own questions.
     """
 
     threshold: float
     typical: float
     contrast: Contrast
 
-    def least_scores(self, session: SearchSession) -> Floats:
+    def min_scores(self, session: SearchSession) -> Floats:
         """Return the absolute score below which no hit is shown, for each query."""
         return self.threshold + CONTRAST_SHARE * self.contrast.measure(session)
 
 
 class SilenceThreshold:
-    """The rule of a ranker on an archive: found when it is indexed, and saved beside the calibrations."""
+    """The rule of a ranker on an archive: found when it is indexed, and saved with the calibrations."""
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
         self._view, self._ranker = archive.view(), ranker
@@ -88,9 +87,9 @@ class SilenceThreshold:
             self._rule = rule
         return rule
 
-    def least_scores(self, session: SearchSession) -> Floats:
+    def min_scores(self, session: SearchSession) -> Floats:
         """Return the absolute score below which no hit is shown, for each query of a search."""
-        return self._current_rule(session.view).least_scores(session)
+        return self._current_rule(session.view).min_scores(session)
 
     @property
     def saved_rule(self) -> SilenceRule | None:
@@ -100,7 +99,7 @@ class SilenceThreshold:
             vectors = np.load(self._vectors_path)
         except (OSError, ValueError):  # pydantic's errors, too
             return None
-        holds = saved.fingerprint == fingerprint(self._ranker) and saved.state.stale_reason(self._view) is None
+        holds = saved.fingerprint == self._ranker.fingerprint and saved.state.stale_reason(self._view) is None
         return SilenceRule(saved.threshold, saved.typical, Contrast(vectors)) if holds else None
 
     def _current_rule(self, view: View) -> SilenceRule:
@@ -112,12 +111,12 @@ class SilenceThreshold:
         return self.prepare(view)
 
     def _indexed_changes(self) -> Sequence[int]:
-        """Return the change up to which each index was committed, 0 where it was not yet."""
+        """Return the change up to which each index was committed, 0 if it never was."""
         return [index.change for index in self._ranker.indexes(self._view)]
 
     def _save(self, rule: SilenceRule) -> None:
         """Save the rule, unless the archive cannot be written."""
-        state, described = ArchiveState.from_view(self._view), fingerprint(self._ranker)
+        state, described = ArchiveState.from_view(self._view), self._ranker.fingerprint
         saved = SavedSilence(threshold=rule.threshold, typical=rule.typical, state=state, fingerprint=described)
         try:
             self._path.parent.mkdir(exist_ok=True)
@@ -169,13 +168,13 @@ def off_topic_questions(view: View) -> Sequence[tuple[str, str]]:
 def says_nothing(text: str, language: str | None) -> bool:
     """Whether a text has fewer letters and digits than any question, or no other words than function words.
 
-    No question consists of function words alone, so that curves which were fitted on questions know nothing of it.
+    Curves are fitted on questions, and no question consists of function words alone.
     """
     return sum(map(str.isalnum, text)) < MIN_CHARACTERS or not content_analyzer().analyze(text, language)
 
 
 def looks_up(query: str, title: str, language: str | None) -> bool:
-    """Whether a query is a single word, no function word, that a title has: then it is no everyday question."""
+    """Whether a query is a single word that a title contains, no function word: it is looked up, not asked."""
     if len(query.split()) != 1:
         return False
     analyzer = content_analyzer()

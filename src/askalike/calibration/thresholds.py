@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from askalike.calibration.curves import Bools, Floats
+from askalike.calibration.curves import Bools
 from askalike.config import Settings
 from askalike.evaluation.proportion import BinomialProportion
 from askalike.index.rows import find_distinct
+from askalike.types import Floats
 
 THRESHOLD_GRID = tuple(step / 20 for step in range(20))
 MIN_HITS_ABOVE = 30

@@ -1,4 +1,4 @@
-"""Options that have an effect only beside others: where they would be ignored they are refused."""
+"""Options that only have an effect together with others: a command refuses them where it would ignore them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

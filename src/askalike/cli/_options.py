@@ -1,4 +1,4 @@
-"""Options that several commands share, and what becomes of them."""
+"""Options that several commands share, and the functions that parse them."""
 
 from collections.abc import Callable
 from pathlib import Path

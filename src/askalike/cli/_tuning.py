@@ -27,7 +27,7 @@ ESTIMATE_NOTES = (
 
 
 class TuningPrinter:
-    """Prints each event of a ladder search as it comes: the table's head, one line a candidate."""
+    """Prints each event of a ladder search as it comes: the table's head, one line per candidate."""
 
     def __init__(self, directory: Path, measure: str, quiet: bool = False) -> None:
         self.directory, self.measure, self.quiet = directory, measure, quiet

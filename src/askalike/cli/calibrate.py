@@ -149,7 +149,7 @@ def _format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, th
 
 
 def _find_reliable_row(report: CalibrationReport) -> ThresholdRow | None:
-    """Return the lowest of the usual thresholds from which on nine of ten hits are right, else most."""
+    """Return the lowest of the usual thresholds above which nine of ten hits are right, or else most of them."""
     rows = [row for row in report.thresholds if row.precision.n >= MIN_HITS_ABOVE]
     for precision in (0.9, 0.8, 0.7, 0.6, 0.5):
         if fitting := [row for row in rows if row.precision.value >= precision]:
@@ -211,7 +211,7 @@ def _format_saved(threshold: Threshold | None, prevalence: float) -> str:
 
 
 def _format_abstention(curve: AbstentionCurve, source: Path) -> str:
-    """Return the whole curve, and the threshold from which on enough off-topic queries get nothing."""
+    """Return the whole curve, and the threshold above which enough off-topic queries get nothing."""
     rows = [
         (f"{point.threshold:.2f}", format_proportion(point.abstained), format_proportion(point.retained))
         for point in curve.points
@@ -237,7 +237,7 @@ def _format_reliability(what: str, reliability: Reliability) -> str:
 
 
 def _group_table(averages: GroupAverages) -> ResultTable:
-    """Return a row a group, and the averages in which each counts the same."""
+    """Return one row per group, and the averages in which each counts the same."""
     rows = [
         (name, f"{of.n:,}", f"{of.base_rate:.3f}", f"{of.error:.3f}", f"{of.skill:+.3f}")
         for name, of in averages.groups.items()

@@ -3,9 +3,9 @@
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -55,6 +55,7 @@ from askalike.rankers import Ranker
 from askalike.store import Archive
 
 if TYPE_CHECKING:
+    from askalike.experiments.answer_support import AnswerSupport
     from askalike.experiments.prediction import PredictionReport
 
 MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
@@ -114,48 +115,64 @@ def evaluate_command(
     from askalike.answering.chat_endpoint import named_endpoint
     from askalike.experiments.answer_support import measure_support
 
-    writer = named_endpoint(endpoint, model) if grounded else None
-    result: Evaluation | MacroEvaluation
-    support = prediction = None
+    writer, wanted = named_endpoint(endpoint, model) if grounded else None, split_list(measures)
     if run and qrels:
-        result, heading = evaluate_files(run, qrels, split_list(measures), rule), str(run)
-        if result.unjudged:
-            print_remark(
-                f"askalike: {run}: {format_count(result.unjudged, 'query')} not judged in {qrels}, and not counted"
-            )
+        measured = _measure_run(run, qrels, wanted, rule)
     elif directory and not run and not qrels:
         with Archive.open(directory, engine) as archive, progress_bar("evaluating") as report:
             built = build_ranker(archive, ranker, settings, fields)
             name = split or evaluation_split(archive, built)
-            wanted = split_list(measures)
             result = evaluate_ranker(archive, built, name, wanted, rule=rule, k=k, progress=report, resume=True)
-            remark = describe_choice(archive, built, name)
+            measured = _Measured(_describe_ranking(archive, directory, built, name), result)
             if predict:
-                prediction = _measure_prediction(archive, built, name, result)
+                measured.prediction = _measure_prediction(archive, built, name, result)
             if writer:
                 queries = list(load_split(archive, name).queries.values())[:grounded]
-                support = measure_support(LocalEngine(archive, built), queries, writer)
-        heading = (
-            f"{built.name} on {directory}, split {name}; the ranker never lists the query itself, "
-            "ties in the archive's order"
-        )
-        heading += f"; {remark}" if remark else ""
+                measured.support = measure_support(LocalEngine(archive, built), queries, writer)
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
     if per_query:
         from askalike.experiments.reporting.page import write_file
 
-        write_file(per_query, to_csv(result.per_query_table()))
-    if json:
-        more = {"grounded": support.as_dict()} if support else {}
-        more |= {"prediction": prediction.as_dict()} if prediction else {}
-        print(to_json({"what": heading, **result.as_dict(), **more}))
-        return
-    print(f"{heading}\n\n{to_text(result.table()).rstrip()}")
-    if prediction:
-        print(f"\n{to_text(prediction.table()).rstrip()}")
-    if support:
-        print(f"\n{support}")
+        write_file(per_query, to_csv(measured.result.per_query_table()))
+    print(to_json(measured.as_dict()) if json else measured.as_text())
+
+
+@dataclass(slots=True)
+class _Measured:
+    """The measures of a run or a ranker, and further results that were asked for."""
+
+    heading: str
+    result: Evaluation | MacroEvaluation
+    prediction: "PredictionReport | None" = None
+    support: "AnswerSupport | None" = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the values of single queries, for JSON."""
+        more = {"grounded": self.support.as_dict()} if self.support else {}
+        more |= {"prediction": self.prediction.as_dict()} if self.prediction else {}
+        return {"what": self.heading, **self.result.as_dict(), **more}
+
+    def as_text(self) -> str:
+        """Return the tables, for people."""
+        blocks = [self.heading, to_text(self.result.table()).rstrip()]
+        blocks += [to_text(self.prediction.table()).rstrip()] if self.prediction else []
+        blocks += [str(self.support)] if self.support else []
+        return "\n\n".join(blocks)
+
+
+def _measure_run(run: Path, qrels: Path, measures: Sequence[str], rule: str) -> _Measured:
+    result = evaluate_files(run, qrels, measures, rule)
+    if result.unjudged:
+        unjudged = format_count(result.unjudged, "query")
+        print_remark(f"askalike: {run}: {unjudged} not judged in {qrels}, and not counted")
+    return _Measured(str(run), result)
+
+
+def _describe_ranking(archive: Archive, directory: Path, ranker: Ranker, split: str) -> str:
+    ties = "the ranker never lists the query itself, ties in the archive's order"
+    remark = describe_choice(archive, ranker, split)
+    return f"{ranker.name} on {directory}, split {split}; {ties}" + (f"; {remark}" if remark else "")
 
 
 def _measure_prediction(

@@ -28,7 +28,7 @@ class Encoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A digest of everything that decides about vectors; an index refuses vectors with another fingerprint."""
+        """A digest of everything that determines the vectors; an index refuses vectors with another fingerprint."""
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -78,7 +78,7 @@ class TextWords(NamedTuple):
     forms: NDArray[np.int64]
     """(n,): equal for words that differ in case and the punctuation around them alone."""
     rows: NDArray[np.int64]
-    """Of each text after the other the row of each of its words."""
+    """The row of each word of the first text, then of the second, and so on."""
     starts: NDArray[np.int64]
     """The place in its text at which each of these words begins."""
     ends: NDArray[np.int64]

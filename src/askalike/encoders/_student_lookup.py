@@ -1,7 +1,7 @@
-"""A lookup beside a student of the teacher: some of the teacher's layers, which read each query.
+"""A lookup combined with a student of the teacher: some of the teacher's layers, which read each query.
 
-The student knows words and contexts that the archive lacks, and errs otherwise than the lookup does, so that the sum of
-both, each of length 1, errs less than either. A model has, beside the files of a lookup:
+The student knows words and contexts that the archive lacks. Its errors differ from those of the lookup, so that the sum
+of both, each of length 1, is better than either. In addition to the files of a lookup, a model has:
 
     model.toml      [student] the student's layers, and the weight of the lookup
     student/        a sentence-transformers folder
@@ -58,7 +58,7 @@ class StudentLookup(LookupEncoder):
         return Vectors((VectorPart(values, "cosine"),))
 
     def words(self, texts: Sequence[str]) -> TextWords:
-        """Return plain texts' words with what each adds to its text's vector beside the others."""
+        """Return plain texts' words with the contribution of each to its text's vector."""
         found, read = super().words(texts), self._student.words(texts)
         looked_up = _shorten_sums(found.vectors[found.rows], found.ends)
         vectors = _shorten_sums(read.vectors, read.ends) + self._weight * looked_up

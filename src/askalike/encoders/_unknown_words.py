@@ -38,7 +38,7 @@ class UnknownWords:
 
     @staticmethod
     def save(folder: Path, known: Collection[str]) -> None:
-        """Write the known words, one a line."""
+        """Write the known words, one per line."""
         (folder / WORDS_FILE).write_text("\n".join(sorted(known)), encoding="utf-8")
 
     def add_to(self, vectors: Array, texts: Sequence[str]) -> None:

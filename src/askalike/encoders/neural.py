@@ -115,7 +115,7 @@ class NeuralEncoder:
         return encode_rows(trained.network, trained.features.encode(texts), _mark_answers(texts))
 
     def trace(self, texts: Sequence[Text]) -> Sequence[TracedText] | None:
-        """Return what each text's words contribute to its vectors; None where the network cannot tell."""
+        """Return what each text's words contribute to its vectors; None if the network does not say."""
         trained = self._require_trained()
         spans = getattr(trained.features, "spans", None)
         traces = trace_rows(trained.network, trained.features.encode(texts)) if spans else None

@@ -11,7 +11,7 @@ from askalike.types import SearchHit
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A question that somebody types, and what is wanted of the search. Raises SettingsError for what cannot be."""
+    """A typed question and the options of its search. Raises SettingsError for invalid ones."""
 
     title: str
     body: str = ""
@@ -78,4 +78,4 @@ class Engine(Protocol):
         """
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Release the engine's resources."""

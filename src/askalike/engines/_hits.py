@@ -17,16 +17,16 @@ from askalike.types import Floats, Question, SearchHit
 
 
 class _Candidate(NamedTuple):
-    """A question that may be shown, and the place among those retrieved of the one that matched: it, or a duplicate."""
+    """A question that may be shown, and the rank of the retrieved question that matched: itself or a duplicate."""
 
     place: int
     question: Question
 
 
 class HitSelection:
-    """The hits of a batch of queries with equal options, from the session in which they were searched for.
+    """The hits of a batch of queries with equal options, from the session of their search.
 
-    min_probability: where there is a calibrator. min_similarities: the least absolute score for each query, 0 for any.
+    min_probability: with a calibrator. min_similarities: the minimum absolute score for each query, 0 for any.
     """
 
     def __init__(
@@ -128,15 +128,15 @@ class HitSelection:
 
     def _are_similar(self, row: int) -> Sequence[bool]:
         """Return whether each candidate is similar enough: by its absolute score, or as a word is looked up."""
-        if not (least := self._min_similarities[row]):
+        if not (min_score := self._min_similarities[row]):
             return [True] * len(self._candidates[row])
         scores = self._absolute_scores[row].tolist()
         if self._request.min_similarity is not None or self._session.queries[row].corrections:
-            return [score >= least for score in scores]
+            return [score >= min_score for score in scores]
         query, retrieved, default = self._session.queries[row].query, self._retrieved[row], self._session.view.language
         matched = [retrieved[candidate.place] for candidate in self._candidates[row]]
         return [
-            score >= least or (not query.body and looks_up(query.title, hit.title, hit.language or default))
+            score >= min_score or (not query.body and looks_up(query.title, hit.title, hit.language or default))
             for score, hit in zip(scores, matched, strict=True)
         ]
 

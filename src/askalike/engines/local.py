@@ -18,13 +18,13 @@ from askalike.engines._engine import SearchRequest, SearchResult
 from askalike.engines._hits import HitSelection
 from askalike.engines._precedents import Precedent, find_precedents
 from askalike.filters import Filter
-from askalike.rankers import Ranker, Searcher, SearchSession
+from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, SearchSession
 from askalike.store import Archive, View
 from askalike.types import TYPED_QUERY_ID, Explanation, Question
 
 _Query = tuple[Question, SearchRequest]
-DEPTH_FACTOR, MAX_DEPTH_FACTOR = 4, 64
-"""Factors by which a search is deepened if duplicates leave too few hits: at each step, and at most."""
+MAX_DEPTH_FACTOR = 64
+"""A search that duplicates leave with too few hits is deepened to this many times k at most."""
 
 
 class LocalEngine:
@@ -33,9 +33,9 @@ class LocalEngine:
     def __init__(
         self, archive: Archive, ranker: Ranker, view: View | None = None, filter: Filter | None = None
     ) -> None:
-        """view: what is searched; all questions, as they are now, unless another is given.
+        """view: what is searched; by default all questions, as they are now.
 
-        filter: what the hits of every search satisfy, besides the search's own filter.
+        filter: a condition on the hits of every search, in addition to the search's own filter.
         """
         self.archive, self.ranker, self.filter = archive, ranker, filter or Filter()
         self._view = archive.view() if view is None else view
@@ -67,12 +67,12 @@ class LocalEngine:
 
     @property
     def stale_reason(self) -> str | None:
-        """Why a calibration that was made no longer holds; None where one holds, or none was made."""
+        """Why the saved calibration no longer holds; None where it holds or none was saved."""
         return self._calibrators["title"].stale_reason
 
     @property
     def typical_threshold(self) -> float | None:
-        """The absolute score from which on a hit is usually shown where no calibration decides; None: not found yet."""
+        """The absolute score above which a hit is usually shown if no calibration decides; None if not yet known."""
         rule = self._silence.saved_rule
         return rule.typical if rule else None
 
@@ -84,13 +84,13 @@ class LocalEngine:
         self, title: str, k: int = 5, *, body: str = "", filter: Filter | None = None, prefix: bool = False,
         min_probability: float | None = None, min_similarity: float | None = None, explain: bool = True,
     ) -> SearchResult:  # fmt: skip
-        """The k questions most similar to the one typed, best first; none where nothing is similar.
+        """Return the k questions most similar to the one typed, best first; none where nothing is similar.
 
-        Once `askalike calibrate` was run each hit has its probability, and none is below the calibration's threshold,
-        or below `min_probability`. Where that decides nothing, none is below the absolute score that nearly all
-        everyday questions stay below on this archive, or below `min_similarity`; 0 shows all that the ranker finds.
-        Function words alone find nothing. prefix: the last word may be unfinished. A duplicate is never shown in place
-        of its original: that stands for it, with its `asked_as`.
+        After `askalike calibrate`, each hit has a probability, and none is below the calibration's threshold, or below
+        `min_probability`. Without a threshold, no hit is below the absolute score that nearly all everyday questions
+        stay below on this archive, or below `min_similarity`; 0 shows all that the ranker finds. A query of function
+        words alone finds nothing. A duplicate is never shown: its original is shown instead, with the duplicate as
+        `asked_as`. prefix: the last word may be unfinished.
         explain: each hit says why it was found, and shows the passage of its body that matched.
         Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or where there are
         no probabilities.
@@ -100,17 +100,17 @@ class LocalEngine:
         )[0]
 
     def search_batch(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
-        """The result of each request, all from one state of the archive. See `search` for what a request may ask."""
+        """Return the result of each request, all from one state of the archive. See `search` for the options."""
         questions = [Question(f"{TYPED_QUERY_ID}{n or ''}", r.title, r.body) for n, r in enumerate(requests)]
         return self._search(list(zip(questions, requests, strict=True)))
 
     def find_similar(self, question: Question, k: int = 5, *, min_similarity: float | None = None) -> SearchResult:
-        """The k questions most similar to one of the archive, itself left out; otherwise as `search`."""
+        """Return the k questions most similar to a question of the archive, without itself; otherwise as `search`."""
         request = SearchRequest(question.title, question.body, k, min_similarity=min_similarity)
         return self._search([(question, request)])[0]
 
     def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
-        """Id → why that question would be found for this one, for those of `ids` that are there."""
+        """Return id → why that question would be found for this one, for those of `ids` that exist."""
         explanations = self.searcher().explain_ids(question, ids)
         return {id: name_links(explanation) for id, explanation in explanations.items()}
 
@@ -140,7 +140,7 @@ class LocalEngine:
         return find_precedents(self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
 
     def _search(self, queries: Sequence[_Query]) -> list[SearchResult]:
-        """Requests that differ in their texts alone are searched for together, titles apart from whole questions."""
+        """Search together for requests that differ only in their texts, but for titles apart from whole questions."""
         searcher, groups = self.searcher(), groupby(queries, lambda query: (query[1].options, _use(query[1])))
         return [result for _, group in groups for result in self._search_together(searcher, list(group))]
 
@@ -177,7 +177,7 @@ class LocalEngine:
             return [0.0] * len(session.queries)
         if request.min_similarity is not None:
             return [request.min_similarity] * len(session.queries)
-        return list(map(float, self._silence.least_scores(session)))
+        return list(map(float, self._silence.min_scores(session)))
 
 
 def _use(request: SearchRequest) -> Use:

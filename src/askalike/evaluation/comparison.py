@@ -70,14 +70,14 @@ class Comparison:
         return asdict(self)
 
     def systems_table(self) -> ResultTable:
-        """Return one row a system, with the letters of the systems it beats raised after its mean."""
+        """Return one row per system, with the letters of the systems it beats raised after its mean."""
         rows = [(f"{s.letter} {s.name}", TableCell(_format_mean(s), "".join(s.beats))) for s in self.systems]
         return ResultTable(
             f"{self.measure}, n = {format_count(self.n, 'query')}", ("system", self.measure), rows, self.notes
         )
 
     def pairs_table(self) -> ResultTable:
-        """Return one row a pair: both means, the difference with its interval, p, wins, losses, ties."""
+        """Return one row per pair: both means, the difference with its interval, p, wins, losses, ties."""
         means = {system.name: f"{system.mean:.4f}" for system in self.systems}
         rows = [(p.first, p.second, means[p.first], means[p.second], *_format_pair(p)) for p in self.pairs]
         head = ("first", "second", "mean 1", "mean 2", "difference", "low", "high", "p", "p (Holm)")

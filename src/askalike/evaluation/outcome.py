@@ -63,7 +63,7 @@ class Evaluation:
         raise SettingsError(f"measure {measure!r} was not evaluated; there are: {', '.join(self.values)}")
 
     def per_query_table(self) -> ResultTable:
-        """Return the value of each measure for each query, a row a query, in the order of their ids."""
+        """Return the value of each measure for each query: one row per query, in the order of their ids."""
         queries = next(iter(self.values.values()))
         rows = [(query, *(repr(of_query[query]) for of_query in self.values.values())) for query in queries]
         return ResultTable("Values of each query", ("query", *self.values), rows)
@@ -79,7 +79,7 @@ class Evaluation:
         }
 
     def table(self) -> ResultTable:
-        """Return one row a measure, with the rule and the counts as notes."""
+        """Return one row per measure, with the rule and the counts as notes."""
         counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self._counts().items())
         rows = [(m, f"{mean:.4f}", "{:.4f} – {:.4f}".format(*self.intervals[m])) for m, mean in self.means.items()]
         interval = f"interval: bootstrap over queries, {BOOTSTRAP_DRAWS} draws"
@@ -142,7 +142,7 @@ class MacroEvaluation:
         return {"measures": measures, "n": self.n, "average": "macro", "groups": groups}
 
     def table(self) -> ResultTable:
-        """Return one row a group, then the macro average and its intervals."""
+        """Return one row per group, then the macro average and its intervals."""
         names = list(self.means)
         rows = [[g, str(e.n), *(f"{e.means[m]:.4f}" for m in names)] for g, e in self.groups.items()]
         bounds = [f"{low:.4f}–{high:.4f}" for low, high in self.intervals.values()]

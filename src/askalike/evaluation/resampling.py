@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from askalike.types import Floats
 
 Groups = NDArray[Any]
-"""The group of each query, (queries,), by whatever tells groups apart."""
+"""The group of each query, (queries,): any values that are equal within a group and differ between groups."""
 
 CHUNK_SIZE = 2_000_000
 """The number of random numbers held at a time."""
@@ -64,7 +64,7 @@ def percentile_interval(means: Floats) -> tuple[float, float]:
 def sign_flip_p(differences: Floats, draws: int, seed: int) -> Floats:
     """Return the two-sided p of a paired randomisation test on the mean, for each column: (columns,).
 
-    differences: (queries, columns), one column a pair of systems. p is (1 + draws of signs whose sum is as far from
+    differences: (queries, columns), one column per pair of systems. p is (1 + draws of signs whose sum is as far from
     0) / (1 + draws), so never 0. A tolerance treats sums as equal that differ by rounding only.
     """
     rng, n = np.random.default_rng(seed), len(differences)
@@ -77,7 +77,7 @@ def sign_flip_p(differences: Floats, draws: int, seed: int) -> Floats:
 
 
 def max_sum_p(differences: Floats, draws: int, seed: int) -> float:
-    """Return the one-sided p of the greatest column sum, under random signs, one a query.
+    """Return the one-sided p of the greatest column sum, under random signs, one per query.
 
     differences: (queries, columns). p is (1 + draws in which any column's sum is as great) / (1 + draws), so never 0.
     """

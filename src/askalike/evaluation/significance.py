@@ -74,7 +74,7 @@ def estimate_difference(first: Floats, second: Floats, groups: Groups | None = N
     counts as free of chance. groups: as in `bootstrap_means`; only what differs within a group is chance. Each part is
     a variance of means: of the queries' differences (means over seeds), and of each system's seeds (means over
     queries). The degrees of freedom are Satterthwaite's (1946). In simulations without a true difference (1,000
-    queries, 3 seeds a system) this test finds one in 5 % of trials. A bootstrap over seeds and queries finds one in
+    queries, 3 seeds per system) this test finds one in 5 % of trials. A bootstrap over seeds and queries finds one in
     11 %, since it sees only two thirds of the variance of 3 seeds, and a test that ignores the seeds' variance in 42 %.
     """
     per_query = first.mean(axis=0) - second.mean(axis=0)
@@ -205,7 +205,7 @@ def _estimate_mean(mean: float, variance_parts: Sequence[Floats]) -> MeanEstimat
 
 
 def _within_groups(values: Floats, groups: Groups | None) -> Floats:
-    """Return the values, (queries,), without what their groups' means differ in."""
+    """Return the values, (queries,), less the differences between the means of their groups."""
     if groups is None:
         return values
     _, group_of = np.unique(groups, return_inverse=True)

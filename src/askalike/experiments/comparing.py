@@ -35,7 +35,7 @@ SHOWN_QUERIES = 5
 
 @dataclass(frozen=True, slots=True)
 class RunSource:
-    """A system: its run files, one a seed. folder: that of the experiment that they belong to, if any."""
+    """A system: its run files, one per seed. folder: that of the experiment that they belong to, if any."""
 
     label: str
     paths: Sequence[Path]
@@ -186,7 +186,7 @@ class PairContrasts:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """One comparison a measure, the contrasts of every pair by the first measure, and remarks on the numbers."""
+    """One comparison per measure, the contrasts of every pair by the first measure, and remarks on the numbers."""
 
     comparisons: Sequence[Comparison]
     contrasts: Sequence[PairContrasts]
@@ -201,7 +201,7 @@ class RunComparison:
         }
 
     def systems_table(self) -> ResultTable:
-        """Return a row a system: of each measure its mean with the interval, and the letters of those it beats."""
+        """Return one row per system: each measure's mean with its interval, and the letters of those it beats."""
         rows: list[list[str | TableCell]] = []
         for of_measures in zip(*(comparison.systems for comparison in self.comparisons), strict=True):
             cells = (TableCell(f"{s.mean:.3f} [{s.low:.3f}, {s.high:.3f}]", "".join(s.beats)) for s in of_measures)
@@ -248,7 +248,7 @@ def compare_runs(
 
 
 def _remarks(labelled_runs: Sequence[tuple[Any, Run]], qrels: Qrels, n_excluded: int) -> list[str]:
-    """Return what of the runs does not count, and which of them lack queries."""
+    """Return what in the runs does not count, and which of them lack queries."""
     remarks = [f"left out: {format_count(n_excluded, 'query')} that not all runs have"] if n_excluded else []
     for path, run in labelled_runs:
         unknown = [query for query in run if query not in qrels]
@@ -265,7 +265,7 @@ def _remarks(labelled_runs: Sequence[tuple[Any, Run]], qrels: Qrels, n_excluded:
 
 
 class _ContrastBuilder:
-    """The runs that single queries are shown from, one a system."""
+    """The runs that single queries are shown from, one per system."""
 
     def __init__(self, runs: Mapping[str, Run], qrels: Qrels, rule: str) -> None:
         self._runs, self._qrels, self._rule = runs, qrels, get_rule(rule)

@@ -1,4 +1,4 @@
-"""An experiment's folder: what lies where in it, and when it may be begun or resumed."""
+"""An experiment's folder: its files, and when an experiment may be started or resumed in it."""
 
 import json
 import logging
@@ -40,7 +40,7 @@ class ExperimentFolder:
     """
 
     def __init__(self, path: Path, echo: LogCallback = lambda line: None) -> None:
-        """echo: is given each line of the log, too."""
+        """echo: also called with each line of the log."""
         self.path, self._echo = path, echo
 
     def begin(
@@ -53,7 +53,7 @@ class ExperimentFolder:
     ) -> None:
         """Make the folder, with its configuration.
 
-        resume: continue in a folder whose configuration is the same. force: throw away what an experiment left there.
+        resume: continue in a folder whose configuration is the same. force: discard what an experiment left there.
         complete: returns a stored configuration with the settings that were added to askalike since, at their defaults.
         Raises SettingsError where the folder is not empty and neither is given, where it is not an experiment's, and
         where the configurations differ; ArchiveError where it cannot be written.
@@ -86,7 +86,7 @@ class ExperimentFolder:
 
     @contextmanager
     def log_training(self) -> Iterator[None]:
-        """Add the lines that training logs meanwhile, such as one an epoch."""
+        """Add the lines that training logs inside a `with` block, such as one per epoch."""
         logger, handler = logging.getLogger(LEARNING_LOGGER), _LineHandler(self.log)
         level = logger.level
         logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""Grid search: the settings of a ranker with the highest mean of a measure, and what choosing them is worth.
+"""Grid search: the settings of a ranker with the highest mean of a measure, and what the choice gains.
 
 Given two sets of queries, the first chooses and the second is measured once. Given one, nested cross-validation:
 each fold is measured with the settings that all other folds choose. Folds keep duplicate clusters whole.
@@ -123,8 +123,8 @@ def combinations(grid: Grid, fixed: RankerSettings) -> Iterator[dict[str, Any]]:
 def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequence[Grid]:
     """Return the grids that a ranker declares, without the fixed settings.
 
-    A similarity's grids are its own, with what decides about texts: the weights of the fields where the archive has
-    titles and bodies, and code where bodies have some. The first values are the defaults, so that the first trial is
+    A similarity's grids are its own, and those of text settings: the weights of the fields where the archive has titles
+    and bodies, and code where bodies have some. The first values are the defaults, so that the first trial is
     the untuned ranker. Raises SettingsError for a ranker that declares nothing to tune.
     """
     if ranker in registry.names("similarity"):

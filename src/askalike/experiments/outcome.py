@@ -165,7 +165,7 @@ class ExperimentResult:
 
 
 def summary_table(outcome: ExperimentResult) -> ResultTable:
-    """Return a row a system: of each measure the mean (± sd over seeds), its interval, the systems that it beats."""
+    """Return one row per system: each measure's mean (± sd over seeds), its interval, the systems that it beats."""
     rows = [_table_row(outcome, i, system) for i, system in enumerate(outcome.systems)]
     first = next(iter(outcome.systems[0].seed_results.values())).evaluation
     comparison = next(iter(outcome.comparisons.values()), None)

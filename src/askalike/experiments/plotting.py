@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 N_COLOURS = 8
 """A ninth system has the first one's colour, with another dash and marker."""
 MAX_INSIDE_LEGEND, LEGEND_COLUMNS = 6, 3
-"""The number of systems that a legend within the axes names; the columns of a legend below them."""
+"""Maximum number of systems of a legend within the axes; number of columns of a legend below them."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
 MARKERS = "os^Dv*P"
 
@@ -107,18 +107,14 @@ class Drawing:
 
 
 def render_figure(figure: "Figure", name: str, description: str) -> Drawing:
-    """Return the figure in each form, laid out once; see `to_inline_svg` for name and description."""
+    """Return the figure in each form, laid out once.
+
+    name: what the ids of the inline form begin with. Its font and colours are those of the page. description: for
+    screen readers.
+    """
     svg = _render_svg(figure)
     figure.set_layout_engine("none")
     return Drawing(_convert_to_inline(svg, name, description), _set_file_colours(svg), _render_pdf(figure))
-
-
-def to_inline_svg(figure: "Figure", name: str, description: str) -> str:
-    """Return the figure as an `<svg>` element whose ids begin with `name`, with a description for screen readers.
-
-    Font and colours are those of the page.
-    """
-    return _convert_to_inline(_render_svg(figure), name, description)
 
 
 def write_svg(figure: "Figure", path: Path) -> None:

@@ -40,7 +40,7 @@ class QueryEvidence:
 
 
 def max_idf(evidence: QueryEvidence) -> float:
-    """The greatest idf of a term: a rare word says what is meant."""
+    """The greatest idf of a term: a rare word is specific."""
     return float(evidence.terms.idf.max(initial=0.0))
 
 

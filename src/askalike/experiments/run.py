@@ -51,7 +51,7 @@ def run_experiment(
     """Rank and measure every system with every seed, and write all of it into a folder.
 
     The same experiment on the same data writes the same run files. resume: cells whose run is written are not
-    repeated. force: an experiment in the folder is thrown away. log: is given each line of the log. command: the
+    repeated. force: discard an experiment in the folder. log: is given each line of the log. command: the
     command line that was given, for the report. Raises SettingsError where the folder is refused, and where resuming
     would mix runs of two states of the archive.
     """

@@ -26,7 +26,7 @@ MAX_BODY_WORDS = 1_000
 MIN_MARK_SHARE = 0.01
 MIN_BODY_SHARE = 0.01
 MIN_OPENING_SHARE = 0.03
-"""The share of questions from which on a mark, a run of words in bodies, or an opening of titles is a template. It is
+"""The share of questions above which a mark, a run of words in bodies, or an opening of titles is a template. It is
 larger for openings, because people do ask "what is the difference between" without a form."""
 MIN_QUESTIONS = 5
 """A template is in at least this many questions."""

@@ -27,17 +27,6 @@ ArrayKinds = Mapping[str, tuple["np.dtype[Any]", tuple[int, ...]]]
 """Name → type and shape."""
 
 
-class OpenedArrays(dict[str, Array]):
-    """Arrays by name. A name that is not there is a missing file, as it is while another process removes a segment."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self._folder = folder
-
-    def __missing__(self, name: str) -> Array:
-        raise FileNotFoundError(self._folder / name)
-
-
 def write_arrays(folder: Path, arrays: Mapping[str, Array]) -> None:
     """Write the arrays of a segment into its folder. The commit that names the folder makes them durable."""
     kinds = {name: (array.dtype, array.shape) for name, array in arrays.items()}
@@ -58,32 +47,18 @@ def create_arrays(folder: Path, kinds: ArrayKinds, file_name: str = ARRAYS_FILE)
         file.write(header)
         file.flush()
         os.posix_fallocate(file.fileno(), 0, size)
-        return _map_arrays(folder, mmap.mmap(file.fileno(), size))
+        return _map_arrays(mmap.mmap(file.fileno(), size))
 
 
 def open_arrays(folder: Path, file_name: str = ARRAYS_FILE) -> Mapping[str, Array]:
     """Map a file of arrays into memory, read-only. Raises FileNotFoundError, and ValueError for a damaged file."""
     with open(folder / file_name, "rb") as file:
-        return _map_arrays(folder, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        return _map_arrays(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def open_segment_arrays(folder: Path) -> Mapping[str, Array]:
-    """Map the arrays of a segment into memory, as `open_arrays` does.
-
-    Folders that were written before arrays had one file have one for each.
-    """
-    try:
-        return open_arrays(folder)
-    except FileNotFoundError:
-        arrays = OpenedArrays(folder)
-        for path in folder.glob("*.npy"):
-            arrays[path.stem] = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-        return arrays
-
-
-def _map_arrays(folder: Path, mapped: mmap.mmap) -> Mapping[str, Array]:
+def _map_arrays(mapped: mmap.mmap) -> Mapping[str, Array]:
     start = 8 + int.from_bytes(mapped[:8], "little")
-    arrays = OpenedArrays(folder)
+    arrays = {}
     for name, entry in json.loads(mapped[8:start]).items():
         number_type, shape, first = NUMBER_TYPES[entry["dtype"]], entry["shape"], start + entry["data_offsets"][0]
         arrays[name] = np.frombuffer(mapped, number_type, math.prod(shape), first).reshape(shape)

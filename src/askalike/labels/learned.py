@@ -72,7 +72,7 @@ class LearnedLabels:
         (folder / LEARNED_FILE).write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")
 
     def count_queries(self, archive: Archive, labels: Split, rank_answers: bool = False) -> int:
-        """Return of how many queries of a split the labels were learned: theirs, or others of their cluster."""
+        """Return for how many queries of a split the model has learned labels: theirs, or others of their cluster."""
         if not self:
             return 0
         is_learned = self.cluster_test(archive, rank_answers)
@@ -82,7 +82,7 @@ class LearnedLabels:
         return sum(any(map(is_learned, ids)) for ids in texts.values())
 
     def cluster_test(self, archive: Archive, rank_answers: bool = False) -> Callable[[str], bool]:
-        """Return a function that tells of a text whether a label of its cluster was learned."""
+        """Return a function that says whether a label of the cluster of a text was learned."""
         clusters = Clusters.read(archive, sorted(self.all_but or ()))
         learned = {clusters.cluster_of(id) for id in (self.answers if rank_answers else self.duplicates)}
         if self.all_but is None:

@@ -62,7 +62,7 @@ def _read_batches(view: View, with_bodies: bool) -> Iterator[_Batch]:
 
 
 def _prefetch(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-    """Yield the function's result for each item; the next result is computed in a thread meanwhile."""
+    """Yield the function's result for each item; a thread already computes the next one."""
     with ThreadPoolExecutor(1) as pool:
         current: Future[B] | None = None
         for item in items:

@@ -117,11 +117,11 @@ class Proposer:
             yield from self._select_pairs(links, similar.combine(self._archive, both), MIN_SIMILARITY)
 
     def _select_pairs(
-        self, scores: Mapping[tuple[str, str], float], pairs: PairProbabilities, least: float
+        self, scores: Mapping[tuple[str, str], float], pairs: PairProbabilities, min_value: float
     ) -> Iterator[CandidatePair]:
-        """Yield the pairs of at least a value. scores: (question id, hit id) → the ranker's score."""
+        """Yield the pairs of at least this value. scores: (question id, hit id) → the ranker's score."""
         for (question_id, hit_id), score in scores.items():
-            if (value := pairs[pair_key(question_id, hit_id)]) >= least:
+            if (value := pairs[pair_key(question_id, hit_id)]) >= min_value:
                 yield self._make_pair(question_id, hit_id, *((value, score) if self._calibration else (None, value)))
 
     def _find_links_both_ways(
@@ -137,7 +137,7 @@ class Proposer:
     def _find_links(
         self, linker: Linker, questions: Iterable[Question]
     ) -> tuple[SearchSession | None, list[Link], list[Link]]:
-        """Search for questions as the linker wants it; return their links and first links. None: no question."""
+        """Search for questions as the linker needs; return the session (None without any), links and first links."""
         queries = {q.id: q if linker.with_bodies else replace(q, body="") for q in questions}
         if not queries:
             return None, [], []

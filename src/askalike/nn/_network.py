@@ -65,7 +65,7 @@ class Network(nn.Module):
 
     @staticmethod
     def part_models(settings: Any) -> Mapping[str, str]:
-        """Return the folders of the trained models that modules of the network begin as: the module's name → folder."""
+        """Return the folders of the models that modules of the network are initialised from: module → folder."""
         return {}
 
     @staticmethod

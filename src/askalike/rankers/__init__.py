@@ -11,13 +11,14 @@ from askalike import registry
 from askalike.errors import IndexBusyError, ReadOnlyClusterError, SettingsError
 from askalike.index.commits import CommittedIndex
 from askalike.rankers._queries import ResolvedQuery, resolve_queries
-from askalike.rankers._ranker import Ranker, Searcher, SearchSession, Tunable
+from askalike.rankers._ranker import DEPTH_FACTOR, Ranker, Searcher, SearchSession, Tunable
 from askalike.rankers._resuming import resume_runs, resume_work
 from askalike.store import Archive, TrainingView, View, get_served_ranker
 from askalike.trainable import CORPUS_ENCODERS, list_recipes, list_trainable
 from askalike.types import Progress
 
 __all__ = [
+    "DEPTH_FACTOR",
     "MODELS_FOLDER",
     "Ranker",
     "ResolvedQuery",
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 INTERNAL = ("dense", "lexical", "pairwise")
-"""Rankers that go by the name of what they rank by: a similarity, an encoder, a trained model."""
+"""Rankers that have the name of what they rank by: a similarity, an encoder, a trained model."""
 PART_ONLY = ("votes",)
 """Rankers that retrieve nothing by themselves."""
 ANSWER_RANKERS = ("by_question",)
@@ -54,12 +55,12 @@ LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.2
 
 
 def default_name() -> str:
-    """The ranker of an archive that has none active: `hybrid` with packaged vectors, else `lm_jelinek_mercer`."""
+    """Return the default ranker of archives: `hybrid` with packaged vectors, else `lm_jelinek_mercer`."""
     return "hybrid" if importlib.util.find_spec("wordllama") else "lm_jelinek_mercer"
 
 
 def active_ranker(archive: Archive | Path | str | None) -> tuple[str, Mapping[str, Any]]:
-    """The ranker and settings that an archive serves: what `tune` or `promote` chose, else the default."""
+    """Return the ranker and settings that an archive serves: what `tune` or `promote` chose, else the default."""
     if archive is None:
         return default_name(), {}
     if not isinstance(archive, Archive):
@@ -70,19 +71,19 @@ def active_ranker(archive: Archive | Path | str | None) -> tuple[str, Mapping[st
 
 
 def names() -> tuple[str, ...]:
-    """The names that `--ranker` takes, trained models aside: similarities (lexical ranking), encoders, rankers."""
+    """Return the names that `--ranker` takes, except trained models: similarities (lexical), encoders, rankers."""
     hidden = (*INTERNAL, *PART_ONLY, *ANSWER_RANKERS)
     others = (name for name in registry.names("ranker") if name not in hidden)
     return (*registry.names("similarity"), *PRETRAINED_ENCODERS, *_foreign_encoders(), *others)
 
 
 def trained_model_names(archive: Path | str) -> tuple[str, ...]:
-    """The names of an archive's own models."""
+    """Return the names of an archive's own models."""
     return tuple(sorted(path.parent.name for path in (Path(archive) / MODELS_FOLDER).glob("*/model.toml")))
 
 
 def check_model_name(name: str) -> None:
-    """Raises SettingsError where a trained model may not have that name: it is malformed, or taken."""
+    """Raise SettingsError where a trained model may not have that name: it is malformed, or taken."""
     if not MODEL_NAME_PATTERN.fullmatch(name):
         raise SettingsError(f"{name!r}: a model's name consists of lower-case letters, digits, '_', '.' and '-'")
     taken = {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)}
@@ -93,7 +94,7 @@ def check_model_name(name: str) -> None:
 def create(
     name: str | None = None, settings: Mapping[str, Any] | None = None, archive: Archive | Path | str | None = None
 ) -> Ranker:
-    """The ranker of that name (the active one without a name). archive: whose `models/` hold trained rankers.
+    """Return the ranker of that name (without a name, the active one). archive: whose `models/` hold trained rankers.
 
     Raises SettingsError for a name or a setting that is not known.
     """
@@ -111,7 +112,7 @@ def create(
 
 
 def _ranker_class_name(name: str) -> str | None:
-    """The registered ranker that makes the one of that name; None where none does."""
+    """Return the name of the registered class of a ranker; None where there is none."""
     if name in (*PRETRAINED_ENCODERS, *CORPUS_ENCODERS, *list_recipes()):
         return "dense"
     kind = registry.find_kind(name, ("similarity", "ranker", "encoder"))
@@ -123,7 +124,7 @@ def _ranker_class_name(name: str) -> str | None:
 
 
 def _foreign_encoders() -> tuple[str, ...]:
-    """The encoders of other packages, each of which is dense ranking by its name."""
+    """Return the encoders of other packages. The name of each is also that of a dense ranker."""
     return tuple(name for name in registry.names("encoder") if name not in registry.builtin_names("encoder"))
 
 

@@ -1,4 +1,4 @@
-"""Explains the score of a query and a document by their words, as the model can tell: exactly, or by leaving words out.
+"""Explains the score of a query and a document by their words: exactly if the model allows, or by leaving words out.
 
 A vector that is a sum of word vectors makes the score a sum over the query's words. A network whose numbers each come
 from one window of words makes it a sum over windows. For every other model an explanation says what the score loses

@@ -16,7 +16,7 @@ class ResolvedQuery:
     """A query, the docid of a question that it must not find (−1: none), and the one phrasing of it (−1: all).
 
     corrections: misspelt or unfinished word as it was typed → the word that is read instead. finished: the query with
-    its unfinished word as one that it may become, for rankers that read whole words; None where it is as it is.
+    its unfinished word completed, for rankers that read whole words; None if it has none.
     """
 
     query: Question

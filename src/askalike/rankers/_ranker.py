@@ -1,6 +1,6 @@
 """Rankers, their searchers (a ranker opened on one point in time), and single searches.
 
-Ids become docids when queries enter and ids again when results leave; everything between goes by docid.
+Ids become docids when queries enter and ids again when results leave; everything in between uses docids.
 """
 
 from abc import ABC, abstractmethod
@@ -33,6 +33,8 @@ Explanations = dict[int, Explanation]
 """Docid → why that document has its score."""
 Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
+DEPTH_FACTOR = 4
+"""Factor by which a search is deepened where what was retrieved leaves too few hits."""
 
 
 def candidates_needed(name: str) -> SettingsError:
@@ -52,7 +54,7 @@ class Ranker(ABC):
     @classmethod
     @abstractmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> "Ranker":
-        """The ranker of that name with these settings. Raises SettingsError, naming every setting that is wrong.
+        """Return the ranker of that name with these settings. Raises SettingsError, naming every setting that is wrong.
 
         archive: the directory of the archive whose `models/` hold trained rankers.
         """
@@ -77,7 +79,7 @@ class Ranker(ABC):
 
     @property
     def lexical_weight(self) -> float | None:
-        """Weight of the lexical ranker beside this one, whose weight is 1, in a hybrid; None for a lexical ranker."""
+        """Weight of the lexical ranker in a hybrid with this one, whose weight is 1; None for a lexical ranker."""
         return None
 
     @property
@@ -159,35 +161,35 @@ class Searcher(ABC):
         self.view = view
 
     def resolve(self, queries: Mapping[str, Question], prefix: bool) -> list[ResolvedQuery]:
-        """Each query with what it must not find, its misspelt words corrected. prefix: see `prepare`."""
+        """Return each query with what it must not find, its misspelt words corrected. prefix: see `prepare`."""
         return self.correct(resolve_queries(self.view, queries), prefix)
 
     def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
-        """The queries with words that the archive does not know as it spells them; here as they are."""
+        """Return the queries with misspelt words corrected; by default unchanged."""
         return queries
 
     def finish(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
-        """The queries with what their unfinished words may become; here as they are."""
+        """Return the queries with their unfinished words completed; by default unchanged."""
         return queries
 
     @abstractmethod
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
-        """A batch of queries, prepared for the other methods. prefix: the last word of each may be unfinished."""
+        """Return a batch of queries as the other methods take it. prefix: the last word of each may be unfinished."""
 
     @abstractmethod
     def retrieve(self, prepared: Any, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
-        """The k best documents of each query, ties by docid. allowed: the documents to choose from; None: all."""
+        """Return the k best documents of each query, ties by docid. allowed: those to choose from; None: all."""
 
     @abstractmethod
     def score(self, prepared: Any, candidates: Sequence[Docids]) -> list[Scores]:
-        """The scores of each query's candidates, retrieved by `retrieve` or not; NaN for one without a score."""
+        """Return the scores of each query's candidates, retrieved or not; NaN for one without a score."""
 
     @abstractmethod
     def explain(self, prepared: Any, row: int, docids: Docids, texts: Texts) -> Explanations:
-        """Docid → why that document has its score for the query in place `row`; `texts` holds the documents."""
+        """Return docid → why that document has its score for query number `row`. texts: the documents."""
 
     def score_pools(self, prepared: Any, retrieved: Sequence[TopDocs], pools: Sequence[Docids]) -> list[Scores]:
-        """The scores of each query's pool, ascending docids among which are those that were retrieved for it."""
+        """Return the scores of each query's pool: ascending docids, including those retrieved for it."""
         places = [np.searchsorted(pool, top.docids) for pool, top in zip(pools, retrieved, strict=True)]
         missing = [np.ones(len(pool), np.bool_) for pool in pools]
         for mask, at in zip(missing, places, strict=True):
@@ -200,20 +202,20 @@ class Searcher(ABC):
         return scores
 
     def absolute_scores(self, prepared: Any, topdocs: Sequence[TopDocs]) -> list[Scores]:
-        """The scores that some documents have, on a scale that means the same for every query; 1: the same text."""
+        """Return the scores of some documents on a scale that is the same for every query; 1: the same text."""
         return [top.scores for top in topdocs]
 
     def query_vectors(self, prepared: Any) -> Vectors | None:
-        """The vectors that an encoder made of the queries; None for a ranker without an encoder."""
+        """Return the vectors of the queries; None for a ranker without an encoder."""
         return None
 
     @property
     def has_similarity(self) -> bool:
-        """Whether a score says how similar two texts are whatever else was retrieved, as a cosine does."""
+        """Whether a score is a similarity of two texts, independent of the other hits, as a cosine is."""
         return False
 
     def similarities(self, prepared: Any, topdocs: Sequence[TopDocs]) -> list[Scores] | None:
-        """Similarities of each query and its documents, independent of other hits, (documents,); None: unknown."""
+        """Return the similarities of each query and its documents, independent of other hits; None: unknown."""
         return [top.scores for top in topdocs] if self.has_similarity else None
 
     def search(
@@ -227,7 +229,7 @@ class Searcher(ABC):
         self, queries: Mapping[str, Question], k: int, *, candidates: Candidates | None = None,
         filter: Filter | None = None, prefix: bool = False,
     ) -> Run:  # fmt: skip
-        """The k best documents of each query: best first, ties in the archive's order, none that matches nothing.
+        """Return the k best documents of each query: best first, ties in archive order, none that matches nothing.
 
         candidates: query id → the ids to rank for it. All of them are ranked then, ties in the order given.
         filter: only documents that satisfy it are retrieved, and as many as without it.
@@ -239,7 +241,7 @@ class Searcher(ABC):
         return self.search(queries, k, candidates=candidates, filter=filter, prefix=prefix).run
 
     def explain_ids(self, query: Question, ids: Sequence[str], *, prefix: bool = False) -> Mapping[str, Explanation]:
-        """Id → why that document has its score for the query, for those of `ids` that are in the view."""
+        """Return id → why that document has its score for the query, for those of `ids` that are in the view."""
         docids = self.view.docids(ids)
         session = self.search({query.id: query}, len(docids), candidates={}, prefix=prefix)
         reasons = session.explain(0, list(docids.values()))
@@ -303,7 +305,7 @@ class SearchSession:
         return self._searcher.query_vectors(self._prepared)
 
     def explain(self, row: int, docids: Sequence[int]) -> Mapping[int, Explanation]:
-        """Docid → why that document has its score for the query in place `row`."""
+        """Return docid → why that document has its score for query number `row`."""
         if self._searcher.view.kind == "answers":
             return {}
         known = self.texts
@@ -333,12 +335,12 @@ class SearchSession:
 
 
 def _allowed_docs(view: View, filter: Filter) -> AllowedDocs:
-    """The documents that satisfy a filter: it looks at questions, so that answers are found by their docids."""
+    """Return the documents that satisfy a filter. An index can only apply it to questions, not to answers."""
     return AllowedDocs(lambda: view.filtered_docids(filter), filter if view.kind == "questions" else None)
 
 
 def _show_typed_words(explanation: Explanation, corrections: Mapping[str, str]) -> Explanation:
-    """The explanation with `typed → corrected` in place of each corrected word."""
+    """Return the explanation with `typed → corrected` in place of each corrected word."""
     shown = {corrected.lower(): f"{typed} → {corrected}" for typed, corrected in corrections.items()}
     rows = []
     for row in explanation.contributions:
@@ -349,7 +351,7 @@ def _show_typed_words(explanation: Explanation, corrections: Mapping[str, str]) 
 
 
 def top_k(docids: Docids, scores: Scores, k: int) -> TopDocs:
-    """The k best documents, ties by docid; those whose score is NaN are left out."""
+    """Return the k best documents, ties by docid; those whose score is NaN are left out."""
     scored = ~np.isnan(scores)
     docids, scores = docids[scored], scores[scored]
     order = np.lexsort((docids, -scores))[:k]
@@ -357,14 +359,14 @@ def top_k(docids: Docids, scores: Scores, k: int) -> TopDocs:
 
 
 def _pool(candidates: Iterable[str], docids: Mapping[str, int], query: ResolvedQuery) -> Docids:
-    """The candidates that are in the archive, each once, without the question that the query itself is."""
+    """Return the candidates that are in the archive, each once, without the query itself."""
     own = query.excluded_docid if query.excluded_phrasing < 0 else -1
     pool = [docids[id] for id in dict.fromkeys(candidates) if docids.get(id, own) != own]
     return np.array(pool, np.int64)
 
 
 def _rank_pool(docids: Docids, scores: Scores, k: int) -> TopDocs:
-    """The k best candidates, ties in the order given; one without a score gets the pool's lowest, at most 0."""
+    """Return the k best candidates, ties in the order given; one without a score gets the pool's lowest, at most 0."""
     scored = scores[~np.isnan(scores)]
     scores = np.where(np.isnan(scores), scored.min(initial=0.0), scores)
     order = np.argsort(-scores, kind="stable")[:k]

@@ -25,8 +25,8 @@ def resume_work(
     """Yield all pieces of some work: those that earlier calls have saved, then those that `work` does now.
 
     Each new piece is saved as a line of JSON before it is yielded, in `index/USE-RANKER.jsonl` of the archive. Saved
-    pieces count as long as nothing changes that decides about them: the view's state, the ranker with its settings and
-    what it has learned, the program, and `inputs`. Work with other inputs replaces the file. Where nothing can be
+    pieces count as long as everything that determines them is unchanged: the view's state, the ranker with its settings
+    and what it has learned, the program, and `inputs`. Work with other inputs replaces the file. Where nothing can be
     written, nothing is saved.
 
     total: the number of pieces. work: takes the number of pieces that are done, and yields the others; it is called
@@ -34,8 +34,7 @@ def resume_work(
     """
     name = "-".join(filter(None, (use, ranker.name, view.group and _digest(view.group)[:8])))
     path = view.path / "index" / f"{name}.jsonl"
-    learned = getattr(ranker, "fingerprint", "")
-    header = {"key": _digest([dict(ranker.values), learned, view.state, _program_digest(), inputs, total])}
+    header = {"key": _digest([dict(ranker.values), ranker.fingerprint, view.state, _program_digest(), inputs, total])}
     saved = _read_pieces(path, header)
     yield from saved
     if len(saved) < total:

@@ -14,7 +14,7 @@ from askalike.text.words import find_form
 from askalike.types import Answer, Floats, Markup, Question, Span
 
 MIN_WORD_SIMILARITY = 0.4
-"""The cosine from which two words are shown beside each other."""
+"""Minimum cosine of two words that are shown as a pair."""
 SAME_WORD = 2.0
 """Added to the cosine of the same word, which comes before all others."""
 SIMILARITY_UNIT = 1e5
@@ -89,7 +89,7 @@ class WordReader:
 
 
 class WordComparison:
-    """The words of a query, the first of some texts, beside those of documents, whose fields are the others."""
+    """The words of a query, which is the first text, and those of documents, whose fields are the other texts."""
 
     def __init__(self, words: TextWords, documents: Sequence[TextFields]) -> None:
         self._words = words

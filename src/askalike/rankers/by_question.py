@@ -14,16 +14,13 @@ from askalike.errors import SettingsError
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._queries import ResolvedQuery
-from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Searcher, Texts
+from askalike.rankers._ranker import DEPTH_FACTOR, Docids, Explanations, Ranker, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
 from askalike.types import AllowedDocs, Progress, TopDocs, Vectors
 
 if TYPE_CHECKING:
     from askalike.index.cluster.index import ClusterIndex
     from askalike.index.commits import CommittedIndex
-
-DEPTH_FACTOR = 4
-"""Factor by which a search for questions is deepened if those found have too few answers."""
 
 
 class ByQuestionSettings(Settings):
@@ -102,7 +99,7 @@ class ByQuestionSearcher(Searcher):
         return self.inner.correct(queries, prefix)
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
-        """The queries as the inner ranker prepares them; none retrieves answers to the question that it is itself."""
+        """Return the queries as the inner ranker prepares them; a question does not find its own answers."""
         own = rankers.resolve_queries(self.inner.view, {str(n): one.query for n, one in enumerate(queries)})
         return self.inner.prepare(own, prefix)
 
@@ -131,7 +128,7 @@ class ByQuestionSearcher(Searcher):
 
 
 def _answers(top: TopDocs, answers: Mapping[int, Sequence[int]], k: int, allowed: AllowedDocs | None) -> TopDocs:
-    """The answers to the questions retrieved, in their order."""
+    """Return the answers to the questions retrieved, in their order."""
     lists = [answers.get(docid, ()) for docid in top.docids.tolist()]
     docids = np.array([answer for ids in lists for answer in ids], np.int64)
     scores = np.repeat(top.scores, np.array([len(ids) for ids in lists], np.int64))

@@ -40,10 +40,10 @@ BATCH = 2_048
 MAX_FOLLOWED = 32
 """Maximum number of changed documents that a teacher encodes before a search; `index` encodes the others.
 
-From more on, a slow encoder's vectors are cached, which other rankers and commands read.
+Above that number, a slow encoder's vectors are cached, and other rankers and commands read them.
 """
 LEXICAL_WEIGHT = 0.6
-"""Default weight of the lexical ranker beside an encoder, as measured beside the packaged vectors."""
+"""Default weight of the lexical ranker in a hybrid with an encoder, measured with the packaged vectors."""
 
 
 class DenseSettings(Settings):
@@ -133,7 +133,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
         return self if fitted is self.encoder else _rank_by(fitted, self.settings, self.name)
 
     def follow(self, view: View) -> None:
-        """See Ranker.follow. What a teacher would encode for long is looked up meanwhile."""
+        """See Ranker.follow. Until the teacher has encoded many changes, their vectors are looked up."""
         few = self._look_up is None or view.count_changed(self._current_index(view).change) <= MAX_FOLLOWED
         if few or view.engine:
             self.build(view)

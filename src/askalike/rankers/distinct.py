@@ -9,12 +9,9 @@ from pydantic import Field
 from askalike.config import TextList
 from askalike.errors import SettingsError
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
-from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Texts
+from askalike.rankers._ranker import DEPTH_FACTOR, Docids, Explanations, Ranker, Scores, Texts
 from askalike.store import View
 from askalike.types import AllowedDocs, TopDocs
-
-DEPTH_FACTOR = 4
-"""Factor by which a search is deepened if too many hits ask the same."""
 
 
 class DistinctSettings(CompositeSettings):
@@ -58,7 +55,7 @@ class ClusterTable:
         self._clusters = np.array(clusters, np.int64)
 
     def first_of_each(self, top: TopDocs, k: int) -> TopDocs:
-        """The k best documents of different clusters."""
+        """Return the k best documents of different clusters."""
         if not len(self._docids):
             return TopDocs(top.docids[:k], top.scores[:k])
         at = np.searchsorted(self._docids, top.docids).clip(max=len(self._docids) - 1)

@@ -304,7 +304,7 @@ class HybridSearcher(CompositeSearcher):
 
 
 def _default_weights(parts: Sequence[Ranker], normalise: str) -> tuple[float, ...]:
-    """Weights that add up to 1: equal, but absolute scores of words count what is measured beside the other parts."""
+    """Weights that add up to 1: equal, but absolute lexical scores have the weight measured for the other parts."""
     beside = [part.lexical_weight for part in parts if part.lexical_weight is not None]
     if normalise != "absolute" or not beside or len(beside) == len(parts):
         return (1 / len(parts),) * len(parts)

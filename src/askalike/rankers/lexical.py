@@ -73,7 +73,7 @@ class LexicalSettings(AnalyzerSettings):
 
     @property
     def digest(self) -> str:
-        """A short name for these settings: indexes of other settings stand beside this one."""
+        """A short name for these settings: indexes of other settings have other names."""
         of_index = self.model_dump(exclude={"spelling"})
         return hashlib.sha256(json.dumps(of_index, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -109,7 +109,7 @@ class TermExtractor:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that decides about terms."""
+        """A digest of all that determines the terms."""
         return hashlib.sha256(f"{self.settings.digest} {self.analyzer.fingerprint}".encode()).hexdigest()
 
     def phrasings(self, question: Question, language: str | None) -> list[tuple[int, list[str]]]:
@@ -316,7 +316,7 @@ class LexicalSearcher(Searcher):
     def score_pools(
         self, prepared: PreparedTerms, retrieved: Sequence[TopDocs], pools: Sequence[Docids]
     ) -> list[Scores]:
-        """See Searcher. All are matched, as one look tells absolute scores, too; a cluster is asked for the rest."""
+        """See Searcher. A local index scores all of the pool at once; a cluster is only asked for the rest."""
         if isinstance(self._postings, PostingsSearcher):
             return self.score(prepared, pools)
         return super().score_pools(prepared, retrieved, pools)

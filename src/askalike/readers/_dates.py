@@ -52,7 +52,7 @@ class DateReader:
     """Reads the dates of one import. The file's own dates show whether the day comes first, where nobody says it."""
 
     def __init__(self, order: DateOrder | None, all_dates: Callable[[], Iterable[Any]], source: SourceFiles) -> None:
-        """order: as a person says; None to find out. all_dates: yields every date of the files, as they stand there."""
+        """order: as the user gives it; None to detect it. all_dates: yields every date of the files, as written."""
         self._order = order
         self._all_dates = all_dates
         self._source = source

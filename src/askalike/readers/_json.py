@@ -1,4 +1,4 @@
-"""Streams JSON: one object a line, or the items of one list inside a document of any size."""
+"""Streams JSON: one object per line, or the items of one list inside a document of any size."""
 
 import json
 from collections.abc import Iterator, Sequence

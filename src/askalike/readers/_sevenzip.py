@@ -76,7 +76,7 @@ def _unpack_members(archive: py7zr.SevenZipFile, names: list[str], pipe: "_Pipe"
 
 
 class _Abandoned(BaseException):
-    """Raised in the unpacking thread once nobody reads on."""
+    """Raised in the unpacking thread once the reader has stopped."""
 
 
 class _Pipe(py7zr.WriterFactory):

@@ -1,4 +1,4 @@
-"""A site's API, asked politely: one request at a time, again after errors that pass, with responses kept on disk."""
+"""A site's API, asked politely: one request at a time, repeated after temporary errors, with responses kept on disk."""
 
 import hashlib
 import json

@@ -65,7 +65,7 @@ class SourceFiles:
             self.notes[what] += count
 
     def _note_file(self, path: Path, what: str) -> None:
-        """Add a file to a note, once however often it is read."""
+        """Add a file to a note: once, even if it is read several times."""
         if (what, path) not in self._noted_files:
             self._noted_files.add((what, path))
             self.note(what)
@@ -206,7 +206,7 @@ def _open_decompressed(raw: Any) -> Any:
 
 
 def _peek(stream: Any) -> bytes:
-    """Return the first bytes; none where they cannot be read, as who reads them finds the damage."""
+    """Return the first bytes; none if they cannot be read, which the reader of the file will report."""
     try:
         return stream.peek(CHUNK_SIZE)  # type: ignore[no-any-return]
     except DAMAGE_ERRORS:

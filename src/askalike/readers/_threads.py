@@ -36,7 +36,7 @@ class ThreadReader(FollowUpReader):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of a conversation as plain text. author: anything that tells people apart. at: seconds since 1970."""
+    """A message of a conversation as plain text. author: anything that identifies a person. at: seconds since 1970."""
 
     text: str
     author: str

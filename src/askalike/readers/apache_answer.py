@@ -111,7 +111,7 @@ def _read_questions(client: SiteClient, source: SourceFiles) -> Iterator[tuple[P
     number = 0
     for listed in _read_pages(client, "/question/page?order=newest"):
         id, number = to_text(listed.get("id")), number + 1
-        if id in seen:  # a page moves on when somebody asks meanwhile
+        if id in seen:  # pages shift when somebody asks a question between two requests
             continue
         seen.add(id)
         place = Place(client.address, number)

@@ -1,4 +1,4 @@
-"""Reads labelled pairs, one a row: a query, a candidate and whether both ask the same (Zhang et al. 2014, Quora, …)."""
+"""Reads labelled pairs, one per row: query, candidate and whether both ask the same (Zhang et al. 2014, Quora, …)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial

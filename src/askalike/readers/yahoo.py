@@ -1,4 +1,4 @@
-"""Reads Yahoo! Answers Comprehensive Questions and Answers, L6 (licensed by Yahoo Webscope: the user brings it)."""
+"""Reads Yahoo! Answers Comprehensive Questions and Answers, L6 (licensed by Yahoo Webscope; users provide the file)."""
 
 import hashlib
 import heapq

@@ -1,4 +1,4 @@
-"""The service's log: one JSON object a line. It never holds keys, and texts only where the operator wants them."""
+"""The service's log: one JSON object per line. It never contains keys, and texts only if the settings say so."""
 
 import json
 import logging

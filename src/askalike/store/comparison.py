@@ -1,4 +1,4 @@
-"""A batch of records beside what the archive has under the same keys: what is new, changed, or as it was."""
+"""Compares a batch of records with those that the archive has under the same keys: new, changed, or unchanged."""
 
 import json
 import sqlite3

@@ -87,7 +87,7 @@ def write_transaction(archive: WritableDatabase) -> Iterator[sqlite3.Connection]
 
 @contextmanager
 def read_transaction(archive: Database) -> Iterator[None]:
-    """Let everything that the block reads come from one point in time, whatever is written meanwhile."""
+    """Let everything that the block reads come from one point in time, whatever is written in the meantime."""
     archive._connection.execute("BEGIN")
     try:
         yield

@@ -41,7 +41,7 @@ class ImportSink(Protocol):
 
 
 class OpenedFiles:
-    """The files of an import, of which the first record is read: what the reader says of the whole is known by then."""
+    """The files of an import after the first record is read, when the reader's information about the whole is known."""
 
     def __init__(
         self,

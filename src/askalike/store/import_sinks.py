@@ -46,9 +46,9 @@ class ArchiveSink:
         for number in self._numbers.values():
             execute(self._archive, sql, now() if finished else None, rejected, text, number)
 
-    def count_written(self, table: str) -> int:
-        """Return how many rows of a table these imports have brought."""
-        sql = f"SELECT COUNT(*) FROM {table} WHERE import = ?"
+    def count_questions(self) -> int:
+        """Return how many questions of the archive are from these imports."""
+        sql = "SELECT COUNT(*) FROM questions WHERE import = ?"
         return sum(fetch_int(self._archive, sql, number) for number in self._numbers.values())
 
 

@@ -171,7 +171,7 @@ class _ArchiveImport:
         except InputError as error:
             self._finish(finished=False)
             self._languages.store_languages()
-            written = self._sink.count_written("questions")
+            written = self._sink.count_questions()
             raise InputError(
                 f"{error}; kept the {format_count(written, 'question')} before it" if written else str(error)
             ) from None
@@ -241,7 +241,7 @@ def _is_unused(directory: Path) -> bool:
 
 
 def _remove_created_files(directory: Path, existing: Collection[Path] | None) -> None:
-    """Remove the files of an import; `existing` are those of before, None where the directory did not exist."""
+    """Remove the files of an import. `existing`: those that were there before it, None for a new directory."""
     for name in (DATABASE_FILE, f"{DATABASE_FILE}-wal", f"{DATABASE_FILE}-shm", REJECTS_FILE):
         if directory / name not in (existing or ()):
             (directory / name).unlink(missing_ok=True)

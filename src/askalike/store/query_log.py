@@ -1,6 +1,6 @@
 """Queries that people sent, the feedback they gave, and the gaps that moderators chose to ignore.
 
-Only complete queries are logged, never keystrokes, and no longer than the operator wants.
+Only complete queries are logged, never keystrokes, and they are deleted after the retention time.
 """
 
 import json

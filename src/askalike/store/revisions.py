@@ -15,7 +15,7 @@ from askalike.types import DocumentKind
 
 
 class FieldChange(NamedTuple):
-    """A field's text before and after a revision; tags and rephrasings one a line."""
+    """A field's text before and after a revision; tags and rephrasings one per line."""
 
     before: str
     after: str

@@ -27,9 +27,9 @@ IdMap = Mapping[str, str]
 class SourceIds:
     """Gives a source's records ids that no other source has, and lets its links and answers find its own questions.
 
-    An id is taken where a record of another source has it, or where one refers to it. One that was written in the
-    archive itself with the same text is the same record, which the source brings from now on. A record keeps the id
-    that it got.
+    An id is taken where a record of another source has it, or where one refers to it. A record
+    written in the archive itself with the same text is the same record, and belongs to the source from now on. A record
+    keeps its first id.
     """
 
     def __init__(self, database: Database, source: Source) -> None:

@@ -12,7 +12,7 @@ import Stemmer
 from pydantic import Field, field_validator
 
 from askalike.config import Settings
-from askalike.text.clean import CodeRule, plain_text
+from askalike.text.clean import SURROGATE, CodeRule, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
@@ -29,7 +29,6 @@ _MAX_CACHED_STRETCHES = 1 << 18
 """The stretches of each language's texts whose words are remembered: some 40 MB."""
 
 _DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class AnalyzerSettings(Settings):
@@ -149,7 +148,7 @@ class Analyzer:
 
     def _normalise_word(self, word: str) -> str:
         if self.settings.tokenizer == "whitespace":
-            return _SURROGATE.sub("\ufffd", word)
+            return SURROGATE.sub("\ufffd", word)
         return _fold_case(word)
 
     def _get_term_cache(self, language: str | None) -> "_TermCache":

@@ -25,7 +25,7 @@ _BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_TAG_END}", re.I)
 _PRE = re.compile(rf"</?pre{_TAG_END}", re.I)
 _CODE = re.compile(r"<(/?)(?:pre|code)(?=[\s/>])", re.I)
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -58,7 +58,7 @@ def readable_text(text: str, markup: Markup) -> str:
 def _extract_words(text: str, markup: Markup, code: CodeRule) -> str:
     """Return the plain text with its links."""
     if not text.isascii():
-        text = _SURROGATE.sub("\ufffd", text)
+        text = SURROGATE.sub("\ufffd", text)
     if markup == "html":
         text = _strip_tags(text, code)
     if not text.isascii():

@@ -10,7 +10,7 @@ _ABBREVIATIONS: Final = (
     " abb av bzgl bzw evtl ggf inkl sog str usw vgl напр пр рис см стр тел ул "
 )
 _ALWAYS_FOLLOWED: Final = " cf dr e.g fig i.e mme mr mrs ms prof vgl vs z.b напр рис см т.е "
-"""The abbreviations that cannot end a sentence: an upper-case letter after them opens none."""
+"""The abbreviations that cannot end a sentence: an upper-case letter after them does not begin one."""
 
 
 def split_sentences(text: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""Likely mistakes of people who type: slips of the hand, and sounds spelt by ear.
+"""Likely mistakes of people who type: slips on the keyboard, and words spelt as they sound.
 
 Most words that differ from another by one letter are words of their own (`wifi`, `wife`). A mistake swaps two letters,
-leaves one out, types it twice, or hits a key beside the right one. Any other edit counts as two.
+leaves one out, types it twice, or hits a neighbouring key. Any other edit counts as two.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def is_slip(typed: str, word: str, max_cost: int) -> bool:
 
 
 def _explains(typed: str, word: str, max_cost: int, i: int, j: int) -> bool:
-    """Return whether the letters from `typed[i]` and `word[j]` on differ by mistakes of at most that cost."""
+    """Return whether the letters from `typed[i]` and `word[j]` onwards differ by mistakes of at most that cost."""
     while i < len(typed) and j < len(word) and typed[i] == word[j]:
         i, j = i + 1, j + 1
     if i == len(typed) and j == len(word):

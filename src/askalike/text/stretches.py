@@ -1,6 +1,6 @@
 """Numbers the stretches between white space of texts, and remembers each with its number.
 
-Words repeat: what is known of a stretch is found out once, and read by machine code from then on, under its number.
+Words repeat: each stretch is analysed once, and machine code then reads the result by the number of the stretch.
 """
 
 import sys

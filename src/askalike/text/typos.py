@@ -1,4 +1,4 @@
-"""Made misspellings, to measure and to learn from: what a hurried hand does to a word."""
+"""Synthetic misspellings, for measurements and training: the typing errors that people make in a hurry."""
 
 import random
 import re

@@ -52,7 +52,7 @@ def score_pairs(network: Network, vectors: Vectors, left: Indices, right: Indice
 
 @torch.inference_mode()
 def trace_rows(network: Network, rows: FeatureRows) -> tuple[TokenTrace, ...] | None:
-    """Return which token makes each component of the rows' vectors, by part; None where the network cannot tell."""
+    """Return which token makes each component of the rows' vectors, by part; None if the network does not say."""
     device = next(network.parameters()).device
     batch = rows.batch(np.arange(len(rows.lengths)))
     traces = network.trace({name: torch.from_numpy(array).to(device) for name, array in batch.items()})

@@ -1,1 +1,1 @@
-"""An archive teaches its own best ranker: what is tried, what chooses, what the choice is worth, what serves."""
+"""Finds the best ranker for an archive: the candidates, the choice among them, its evaluation and its activation."""

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from askalike.training.trainer import TrainingProgress
 
 PROBE_QUESTIONS = 32
-"""The number of questions that measure its speed."""
+"""Number of questions by which an encoder's speed is measured."""
 MAX_WORDS = 200
 """Words of a text that count for its length: most models cut off the rest."""
 LENGTH_SAMPLE = 500
-"""The number of questions that measure the lengths of texts."""
+"""Number of questions by which the lengths of texts are measured."""
 COMPARED_TITLES = 20
 """The documents of one query that late interaction compares."""
 REFERENCE_TITLE_WORDS = 10.0
@@ -76,7 +76,7 @@ class Teacher:
 
     @cached_property
     def words_per_s(self) -> float:
-        """The words of the archive's questions that it encodes a second."""
+        """The number of words of the archive's questions that it encodes per second."""
         return self._words_per_s if self.encoder else 0.0
 
     def share_encoder(self, ranker: Any) -> None:
@@ -112,7 +112,7 @@ class ModelTrainer:
         self._view = archive.training_view(task.held_out_splits, excluded_ids=task.excluded_ids)
 
     def model_name(self, family: CandidateFamily) -> str:
-        """Return the name of the family's model, another one for another state of the archive and another teacher."""
+        """Return the name of the family's model, which depends on the state of the archive and on the teacher."""
         suffix = ""
         if self.teacher and family.needs_teacher:
             suffix = hashlib.sha256(self.teacher.source.encode()).hexdigest()[:4]

@@ -1,6 +1,6 @@
 """Tuning: candidates are tried as long as there is time, one is chosen, measured once, and activated."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.packages import find_model
-from askalike.rankers import active_ranker, default_name, open_current
+from askalike.rankers import Ranker, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
 from askalike.store.archive_encoder import get_archive_encoder
 from askalike.store.deployments import serving_history
@@ -21,8 +21,9 @@ from askalike.tuning.ladder_search import CandidateResult, EventListener, Ladder
 from askalike.tuning.model_training import ModelTrainer, Teacher
 from askalike.tuning.promotion import is_served
 from askalike.tuning.state import Budget, TuningState, format_duration
-from askalike.tuning.task import make_task
+from askalike.tuning.task import TuningTask, make_task
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
+from askalike.types import LogCallback
 
 STATE_VERSION = 3
 """The version of the search; the state of a run of another version does not count."""
@@ -30,7 +31,6 @@ RESERVED_SHARE = 0.2
 """The share of the budget that is left to the verdict, the index and the calibration."""
 ANNOUNCED_S = 1.0
 """Work that no budget stops is announced where it takes longer."""
-LogCallback = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +92,7 @@ def tune_archive(
     on_event(task)
     incumbent = _incumbent_trial(archive, evaluator)
     _announce("the active ranker is measured", search.estimate_incumbent_s(incumbent), log)
-    search.try_incumbent(incumbent)
-    search.try_lexical()
-    search.try_dense()
-    search.try_late_interaction()
-    if cross_encoder:
-        search.try_cross_encoder(Trial(CROSS_ENCODER_RANKER, {"model": cross_encoder}))
-    search.try_distinct()
+    _climb_ladder(search, incumbent, cross_encoder)
     _announce("the chosen ranker is measured on other queries", search.estimate_verdict_s(), log)
     verdict = reach_verdict(task, evaluator, search.evaluated_trials)
 
@@ -110,9 +104,7 @@ def tune_archive(
         share_encoder(kept)
         evaluator.keep_index(kept)
     evaluator.remove_indexes()
-    if get_served_ranker(archive) is None or not is_served(archive, ranker):
-        is_chosen = verdict.served_trial is not verdict.incumbent and not task.is_proxy
-        serve_ranker(archive, served.ranker, settings, verdict.sentence, task.dev.qrels if is_chosen else ())
+    _activate(archive, ranker, settings, verdict, task)
     past = (Trial(row.ranker, row.settings) for row in serving_history(archive))
     trainer.remove_losers({name for trial in past for name in (trial.ranker, *trial.part_names)})
     is_label_trained = not trainer.label_trained_models.isdisjoint((served.ranker, *served.part_names))
@@ -123,6 +115,26 @@ def tune_archive(
     if teacher and not {family.name for family in LADDER if family.needs_teacher} & {s.name for s in search.skipped}:
         teacher.clear_memory()
     return TuningResult(verdict, search.candidate_results, search.skipped, calibration_result, reason, state.spent_s)
+
+
+def _climb_ladder(search: LadderSearch, incumbent: Trial, cross_encoder: str) -> None:
+    """Try every candidate that the budget allows, from the simplest to the most complex."""
+    search.try_incumbent(incumbent)
+    search.try_lexical()
+    search.try_dense()
+    search.try_late_interaction()
+    if cross_encoder:
+        search.try_cross_encoder(Trial(CROSS_ENCODER_RANKER, {"model": cross_encoder}))
+    search.try_distinct()
+
+
+def _activate(
+    archive: Archive, ranker: Ranker, settings: Mapping[str, Any], verdict: TuningVerdict, task: TuningTask
+) -> None:
+    """Activate the ranker of a verdict, unless it is active; record the queries that chose it."""
+    if get_served_ranker(archive) is None or not is_served(archive, ranker):
+        is_chosen = verdict.served_trial is not verdict.incumbent and not task.is_proxy
+        serve_ranker(archive, ranker.name, settings, verdict.sentence, task.dev.qrels if is_chosen else ())
 
 
 def _announce(activity: str, needed_s: float, log: LogCallback) -> None:

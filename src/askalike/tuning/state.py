@@ -52,7 +52,7 @@ class Budget:
 
 
 class TuningState(TrialMemory):
-    """A trial memory in the folder `DIR/tuning/KEY/`, one JSON line an entry.
+    """A trial memory in the folder `DIR/tuning/KEY/`, one JSON line per entry.
 
     KEY is a hash of the archive's content and of every option that decides. `created_indexes` are those of this
     archive: a copy of it does not know the indexes of the original. `spent_s` are the seconds of all runs so far.

@@ -1,4 +1,4 @@
-"""The verdict of tuning: the simplest candidate that no other beats, its worth on other queries, what is served."""
+"""The verdict of tuning: the simplest candidate that no other beats, its quality on other queries, what is served."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,7 +7,6 @@ from math import fsum
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.evaluation.resampling import bootstrap_means, group_column, max_sum_p, percentile_interval, sign_flip_p
 from askalike.evaluation.significance import ALPHA, RESAMPLING_DRAWS, RESAMPLING_SEED
@@ -17,8 +16,7 @@ from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.trials import QueryValues, Trial, TrialEvaluator, TrialValues
 from askalike.tuning.candidates import PRETRAINED_RANKER, Candidate
 from askalike.tuning.task import MIN_MEANINGFUL, TuningTask
-
-Floats = NDArray[np.float64]
+from askalike.types import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +79,8 @@ def choose(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> Evaluate
 
     The incumbent was tried first; where nothing beats it, it is the choice. A hybrid competes only if its lexical base
     is the lexical choice of these queries. Ties go to what was tried first. Where a pre-trained encoder beats the
-    incumbent, a simpler trial has to be as good on average as what that encoder brings, alone or in a hybrid: on few
-    queries, not to be beaten significantly says little.
+    incumbent, a simpler trial must be as good on average as that encoder, alone or in a hybrid: with few queries, the
+    lack of a significant difference says little.
     """
     incumbent, lexical = trials[0], choose_lexical(trials, queries)
     others = [e for e in trials[1:] if e.candidate.lexical_base in (None, lexical.trial)]

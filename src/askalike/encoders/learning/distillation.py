@@ -122,10 +122,10 @@ def fit_piece_vectors(
 def share_vectors(
     teacher: Encoder, view: View, documents: Iterable[Question], texts: Sequence[Text], folder: Path, log: LogCallback
 ) -> Iterator[None]:
-    """Have a pre-trained teacher take the vectors of documents among the texts from where all commands share them.
+    """Let a pre-trained teacher reuse the vectors of the archive's documents that all commands share.
 
-    Those of other texts are cached in `folder` meanwhile, so that an interrupted run resumes. Workers of a cluster
-    encode each text themselves.
+    Vectors of other texts are cached in `folder` inside the `with` block, so that an interrupted run resumes. Workers
+    of a cluster encode each text themselves.
     """
     if not isinstance(teacher, PretrainedEncoder) or has_cluster():
         yield

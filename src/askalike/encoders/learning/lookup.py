@@ -85,7 +85,7 @@ class LookupLearningSettings(TeacherSettings):
 
     @property
     def penalties(self) -> NDArray[np.float32]:
-        """The ridge penalty of each row: pairs of words are rarer, and would learn texts by heart."""
+        """The ridge penalty of each row: pairs of words are rarer, and would overfit."""
         single = self.subwords + self.words
         return np.repeat(np.array([self.penalty, self.bigram_penalty], np.float32), [single, self.bigrams])
 
@@ -95,8 +95,9 @@ def learn_lookup(
 ) -> None:
     """Write the model to `folder`, all files at once.
 
-    The teacher's vectors of other texts than the archive's are kept beside it until then, so that the same call resumes
-    where it was interrupted. Raises TrainingError where there is no text, ArchiveError where nothing can be written.
+    Until then, the teacher's vectors of texts that are not the archive's are kept next to it, so that the same call
+    resumes where it was interrupted. Raises TrainingError where there is no text, ArchiveError where nothing can be
+    written.
     """
     questions = collect_questions(view, settings)
     texts = list(make_teacher_texts(questions, settings, np.random.default_rng(settings.seed)))

@@ -46,7 +46,7 @@ def render_card(
 
 
 def render_text_model_card(name: str, kind: str, view: View, base: str = "") -> str:
-    """Return the card of a model that learned from texts alone as Markdown. base: the model that a part began as."""
+    """Return the card of a model that learned from texts alone as Markdown. base: the model it started from."""
     return (
         f"# {name}\n\nA `{kind}` model of the texts of the archive {_archive_name(view)!r}, made by askalike. "
         f"All its settings are in `model.toml`.\n\n## Data\n\n- The texts of {len(view)} questions, at change "
@@ -77,7 +77,7 @@ def _describe_licence(view: View) -> str:
 
 
 def _describe_base(base: str) -> str:
-    """Return the pre-trained model that a network began as, with the licence that its own card states."""
+    """Return the pre-trained model that a network was initialised from, with the licence that its own card states."""
     if not base:
         return ""
     card = find_model(base, "network.encoder") / CARD_FILE

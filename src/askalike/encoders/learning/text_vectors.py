@@ -1,4 +1,4 @@
-"""Plain strings in, one array out, by any encoder: for notebooks, and for whoever needs no archive."""
+"""Plain strings in, one array out, by any encoder: for notebooks, and for users without an archive."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

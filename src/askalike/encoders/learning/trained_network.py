@@ -1,4 +1,4 @@
-"""Networks of recipes: made with random parameters, opened from a model's folder, begun as a trained model."""
+"""Networks of recipes: with random parameters, opened from a model's folder, or initialised from a trained model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,13 +60,13 @@ def scale_word_vectors(network: Network, deviation: float) -> None:
 
 
 def find_start_models(recipe: Recipe) -> Sequence[Path]:
-    """Return the folders of the trained models that the network, or a part of it, begins as."""
+    """Return the folders of the trained models that the network, or a part of it, is initialised from."""
     parts = registry.load("network", recipe.name).part_models(recipe.network)
     return [folder for folder in map(Path, (recipe.embeddings.start, *parts.values())) if folder.is_dir()]
 
 
 def start_fingerprints(recipe: Recipe) -> list[str]:
-    """Return the fingerprints of the models that the network begins as, for digests of a training."""
+    """Return the fingerprints of the models that the network is initialised from, for digests of a training."""
     return [open_encoder(folder).fingerprint for folder in find_start_models(recipe)]
 
 

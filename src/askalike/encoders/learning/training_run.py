@@ -1,4 +1,4 @@
-"""The run of a recipe on what a view knows: from pairs or a teacher to a model's folder. Torch is imported with it."""
+"""The run of a recipe on a training view: from pairs or a teacher to a model's folder. Torch is imported with it."""
 
 import hashlib
 import json
@@ -70,7 +70,7 @@ Miner = Callable[[Mapping[str, Question], NegativesSettings], Run]
 
 
 def log_epoch(progress: TrainingProgress) -> None:
-    """Log what an epoch has brought, once it is measured."""
+    """Log the result of an epoch, once it is measured."""
     if progress.value is not None:
         place, value = f"epoch {progress.epoch} of {progress.epochs}", f"{progress.measure} {progress.value:.4f} on dev"
         LOGGER.info("%s: loss %.4f, %.0f examples/s, %s", place, progress.loss, progress.examples_per_second, value)
@@ -291,7 +291,7 @@ class TrainingRun:
         return f"initial weights from {folder.name}"
 
     def _learned_labels(self) -> LearnedLabels:
-        """The labels in the pairs and of the dev queries, those of the teacher, and of the models that it begins as."""
+        """The labels of the pairs, the dev queries, the teacher, and the models that the network starts from."""
         data = self.data
         if self.teacher:
             learned = getattr(self.teacher, "learned_labels", LearnedLabels())

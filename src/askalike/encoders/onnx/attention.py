@@ -14,7 +14,7 @@ def attend(
     joined: Matrix[np.float32], heads: int, bias: Matrix[np.float32], keys: Matrix[np.float32],
     scores: Matrix[np.float32], out: Matrix[np.float32],
 ) -> None:  # fmt: skip
-    """Write what the tokens of one text take over from each other.
+    """Write the output of attention between the tokens of one text.
 
     joined: queries, keys and values, (tokens, 3 x hidden). bias: of each head and token, added to the scores of all
     tokens, or no row. keys: room for those of a head, (hidden / heads, tokens), with zeros. scores: room for those of

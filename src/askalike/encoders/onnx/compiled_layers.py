@@ -33,7 +33,7 @@ class LayerWeights(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Where the layers write what they compute of some texts."""
+    """The buffers for what the layers compute of some texts."""
 
     states: Matrix[np.float32]
     joined: Matrix[np.float32]

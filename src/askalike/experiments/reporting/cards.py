@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.evaluation.evaluate import FirstRelevantRanks, first_relevant_ranks, order_documents, success_by_depth
 from askalike.evaluation.rules import get_rule
@@ -13,12 +12,11 @@ from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.experiments.outcome import ExperimentResult, SystemResult
 from askalike.experiments.reporting.texts import ReportTexts
-from askalike.types import Run
+from askalike.types import Floats, Run
 
 HITS_SHOWN = 5
 """The hits of a system that are shown for a query."""
 
-Floats = NDArray[np.float64]
 MAX_QUERIES = 300
 """The most queries in the browser: some megabytes with six systems."""
 MAX_HITS = 12_000

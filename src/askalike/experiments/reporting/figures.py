@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from askalike.counts import format_count
 from askalike.evaluation.evaluate import FirstRelevantRanks
@@ -25,12 +24,12 @@ from askalike.experiments.plotting import (
     system_colour,
 )
 from askalike.experiments.reporting.cards import cap_rank
+from askalike.types import Floats
 
 WIDTH = 372.0
 TICKS = (1, 2, 5, 10, 20, 50, 100)
 MISSED_RANK = 180
 """The position of a query without a right question."""
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`report.html`: an experiment as one page that opens offline, for people to read and to put beside a paper."""
+"""`report.html`: an experiment as one page that opens offline, for people to read and to publish with a paper."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,12 +39,6 @@ def write_report(outcome: ExperimentResult) -> Path:
     return write_file(outcome.folder / REPORT_FILE, _render_page(outcome, systems, drawn))
 
 
-def render_report(outcome: ExperimentResult) -> str:
-    """Return the report as HTML."""
-    systems = cards.collect_ranks(outcome)
-    return _render_page(outcome, systems, draw_figures(outcome, systems, order_systems(outcome)))
-
-
 def _render_page(outcome: ExperimentResult, systems: Sequence[SystemRanks], drawn: Sequence[ReportFigure]) -> str:
     order = order_systems(outcome)
     browsed, sampled = cards.select_contrasting_queries(systems), cards.sample_queries(systems)
@@ -80,7 +74,7 @@ def draw_figures(outcome: ExperimentResult, systems: Sequence[SystemRanks], orde
 
 
 def select_pairs(order: Sequence[int], reference: int = 0) -> list[tuple[int, int]]:
-    """Return the pairs that are drawn: the best two, then the system of reference and each other one."""
+    """Return the pairs that are drawn: the best two, then the reference system and each other one."""
     pairs = [(min(order[:2]), max(order[:2]))] if len(order) > 1 else []
     pairs += [(min(reference, i), max(reference, i)) for i in range(len(order)) if i != reference]
     return list(dict.fromkeys(pairs))[:MAX_PAIRS]
@@ -140,7 +134,7 @@ class PaperComparison:
 
 
 def headline_rows(outcome: ExperimentResult) -> list[HeadlineRow]:
-    """Return one row a system."""
+    """Return one row per system."""
     means, rows = {m: [s.mean(m) for s in outcome.systems] for m in outcome.measures}, []
     for i, system in enumerate(outcome.systems):
         compared = _find_system(next(iter(outcome.comparisons.values()), None), system.label)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 HEDGE_FACTOR, PATIENCE_FACTOR, DECAY = 2.0, 4.0, 0.9
 PATIENCE_S = 0.5
-"""The least time that a node gets for an answer, where there are others."""
+"""Minimum time that a node has for an answer, where there are others."""
 AnswerT = TypeVar("AnswerT")
 _asked: ContextVar[list[Any] | None] = ContextVar("asked", default=None)
 
@@ -71,9 +71,9 @@ class NodesInTurn:
 class Patience:
     """For how long requests of a kind are waited for: what they took lately decides."""
 
-    def __init__(self, least_s: float) -> None:
-        """least_s: how long a node is waited for at least before another is asked as well."""
-        self._least_s, self._usual_s = least_s, 0.0
+    def __init__(self, min_s: float) -> None:
+        """min_s: the minimum time to wait for a node before another one is asked as well."""
+        self._min_s, self._usual_s = min_s, 0.0
 
     def note(self, took_s: float) -> None:
         """Remember what a request took: longer ones count at once, and are forgotten slowly."""
@@ -82,7 +82,7 @@ class Patience:
     @property
     def wait_s(self) -> float:
         """After how many seconds without an answer another node is asked as well."""
-        return max(self._least_s, HEDGE_FACTOR * self._usual_s)
+        return max(self._min_s, HEDGE_FACTOR * self._usual_s)
 
     def give_up_s(self, rounds: int, most_s: float) -> float:
         """Return after how many seconds a node's answer is no longer waited for; it doubles with each round of all."""

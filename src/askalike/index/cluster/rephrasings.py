@@ -1,7 +1,7 @@
 """Scores of rephrasings in a cluster: postings hold frequency and length, and a table maps these to scores.
 
-The statistics of terms are those of questions' own texts, which no similarity of another field knows. So the similarity
-of rephrasings puts frequency and length into one number, and a query brings the scores that go with each.
+The statistics of terms are those of questions' own texts, which the similarity of another field cannot read. So the
+similarity of rephrasings encodes frequency and length as one number, and each query contains the score for each number.
 """
 
 from collections.abc import Mapping, Sequence

@@ -51,7 +51,7 @@ class ClusterVectorIndex(ClusterIndex["ClusterVectorSearcher", "ClusterVectorWri
         self.layout, self._exact_up_to, self._count_documents = layout, exact_up_to, count_documents
 
     def schema(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """See ClusterIndex.schema. The field of vectors is added with the first of them, which tells its length."""
+        """See ClusterIndex.schema. The field of vectors is added with the first of them, which has the length."""
         return {"index.knn": self._count_documents() > self._exact_up_to}, {}
 
     def make_searcher(self, state: ClusterState) -> "ClusterVectorSearcher":

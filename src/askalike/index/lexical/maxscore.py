@@ -1,9 +1,9 @@
 """The k best documents of a query, without scoring those that cannot be among them.
 
 MaxScore (Turtle and Flood 1995) over windows of documents whose sums fit into the second-level cache. The postings of
-the query's most telling ("essential") terms are added up in an array. Only documents whose sum, with the most that the
-other terms could add, reaches the k-th best score so far are looked up in the other terms' long lists, which costs one
-bit test each. The cost of adding up is the bytes read, four a posting.
+the query's highest-scoring ("essential") terms are added up in an array. Only documents whose sum, with the most that
+the other terms could add, reaches the k-th best score so far are looked up in the other terms' long lists, which costs
+one bit test each. The cost of adding up is the bytes read, four per posting.
 
 Scores are integers here (a fixed-point scale per query, chosen by the caller). So a sum does not depend on the order of
 addition, and skipping changes nothing: the result is exactly that of scoring every document.
@@ -369,7 +369,7 @@ def _min_competitive_score(heap: TopKHeap, seed: int, docid: int) -> int:
 def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: int, k: int, buffers: Buffers) -> int:
     """Return a score that at least k different questions reach, 0 if none is found quickly.
 
-    It adds up the first postings of the most telling terms, and what the other terms add to the best documents.
+    It adds up the first postings of the highest-scoring terms, and what the other terms add to the best documents.
     """
     blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
     window, candidates, sums, lasts = buffers.window, buffers.docs, buffers.sums, buffers.positions[0]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.compiled import Matrix, compiled, packed
-from askalike.index.arrays import open_segment_arrays, write_arrays
+from askalike.index.arrays import open_arrays, write_arrays
 from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import find_prefix_range, find_terms, term_at
@@ -84,7 +84,7 @@ class Segment:
     @classmethod
     def open(cls, path: Path) -> Self:
         """Map the arrays into memory."""
-        arrays = open_segment_arrays(path)
+        arrays = open_arrays(path)
         return cls(**{field.name: arrays[_stored_name(field.name)] for field in fields(cls)})
 
 

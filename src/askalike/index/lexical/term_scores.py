@@ -30,7 +30,7 @@ def round_to_integers(scores: Floats, scales: Floats) -> Floats:
 
 
 def term_information(df: Floats, documents: int) -> Floats:
-    """Return what each term tells, by how few documents have it: the idf of BM25 as Lucene computes it."""
+    """Return the idf of each term, as Lucene computes it for BM25."""
     return np.log1p((documents - df + 0.5) / (df + 0.5))
 
 

@@ -20,7 +20,7 @@ GROUP = 16
 VECTORS, FOURS, BYTES_PER_WORD = BLOCK // LANES, GROUP // 4, 4
 BLOCK_BYTES = BLOCK * BYTES_PER_WORD
 AHEAD = 32 * BLOCK_BYTES
-"""Distance of the words that the processor reads into its cache meanwhile."""
+"""Distance, in words, at which the processor is made to read ahead into its cache."""
 BYTE_MASK = 0x03030303
 SHIFTS = np.arange(0, 32, 2, dtype=np.uint32).reshape(4, 4).T
 """(4, 4): where the number in place (s, b) of a group lies."""

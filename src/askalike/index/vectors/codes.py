@@ -22,13 +22,12 @@ from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 from askalike.llvm import mark_reaching, trailing_zeros
 
 CODES_FILE = "codes-2.safetensors"
-"""The 2 is the format's. A segment of before has none until the next commit makes it."""
-OLD_CODES_FILE = "codes.safetensors"
+"""The 2 is the version of the format. Segments without codes, or with another version's, get them at a commit."""
 MIN_CODED_ROWS = 16_384
 """Rows from which a segment has codes: of fewer, the sketch is read as fast."""
 MIN_CODED_DIM = 64
 MAX_STEP = 63
-"""Largest whole number of a query's: two products of such a one with a byte of codes fit into 16 bits."""
+"""Largest integer of a query: the sum of two products of it and a byte of codes fits into 16 bits."""
 MAX_ERROR = 3.0
 """Standard deviations of a score's error that its bound allows for: one in 740 is larger."""
 CHUNK_ROWS = 1 << 14
@@ -156,7 +155,6 @@ def build_codes(folder: Path, schemas: Sequence[PartSchema], parts: Sequence[Sto
     with replace_file(folder / CODES_FILE) as partial:
         words = np.dtype(np.uint32), (blocks * groups, BLOCK)
         _fill_codes(Codes(**create_arrays(folder, {"words": words, **kinds}, partial.name)), part, n_rows)
-    (folder / OLD_CODES_FILE).unlink(missing_ok=True)
 
 
 def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:

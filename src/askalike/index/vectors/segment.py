@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from askalike.index.arrays import open_segment_arrays, write_arrays
+from askalike.index.arrays import open_arrays, write_arrays
 from askalike.index.rows import Array, LiveRows
 from askalike.index.vectors.codes import Codes
 from askalike.index.vectors.parts import Bounds, DensePart, PartSchema, SparsePart, StoredPart
@@ -30,9 +30,9 @@ class VectorSegment(LiveRows):
 
     @classmethod
     def open(cls, folder: Path, deleted: Array) -> Self:
-        """Map the files of a segment. Raises FileNotFoundError, and ValueError or TypeError for a damaged schema."""
+        """Map the files of a segment. Raises FileNotFoundError; ValueError, TypeError or KeyError for a damaged one."""
         schemas = tuple(PartSchema(**s) for s in json.loads((folder / SCHEMA_FILE).read_text(encoding="utf-8")))
-        arrays = open_segment_arrays(folder)
+        arrays = open_arrays(folder)
         parts = tuple(_open_part(arrays, at, schema) for at, schema in enumerate(schemas))
         return cls(arrays["numbers"], arrays["phrasings"], deleted, folder, schemas, parts)
 
@@ -113,10 +113,7 @@ def write_schemas(folder: Path, schemas: Sequence[PartSchema]) -> None:
 def _open_part(arrays: Mapping[str, Array], part_index: int, schema: PartSchema) -> StoredPart:
     prefix = part_array(part_index, "")
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    try:
-        return (SparsePart if schema.sparse else DensePart).from_arrays(schema.metric, own)
-    except KeyError as missing:
-        raise FileNotFoundError(part_array(part_index, str(missing))) from None
+    return (SparsePart if schema.sparse else DensePart).from_arrays(schema.metric, own)
 
 
 def _weight_bounds(bounds: Bounds, weight: float) -> Bounds:

@@ -20,7 +20,7 @@ MAX_STEP = 127
 BLOCK_ROWS = 4_096  # rows converted to 32 bits at a time for several queries: 4 MiB of 256 numbers
 CACHED_ROWS = 2_048  # rows that all queries read before the next ones: half a megabyte of 256 numbers
 MATMUL_MIN_QUERIES = 64  # from this many queries on, a matrix product is cheaper, conversion included
-AHEAD = 12  # rows that the processor reads into its cache meanwhile
+AHEAD = 12  # how many rows ahead the processor is made to read into its cache
 ROUNDING_ERROR = 2.0**-22  # of a sum of 32-bit products, per number and unit of length
 
 Floats = NDArray[np.float32]

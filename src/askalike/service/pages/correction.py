@@ -1,4 +1,4 @@
-"""Correcting a question or one of its answers on the question's page, by whoever may write."""
+"""Correcting a question or one of its answers on the question's page, by users who may write."""
 
 import hashlib
 from dataclasses import replace

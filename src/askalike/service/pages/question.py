@@ -24,14 +24,14 @@ Relations = dict[str, str]
 RELATED = "related"
 MAX_SIMILAR, MAX_REVISIONS = 5, 20
 MIN_PROBABILITY = 0.1
-"""The least probability of asking the same with which a question is listed beside another."""
+"""Minimum probability of asking the same for a question to be listed next to another."""
 MAX_QUERY_BODY_LENGTH = 1_000
 """Number of characters of a body that the search for similar questions uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedQuestion:
-    """A question beside the one that is shown."""
+    """A question that is listed next to the one shown."""
 
     question: Question
     relation: str
@@ -102,7 +102,7 @@ def _find_similar(engine: LocalEngine, question: Question, relations: Relations)
 
 
 def _is_improbable(hit: SearchHit) -> bool:
-    """Whether a hit is not worth a look beside a question, where the calibration has no threshold of its own."""
+    """Whether a hit is too improbable to be listed, where the calibration has no threshold of its own."""
     return hit.probability is not None and hit.probability < MIN_PROBABILITY
 
 

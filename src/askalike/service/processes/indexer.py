@@ -121,7 +121,7 @@ class Indexer:
 
 
 def run(settings: ServiceSettings, parent: Connection) -> None:
-    """Index the changes so far, tell the supervisor, and continue to index until the process is ended."""
+    """Index the changes so far, notify the supervisor, and continue to index until the process is ended."""
     parent.recv()
     indexers = [Indexer(path, settings) for path in settings.archive_paths().values()]
     for indexer in indexers:

@@ -33,7 +33,7 @@ GC_THRESHOLDS = 1_000, 10, 10
 
 
 class Server(uvicorn.Server):
-    """A server that tells its supervisor once it accepts requests."""
+    """A server that notifies its supervisor once it accepts requests."""
 
     def __init__(self, config: uvicorn.Config, parent: Connection) -> None:
         super().__init__(config)

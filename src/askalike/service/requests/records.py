@@ -1,4 +1,4 @@
-"""Questions, answers and links as requests bring them and responses give them, and how they are committed."""
+"""Questions, answers and links in requests and responses, and how they are committed."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

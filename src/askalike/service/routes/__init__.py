@@ -1,1 +1,1 @@
-"""The routes of the HTTP API, one file a group."""
+"""The routes of the HTTP API, one file per group."""

@@ -30,7 +30,7 @@ from askalike.types import Question
 MAX_LOGGED_HITS = 5
 """Maximum number of similar questions that the log holds for each question."""
 FOUND_BYTES = 2
-"""Bytes in which a worker tells another one how many questions it found, before the response."""
+"""Length of the number of questions found, which one worker sends another before the response, in bytes."""
 
 MODE_DESCRIPTION = (
     "nearest: stored answers; generate: a model's text; auto: either, by probability; "

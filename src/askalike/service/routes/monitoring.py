@@ -73,7 +73,7 @@ async def _is_known(request: Request, credentials: Credentials) -> bool:
 
 IsKnown = Annotated[bool, Depends(_is_known)]
 KEY_IS_OPTIONAL: dict[str, Any] = {"security": [{}]}
-"""In an OpenAPI description, beside the key: another way is to give none."""
+"""In an OpenAPI description: a key is optional."""
 
 
 async def _require_any_key(is_known: IsKnown) -> None:

@@ -1,8 +1,8 @@
-"""The service's workers among themselves: the one that is least busy makes a search, whoever was asked for it.
+"""Shares searches between the service's workers: the least busy one makes a search, whichever got the request.
 
-A request comes by a connection, which stays with one worker. So a search may have to wait in one worker while another
-one idles. How many searches each makes is in memory that they share; they talk over sockets in a folder that only this
-user may enter. A message is its length in four bytes, then its bytes.
+A request comes over a connection, which stays with one worker. So a search may have to wait in one worker while another
+one is idle. The number of searches that each makes is in shared memory; workers communicate over sockets in a folder
+that only this user may enter. A message is its length in four bytes, then its bytes.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class OtherWorkers:
             self._loads[own] -= 1
 
     def find_less_busy(self) -> int | None:
-        """Return one of those that make the fewest searches, if these are fewer than this one's; None else."""
+        """Return a worker with the fewest searches, if it has fewer than this one; else None."""
         loads = self._loads.tolist()
         least = min(loads)
         if least == loads[self._place.number]:

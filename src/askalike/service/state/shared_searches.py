@@ -21,7 +21,7 @@ class WaitingSearch:
     result: SearchResult | None = field(default=None, init=False)
 
     def finish(self, engine: LocalEngine) -> SearchResult:
-        """Return the result; searches that wait are made with it. It is called in the engine's thread."""
+        """Return the result; waiting searches are made with it. Called in the engine's thread."""
         if self.result is None:
             self.queue.search_with(self, engine)
         return engine.search_batch([self.request])[0] if self.result is None else self.result

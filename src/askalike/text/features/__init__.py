@@ -1,4 +1,4 @@
-"""Features: texts as the token ids that networks read, one file a kind. A network names the kind that it reads."""
+"""Features: texts as the token ids that networks read, one file per kind. A network names the kind that it reads."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
