@@ -342,3 +342,16 @@ def test_columns_of_states(imported: Importing, tmp_path: Path) -> None:
     assert list(done.summary.notes.values()) == [1]
     strict = imported("table", write(tmp_path / "again.csv", rows), state="Status")
     assert strict.summary.rejected == 1
+
+
+def test_columns_that_are_left_out_are_named(imported: Importing, tmp_path: Path) -> None:
+    first = write(tmp_path / "a.csv", "No.,Question,Alternate phrasings, \n1,How do I log in?,Sign in?,\n")
+    second = write(tmp_path / "b.jsonl", '{"question": "How do I log out?", "No.": 2, "meta": {"by": "x"}}')
+    done = imported("table", first, second, id="meta.by")
+    names = "No., Alternate phrasings"
+    assert done.summary.notes == {
+        f"columns left out, as their names are not usual ones and no option names them ({names})": 2
+    }
+    many = write(tmp_path / "c.csv", "question," + ",".join(f"c{n}" for n in range(12)) + "\nWho?" + "," * 12 + "\n")
+    [[note, count]] = imported("table", many).summary.notes.items()
+    assert (note.endswith("(c0, c1, c2, c3, c4, c5, c6, c7, …)"), count) == (True, 12)
