@@ -355,3 +355,14 @@ def test_columns_that_are_left_out_are_named(imported: Importing, tmp_path: Path
     many = write(tmp_path / "c.csv", "question," + ",".join(f"c{n}" for n in range(12)) + "\nWho?" + "," * 12 + "\n")
     [[note, count]] = imported("table", many).summary.notes.items()
     assert (note.endswith("(c0, c1, c2, c3, c4, c5, c6, c7, …)"), count) == (True, 12)
+
+
+def test_html_that_is_not_declared_is_counted(imported: Importing, tmp_path: Path) -> None:
+    faq = write(
+        tmp_path / "faq.csv",
+        "question,answer,body\nOne?,<p>Yes.</p>,a < b > c\nTwo?,Tom &amp; Jerry,one<br>two\nThree?,AT&T <3,1 & 2\n",
+    )
+    note = "bodies and answers that look like HTML and are read as plain text (else: --markup html)"
+    assert imported("table", faq).summary.notes == {note: 3}
+    assert imported("table", faq).summary.notes == {note: 3}, "once, though an import again reads the file twice"
+    assert imported("table", faq, markup="html").summary.notes == {}
