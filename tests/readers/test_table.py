@@ -366,3 +366,11 @@ def test_html_that_is_not_declared_is_counted(imported: Importing, tmp_path: Pat
     assert imported("table", faq).summary.notes == {note: 3}
     assert imported("table", faq).summary.notes == {note: 3}, "once, though an import again reads the file twice"
     assert imported("table", faq, markup="html").summary.notes == {}
+
+
+def test_a_folder_may_contain_the_archive_that_is_written(imported: Importing, tmp_path: Path) -> None:
+    write(tmp_path / "faq.csv", "question,answer\nHow do I log in?,Press.\n,an answer alone\n")
+    for _ in range(2):
+        done = imported("table", tmp_path)
+        assert str(done.summary) == "1 question, 1 answer, 0 duplicate links, 1 rejected"
+        assert (done.archive.path / "rejected.jsonl").is_file()
