@@ -53,9 +53,8 @@ class TuningPrinter:
 
 
 def _format_trial(event: CandidateResult) -> str:
-    settings = {k: v for k, v in event.trial.settings.items() if k in ("weights",) or ("." not in k and k != "parts")}
     means = f"{100 * event.mean:.1f}", f"{100 * event.reported_mean:.1f} %"
-    columns = (event.candidate.name, *means, format_duration(event.seconds), format_settings(settings))
+    columns = (event.candidate.name, *means, format_duration(event.seconds), format_settings(event.trial.settings))
     return TRIAL_FORMAT.format(*columns).rstrip()
 
 
