@@ -20,13 +20,8 @@ from askalike import pieces, rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
+from chromium import CHROMIUM, launch_chromium
 from shared_cluster import shared_cluster
-
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))), None
-)
-"""The headless shell takes a third of the processor's time."""
-
 
 COMPILES = """
 import tempfile, askalike
@@ -104,7 +99,7 @@ def browser() -> Iterator[Any]:
     if not CHROMIUM:
         pytest.skip("needs Chromium: apt-get install chromium-headless-shell")
     with driver.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        chromium = launch_chromium(running)
         yield chromium
         chromium.close()
 

@@ -74,6 +74,18 @@ def test_one_string_is_not_taken_letter_by_letter(tmp_path):
         askalike.Filter(tags="theft")
 
 
+def test_what_is_not_a_list_of_texts_is_refused():
+    by_id = {"a": "where is my order", "b": "how do I reset my password"}
+    with pytest.raises(askalike.InputError, match=r"not a dict; for ids of your own: \[Question"):
+        askalike.Retriever(by_id)
+    with askalike.Retriever(TEXTS, LEXICAL) as retriever:
+        with pytest.raises(askalike.InputError, match="not a dict"):
+            retriever.search_many(by_id)
+        for wrong in (["order", "password"], None):
+            with pytest.raises(askalike.InputError, match="expected a string; for several texts there is search_many"):
+                retriever.search(wrong)
+
+
 def test_questions_have_their_own_ids_and_bodies():
     questions = [askalike.Question("card", "Lost card", "Where do I get a new one?"), "where is my order"]
     with askalike.Retriever(questions, LEXICAL) as retriever:

@@ -5,7 +5,6 @@ Needs what `make test` installs: a calibrated copy of the example archive is ser
 
 import csv
 import io
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,8 +60,10 @@ def write_unlinked(path: Path) -> Path:
 
 def main() -> None:
     """Make the picture."""
+    from chromium import launch_chromium
+
     with serve_example() as service, sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        chromium = launch_chromium(running)
         frames = list(film(chromium.new_page(viewport=SIZE), f"{service.url.geturl()}/a/riverside"))
         chromium.close()
     durations = [FRAME_MS] * (len(frames) - 1) + [LAST_FRAME_MS]

@@ -5,7 +5,6 @@ Needs what `make test` installs: a calibrated copy of the example archive is ser
 
 import argparse
 import io
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,9 +52,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES], default=[])
     names = parser.parse_args().names or list(PICTURES)
+    from chromium import launch_chromium
+
     with serve_example() as service, sync_playwright() as running:
         prepare(service)
-        chromium = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        chromium = launch_chromium(running)
         for name in names:
             show(chromium, f"{service.url.geturl()}/a/riverside", PICTURES[name], ASSETS / f"page-{name}.webp")
         chromium.close()

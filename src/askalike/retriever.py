@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from askalike import rankers
 from askalike.engines import SearchRequest, SearchResult
@@ -15,6 +15,8 @@ from askalike.store import Archive
 from askalike.store.checking import check_record
 from askalike.store.languages import LanguageAssigner
 from askalike.types import Place, Question
+
+T = TypeVar("T")
 
 
 class Retriever:
@@ -48,12 +50,17 @@ class Retriever:
         return self.search_many([text], k)[0]
 
     def search_many(self, texts: Iterable[str], k: int = 5) -> list[SearchResult]:
-        """Return what `search` returns for each of the texts, in their order. They are searched for together."""
+        """Return what `search` returns for each of the texts, in their order. They are searched for together.
+
+        Raises InputError for a query that is not a string.
+        """
         if not self._finalizer.alive:
             raise ArchiveError("this Retriever is closed; make a new one")
-        return self._engine.search_batch(
-            [SearchRequest(text, k=k, min_similarity=0.0) for text in check_list("texts", texts)]
-        )
+        queries = _list_texts(texts)
+        for text in queries:
+            if not isinstance(text, str):
+                raise InputError(f"query {text!r}: expected a string; for several texts there is search_many")
+        return self._engine.search_batch([SearchRequest(text, k=k, min_similarity=0.0) for text in queries])
 
     def __len__(self) -> int:
         return len(self._engine.archive.view())
@@ -69,10 +76,15 @@ class Retriever:
         self.close()
 
 
+def _list_texts(texts: Iterable[T]) -> list[T]:
+    """Return the texts; raise InputError for one string, and for a dict, whose keys would be taken for texts."""
+    if isinstance(texts, Mapping):
+        raise InputError("texts: expected a list, and not a dict; for ids of your own: [Question(id, text), …]")
+    return list(check_list("texts", texts))
+
+
 def _make_questions(texts: Iterable[str | Question]) -> list[Question]:
-    questions = [
-        Question(str(n), text) if isinstance(text, str) else text for n, text in enumerate(check_list("texts", texts))
-    ]
+    questions = [Question(str(n), text) if isinstance(text, str) else text for n, text in enumerate(_list_texts(texts))]
     if wrong := [(n, text) for n, text in enumerate(questions) if not isinstance(text, Question)]:
         n, text = wrong[0]
         raise InputError(f"text {n}: expected a string or a Question, got {text!r}")

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from askalike.cli._tuning import format_settings
+from askalike.cli._tuning import TuningPrinter, format_settings
 from askalike.config import parse_assignments
+from askalike.experiments.trials import Trial
+from askalike.tuning.candidates import Candidate
+from askalike.tuning.ladder_search import CandidateResult
 from commands import askalike
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
@@ -36,6 +39,17 @@ def test_settings_are_pasted_as_set_reads_them():
     assert (
         format_settings({"parts": ("bm25", "tfidf"), "weights": (1, 4)}) == "--set parts=bm25,tfidf --set weights=1,4"
     )
+
+
+def test_tune_shows_what_tells_candidates_apart(tmp_path, capsys):
+    settings = {"parts": ["dfr", "static"], "weights": [0.2, 0.8]}
+    for effect in ("l", "b"):
+        trial = Trial("hybrid", {**settings, "dfr.after_effect": effect})
+        event = CandidateResult(Candidate("hybrid (dfr + static)", 4, (trial,)), trial, 0.5, 0.6, 100, 1.0)
+        TuningPrinter(tmp_path, "nDCG@10")(event)
+    for line, effect in zip(capsys.readouterr().out.splitlines(), ("l", "b"), strict=True):
+        shown = f"--set parts=dfr,static --set weights=0.2,0.8 --set dfr.after_effect={effect}"
+        assert line.split("  ")[-1] == shown
 
 
 def test_tune_leaves_what_is_set(desk):

@@ -1,5 +1,6 @@
 """`askalike import`, run as people run it."""
 
+import importlib
 import json
 import os
 import signal
@@ -147,3 +148,12 @@ def test_an_interrupted_import_says_so_in_one_line(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert (process.returncode, told) == (130, "askalike: interrupted; all committed changes are kept\n")
+
+
+def test_an_interruption_while_the_command_is_being_imported_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib, "import_module", interrupt)
+    done = askalike("info", "riverside")
+    assert (done.returncode, done.stderr) == (130, "askalike: interrupted; all committed changes are kept\n")

@@ -286,5 +286,5 @@ def test_replay(tmp_path):
         assert len(of_ranker.ranks) == N_PAIRS // 2
         assert sum(rank == 1 for rank in of_ranker.ranks.values()) / len(of_ranker.ranks) < HONEST
         models.train(archive, models.load_recipe("cnn", NETWORK), "mine")
-        with pytest.raises(SettingsError, match="mine was trained on data up to"):
+        with pytest.raises(SettingsError, match="mine knows data up to"):
             askalike.replay_archive(archive, {"mine": {}}, since)

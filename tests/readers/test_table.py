@@ -342,3 +342,35 @@ def test_columns_of_states(imported: Importing, tmp_path: Path) -> None:
     assert list(done.summary.notes.values()) == [1]
     strict = imported("table", write(tmp_path / "again.csv", rows), state="Status")
     assert strict.summary.rejected == 1
+
+
+def test_columns_that_are_left_out_are_named(imported: Importing, tmp_path: Path) -> None:
+    first = write(tmp_path / "a.csv", "No.,Question,Alternate phrasings, \n1,How do I log in?,Sign in?,\n")
+    second = write(tmp_path / "b.jsonl", '{"question": "How do I log out?", "No.": 2, "meta": {"by": "x"}}')
+    done = imported("table", first, second, id="meta.by")
+    names = "No., Alternate phrasings"
+    assert done.summary.notes == {
+        f"columns left out, as their names are not usual ones and no option names them ({names})": 2
+    }
+    many = write(tmp_path / "c.csv", "question," + ",".join(f"c{n}" for n in range(12)) + "\nWho?" + "," * 12 + "\n")
+    [[note, count]] = imported("table", many).summary.notes.items()
+    assert (note.endswith("(c0, c1, c2, c3, c4, c5, c6, c7, …)"), count) == (True, 12)
+
+
+def test_html_that_is_not_declared_is_counted(imported: Importing, tmp_path: Path) -> None:
+    faq = write(
+        tmp_path / "faq.csv",
+        "question,answer,body\nOne?,<p>Yes.</p>,a < b > c\nTwo?,Tom &amp; Jerry,one<br>two\nThree?,AT&T <3,1 & 2\n",
+    )
+    note = "bodies and answers that look like HTML and are read as plain text (else: --markup html)"
+    assert imported("table", faq).summary.notes == {note: 3}
+    assert imported("table", faq).summary.notes == {note: 3}, "once, though an import again reads the file twice"
+    assert imported("table", faq, markup="html").summary.notes == {}
+
+
+def test_a_folder_may_contain_the_archive_that_is_written(imported: Importing, tmp_path: Path) -> None:
+    write(tmp_path / "faq.csv", "question,answer\nHow do I log in?,Press.\n,an answer alone\n")
+    for _ in range(2):
+        done = imported("table", tmp_path)
+        assert str(done.summary) == "1 question, 1 answer, 0 duplicate links, 1 rejected"
+        assert (done.archive.path / "rejected.jsonl").is_file()

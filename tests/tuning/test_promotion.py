@@ -114,7 +114,13 @@ def test_the_commands(archive):
     refused = askalike("promote", archive.path, "bm25", "--set", "fields=title", "--json")
     assert refused.returncode == 1, refused.stderr
     assert json.loads(refused.stdout)["promoted"] is False
-    assert askalike("rollback", archive.path).stdout == f"{WORDS} is withdrawn; {WORDS} is active again\n"
+    parts = ("--set", f"parts={WORDS},dfr", "--set", "dfr.after_effect=b")
+    assert askalike("promote", archive.path, "hybrid", *parts, "--force").returncode == 0
+    hybrid = " ".join(("hybrid", *parts))
+    assert f"active ranker: {hybrid} (the default of --ranker)\n" in askalike("models", archive.path).stdout
+    assert askalike("rollback", archive.path).stdout == f"{hybrid} is withdrawn; {WORDS} is active again\n"
+    before = f"{WORDS} --set fields=title"
+    assert askalike("rollback", archive.path).stdout == f"{WORDS} is withdrawn; {before} is active again\n"
     assert "the default" in askalike("rollback", archive.path).stdout
     nothing = askalike("rollback", archive.path)
     assert (nothing.returncode, "no ranker was activated" in nothing.stderr) == (2, True)

@@ -147,6 +147,8 @@ def main() -> None:
         register(app, command) if command else register_summaries(app)
         code = app(prog_name="askalike", standalone_mode=False)
         sys.stdout.flush()
+    except KeyboardInterrupt:  # before typer, which heeds it itself, has begun
+        code = INTERRUPTED_EXIT_CODE
     except AskalikeError as error:
         _exit_with_error(str(error))
     except USAGE_ERROR as error:

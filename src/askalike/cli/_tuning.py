@@ -53,9 +53,8 @@ class TuningPrinter:
 
 
 def _format_trial(event: CandidateResult) -> str:
-    settings = {k: v for k, v in event.trial.settings.items() if k in ("weights",) or ("." not in k and k != "parts")}
     means = f"{100 * event.mean:.1f}", f"{100 * event.reported_mean:.1f} %"
-    columns = (event.candidate.name, *means, format_duration(event.seconds), format_settings(settings))
+    columns = (event.candidate.name, *means, format_duration(event.seconds), format_settings(event.trial.settings))
     return TRIAL_FORMAT.format(*columns).rstrip()
 
 
@@ -120,7 +119,7 @@ def format_estimate(result: TuningEstimate) -> str:
     lines = [
         _format_figures(result, "dev", result.best.ranker, "", ""),
         _format_figures(result, "test", "", difference, f"{pair.p:.4f}"),
-        f"    best of {len(result.best.trials)}: --ranker {result.best.ranker} {format_settings(result.best.settings)}",
+        f"    best of {len(result.best.trials)}: --ranker {format_ranker(result.best.ranker, result.best.settings)}",
     ]
     if result.fold_settings:
         lines.append(f"    {_format_choices(Counter(map(format_settings, result.fold_settings)))}")
@@ -128,6 +127,11 @@ def format_estimate(result: TuningEstimate) -> str:
         leaked = format_count(result.n_leaked, "test query")
         lines.append(f"    test figures flatter: {leaked} with a duplicate among what dev queries ask")
     return "\n".join(lines)
+
+
+def format_ranker(name: str, settings: RankerSettings) -> str:
+    """Return a ranker with its settings as options, as `--ranker` takes them: `bm25 --set k1=0.9`."""
+    return " ".join(filter(None, (name, format_settings(settings))))
 
 
 def format_settings(settings: RankerSettings) -> str:

@@ -25,6 +25,7 @@ from askalike.cli._options import (
 )
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
+from askalike.cli._tuning import format_ranker
 from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import LEADING_MEASURE
@@ -122,7 +123,7 @@ def models_command(
             remove_model(archive, remove)
             print(f"removed {remove}")
             return
-        trained, active = list_models(archive), rankers.active_ranker(archive)[0]
+        trained, active = list_models(archive), format_ranker(*rankers.active_ranker(archive))
     if json:
         print(to_json([asdict(model) for model in trained]))
         return
@@ -184,5 +185,6 @@ def rollback_command(directory: Directory) -> None:
         if withdrawn is None:
             raise SettingsError(f"{directory}: no ranker was activated; {rankers.default_name()} is the default")
         successor = withdraw_ranker(archive)
-    active = successor.ranker if successor else f"the default, {rankers.default_name()},"
-    print(f"{withdrawn.ranker} is withdrawn; {active} is active again")
+    default = f"the default, {rankers.default_name()},"
+    active = format_ranker(successor.ranker, successor.settings) if successor else default
+    print(f"{format_ranker(withdrawn.ranker, withdrawn.settings)} is withdrawn; {active} is active again")

@@ -11,6 +11,8 @@ from askalike.readers._source import SourceFiles, parse_rows
 from askalike.types import LocatedRecord, Record, RejectedRow
 
 MAX_HEADERS = 1_000
+MAX_LISTED = 8
+"""The number of columns that a note lists."""
 CellParser = Callable[[Mapping[str, Any]], Iterable[Record]]
 
 
@@ -35,6 +37,7 @@ class Columns:
         self._usual = usual
         self._required = required
         self._names_by_header: dict[tuple[str, ...], Mapping[str, str]] = {}
+        self._unread: dict[str, None] = {}
 
     def check(self, files: Sequence[Path], open_table: TableOpener, encoding: str | None) -> None:
         """Raise InputError for a column that a person named and that no file has, or where a required part has none.
@@ -67,6 +70,7 @@ class Columns:
             if len(self._names_by_header) >= MAX_HEADERS:
                 self._names_by_header.clear()
             self._names_by_header[keys] = self._match(keys)
+            self._add_unread(keys)
         values: dict[str, Any] = {}
         for part, name in self._names_by_header[keys].items():
             value = _look_up(row, name)
@@ -80,6 +84,22 @@ class Columns:
                 continue
             values[part] = value
         return values
+
+    def note_unread(self, note: Callable[[str, int], None]) -> None:
+        """Note the columns of the rows so far that hold no part."""
+        if self._unread:
+            names = ", ".join([*self._unread][:MAX_LISTED]) + (", …" if len(self._unread) > MAX_LISTED else "")
+            note(
+                f"columns left out, as their names are not usual ones and no option names them ({names})",
+                len(self._unread),
+            )
+
+    def _add_unread(self, keys: Sequence[str]) -> None:
+        """Remember which of a row's columns hold no part; of nested ones the outermost name counts."""
+        names = self._names_by_header[tuple(keys)].values()
+        read = {*names, *(name.partition(".")[0] for name in names)}
+        if len(self._unread) < MAX_HEADERS:
+            self._unread |= dict.fromkeys(key for key in keys if key.strip() and key not in read)
 
     def _match(self, keys: Sequence[str]) -> Mapping[str, str]:
         """Return part → column: those that a person named, then the usual names among the other columns."""
@@ -117,6 +137,7 @@ def read_table(
     for file in files:
         rows = open_table(source, file).rows
         yield from parse_rows(rows, lambda row: parse(columns.extract(row, source.note)))
+    columns.note_unread(source.note)
 
 
 def format_option(part: str) -> str:

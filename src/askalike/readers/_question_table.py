@@ -39,6 +39,9 @@ REPEATED_ID_NOTE = (
 )
 MAX_DROPPED_LENGTH = 3
 """Rephrasings of at most this many characters are not questions."""
+HTML_TAGS = "a|b|blockquote|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|td|u|ul"
+HTML_PATTERN = re.compile(f"[<&](?:/(?:{HTML_TAGS})>|br */?>|(?:amp|gt|lt|nbsp|quot);)", re.IGNORECASE)
+HTML_NOTE = "bodies and answers that look like HTML and are read as plain text (else: --markup html)"
 WIDE_SCRIPTS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts in which three characters may be a whole question."""
 
@@ -97,6 +100,8 @@ class QuestionTable(Settings):
         id = self._choose_id(file_id, derive_id(title, body), first, source)
         texts = _split_answers(cells.get("answer"))
         ids = (f"{id}_{n if file_id else derive_id(text)}" for n, text in enumerate(texts, 1))
+        if self.markup == "text":
+            source.note(HTML_NOTE, sum(HTML_PATTERN.search(text) is not None for text in (body, *texts)))
         answers = [Answer(a, id, text, self.markup, len(texts) == 1) for a, text in zip(ids, texts, strict=True)]
         question = Question(
             id,

@@ -17,6 +17,7 @@ from typing import IO, Any, TypeVar
 from askalike.errors import InputError
 from askalike.readers._binary import refuse_binary
 from askalike.readers._encoding import CHUNK_SIZE, describe_invalid_utf8, recode
+from askalike.store.database import DATABASE_FILE
 from askalike.types import LocatedRecord, Place, Record, RejectedRow
 
 MAX_LINE_SIZE = 1 << 26
@@ -190,12 +191,22 @@ def find_files(paths: Iterable[Path], *patterns: str) -> list[Path]:
     """Return these files, of a folder those below it that match a pattern, sorted. Raises InputError without any."""
     files: list[Path] = []
     for path in paths:
-        inside = sorted({f for pattern in patterns for f in path.rglob(pattern)}) if path.is_dir() else [path]
+        inside = _list_folder(path, patterns) if path.is_dir() else [path]
         if not path.exists() or not inside:
             problem = "it has no such file" if path.exists() else "not there"
             raise InputError(f"{path}: {problem}; expected {' or '.join(patterns)}")
         files += inside
     return files
+
+
+def _list_folder(folder: Path, patterns: Iterable[str]) -> list[Path]:
+    """Return the files below a folder that match a pattern, sorted, without those of archives below it.
+
+    One of these may be the archive that the import itself writes.
+    """
+    archives = {database.parent for database in folder.rglob(DATABASE_FILE)} - {folder}
+    found = {file for pattern in patterns for file in folder.rglob(pattern)}
+    return sorted(file for file in found if archives.isdisjoint(file.parents))
 
 
 def _open_decompressed(raw: Any) -> Any:

@@ -204,8 +204,9 @@ def _check_trained_before(ranker: Ranker, first_query: Question) -> Ranker:
     """Return the ranker. Raises SettingsError if it was trained on data that is not older than the first question."""
     if ranker.trained_until and ranker.trained_until >= str(first_query.created_at):
         raise SettingsError(
-            f"{ranker.name} was trained on data up to {ranker.trained_until}, and the first question asked again is of "
-            f"{first_query.created_at}: it would know the future; choose a later --after, or train it on older data"
+            f"{ranker.name} knows data up to {ranker.trained_until}, and the first question asked again is of "
+            f"{first_query.created_at}: it would know the future; choose a later --after, name another ranker with "
+            "--ranker, or train it on older data"
         )
     return ranker
 
