@@ -181,7 +181,7 @@ def _read_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
                     if fields := (line.removeprefix(_BOM) if number == 1 else line).split():
                         yield number, fields
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _duplicate_document_error(path: Path, query: str) -> InputError:
