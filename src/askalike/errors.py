@@ -1,8 +1,15 @@
-"""The exceptions of askalike. A message is one line: where, what is wrong, what was expected, what to do."""
+"""The exceptions of askalike. A message is one line: where, what is wrong, what was expected, what to do.
+
+Several errors at once have a line each.
+"""
 
 
 class AskalikeError(Exception):
     """An error that a user can fix. The command line prints it without a traceback and exits with 2."""
+
+    def __str__(self) -> str:
+        """Return each argument as one line: characters of a quoted text that cannot be printed are escaped."""
+        return "\n  ".join(map(_escape_unprintable, map(str, self.args)))
 
 
 class InputError(AskalikeError):
@@ -54,3 +61,7 @@ class EngineError(AskalikeError):
 
 class ReadOnlyClusterError(EngineError):
     """A search cluster takes no writes now, as where a disk is full. It can be searched."""
+
+
+def _escape_unprintable(text: str) -> str:
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -63,6 +63,10 @@ TABLES = {
         "line 2: byte 29 (0xe9) is not UTF-8; name the encoding, e.g. --encoding cp1252, or convert the file: iconv -f",
     ),
     "missing column": (b"id,answer\n1,x\n", "no column is known to hold the question; there are: id, answer. Name it"),
+    "line break in a column's name": (
+        b'id,"a\nb\x1b[2J"\n1,x\n',
+        r"no column is known to hold the question; there are: id, a\nb\x1b[2J. Name it",
+    ),
     "unclosed quote": (
         HEAD.encode() + b'1,"How?,x,\n2,Why?,y,\n',
         "line 2: a quote that opens in this row is not closed",

@@ -324,6 +324,8 @@ RECORDS = st.lists(
 @given_records(RECORDS)
 @example([Question("1", "?"), Link("1", "1")])
 @example([Question("1", "?", "a\rb", tags=("",), rephrasings=("[", " x|", "")), Link('a"\t', "b\n", "related")])
+@example([EvaluationQuery("dev.2", Question("q", "What?")), Judgement("dev.2", "q", "1", 1)])
+@example([EvaluationQuery("dev", Question('a\n"b', "What?")), Judgement("dev", 'a\n"b', "c\rd", 1)])
 @examples(60)
 def test_any_archive_is_reimported(format, records):
     with tempfile.TemporaryDirectory() as folder, Archive.create(Path(folder) / "first") as archive:

@@ -41,6 +41,15 @@ def test_beir(imported: Importing, tmp_path: Path) -> None:
     assert done.summary.notes == {"queries without a judgement left out": 1}
 
 
+def test_a_number_that_the_archive_cannot_hold_rejects_its_row_alone(imported: Importing, tmp_path: Path) -> None:
+    folder = beir(tmp_path / "set")
+    (folder / "qrels/test.tsv").write_text(f"{TEST}q1\t3\t{2**63}\n")
+    done = imported("beir", folder)
+    assert done.rows("SELECT document_id FROM judgements WHERE split = 'test' ORDER BY 1") == [("1",), ("2",)]
+    assert done.summary.rejected == 3
+    assert "relevance: the number is too large" in (done.archive.path / "rejected.jsonl").read_text()
+
+
 def test_beir_folders_get_prefixes(imported: Importing, tmp_path: Path) -> None:
     beir(tmp_path / "cqa/android")
     beir(tmp_path / "cqa/english")

@@ -6,15 +6,19 @@ import os
 import resource
 import signal
 import socket
+import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from serving import Service, wait_for
 
 from askalike.store import Archive
+from askalike.store.use_counts import daily_use, sum_use
+from commands import askalike
 
 V1 = "/v1/riverside"
 
@@ -101,6 +105,22 @@ def list_children(service: Service) -> list[int]:
     return [int(child) for child in listed.read_text().split()]
 
 
+def test_it_answers_while_another_process_writes_and_counts_afterwards(serve, archive: Path) -> None:
+    service = serve(archive)
+    with closing(sqlite3.connect(archive / "archive.sqlite", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        similar = service.get(f"{V1}/similar?title=library+card&count_shown=true")
+        answered = service.send("POST", f"{V1}/answer", {"title": "Where is my library card?"})
+        assert (similar.status, answered.status) == (200, 200)
+        assert similar.json["results"]
+        assert answered.json["answer"]
+        assert service.get(f"{V1}/questions/r001").status == 200
+        writer.execute("ROLLBACK")
+    with Archive.open(archive) as opened:
+        wait_for(lambda: sum_use(daily_use(opened, 1)).counts["shown"] == 1)
+    assert askalike("purge", archive, "--days", "0").stdout.startswith("1 question asked")
+
+
 def test_it_answers_on_a_full_disk_and_recovers(serve, archive: Path) -> None:
     service = serve(archive)
     questions = f"{V1}/questions"
@@ -111,7 +131,9 @@ def test_it_answers_on_a_full_disk_and_recovers(serve, archive: Path) -> None:
         resource.prlimit(child, resource.RLIMIT_FSIZE, (0, hard))
     refused = service.send("PUT", f"{questions}/full", {"title": "Ostrich on a full disk?"})
     assert (refused.status, refused.headers["retry-after"]) == (503, "1")
-    assert service.get(f"{V1}/similar?title=ostrich").json["results"][0]["id"] == "before"
+    similar = service.get(f"{V1}/similar?title=ostrich&count_shown=true")
+    assert similar.json["results"][0]["id"] == "before"
+    assert service.send("POST", f"{V1}/answer", {"title": "library card"}).status == 200
     for child, limit in limits.items():
         resource.prlimit(child, resource.RLIMIT_FSIZE, limit)
     assert service.get(f"{questions}/full").status == 404

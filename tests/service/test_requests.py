@@ -39,6 +39,13 @@ def test_addresses_that_do_not_exist(service: Service, method: str, path: str, s
     assert detail in answer.json["detail"]
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", f"{SIMILAR}?title=card", "/a/riverside", "/nowhere"])
+def test_head_is_get_without_the_body(service: Service, path: str) -> None:
+    got, head = service.get(path), service.send("HEAD", path)
+    assert (head.status, head.headers["content-type"]) == (got.status, got.headers["content-type"])
+    assert (head.body, int(head.headers["content-length"]) > 0) == (b"", True)
+
+
 @pytest.mark.parametrize(
     ("body", "headers", "status"),
     [

@@ -24,6 +24,10 @@ def archive(tmp_path):
         (Answer("1", "7", "Yes.", accepted=1), "Answer: accepted is 1; expected True or False"),
         (Link("1", 2), "Link: target is 2; expected a string"),
         (EvaluationQuery("dev", "A title"), "EvaluationQuery: question is 'A title'; expected a Question"),
+        (
+            Question("7", "A title", votes=2**63),
+            f"Question: votes: the number is too large; expected one from {-(2**63)} to {2**63 - 1}",
+        ),
         ("A title", "'A title': expected a record, one of Answer, EvaluationQuery, Judgement, Link, Question"),
     ],
 )

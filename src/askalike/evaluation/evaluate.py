@@ -28,6 +28,10 @@ IdsAndScores = tuple[Sequence[str], NDArray[np.float64]]
 FirstRelevantRanks = Mapping[str, int | None]
 """Query id → rank of its first relevant document, from 1; None where the run has none."""
 
+MAX_GRADE = 1_000_000
+"""Maximum grade of a document: trec_eval's code takes eight bytes for each grade up to a query's highest."""
+NOT_RETRIEVED = ""
+"""The id of no document."""
 CHUNK_SIZE = 256
 """Queries handed to ir_measures at once: its dictionaries of a whole run would take gigabytes."""
 
@@ -110,7 +114,8 @@ class _Tally:
             self.unanswered += not first
         falling = {query: np.arange(len(ids), 0.0, -1.0).tolist() for query, ids in ranked.items()}  # the rule's order
         scored = {query: dict(zip(ids, falling[query], strict=True)) for query, ids in ranked.items() if ids}
-        for metric in CALCULATOR.iter_calc(self._measures, grades, scored) if self._measures else ():
+        judged = {query: _with_a_grade_of_0(grades[query]) for query in rows}
+        for metric in CALCULATOR.iter_calc(self._measures, judged, scored) if self._measures else ():
             self._values[str(metric.measure)][rows[metric.query_id]] = metric.value
 
     def _order_hits(self, query: str, run: AnyRun) -> Sequence[str]:
@@ -142,9 +147,20 @@ def _validate_grades(query: str, grades: Mapping[str, int]) -> dict[str, int]:
             f"judgements: the ids of queries and documents are strings, got {wrong!r}; expected {str(wrong)!r}"
         )
     try:
-        return {document: operator.index(grade) for document, grade in grades.items()}
+        numbers = {document: operator.index(grade) for document, grade in grades.items()}
     except TypeError:
         raise InputError(f"judgements, query {query!r}: a grade is not a whole number") from None
+    if any(abs(grade) > MAX_GRADE for grade in numbers.values()):
+        raise InputError(f"judgements, query {query!r}: a grade is out of range; expected at most {MAX_GRADE:,}")
+    return numbers
+
+
+def _with_a_grade_of_0(grades: Mapping[str, int]) -> Mapping[str, int]:
+    """Return grades that are not all negative, which trec_eval's code answers by writing outside its memory.
+
+    Without a relevant document, one more that is not relevant and not retrieved changes no measure.
+    """
+    return {**grades, NOT_RETRIEVED: 0} if grades and max(grades.values()) < 0 else grades
 
 
 def _count_unjudged(run: AnyRun, qrels: Qrels) -> int:

@@ -256,8 +256,8 @@ def read_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Exp
     values = _expand_variables(values, (), errors)
     experiment = _validate(values, errors)
     if experiment is None or errors:
-        lines = [f"{format_count(len(errors), 'error')}:", *errors] if len(errors) > 1 else errors
-        raise SettingsError(f"{path}: " + "\n  ".join(lines))
+        first, *others = [f"{format_count(len(errors), 'error')}:", *errors] if len(errors) > 1 else errors
+        raise SettingsError(f"{path}: {first}", *others)
     return experiment
 
 

@@ -132,8 +132,8 @@ class ExperimentFolder:
             return
         if differences := list(_find_differences(_as_read(complete(old)), new, ())):
             advice = "start again with --force, or choose another folder with -o"
-            lines = "\n  ".join((f"was started with another configuration; {advice}:", *differences))
-            raise SettingsError(f"{self.path}: {lines}")
+            problem = f"was started with another configuration; {advice}:"
+            raise SettingsError(f"{self.path}: {problem}", *differences)
 
 
 def _as_read(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Reads the BEIR layout (Thakur et al. 2021): `corpus.jsonl`, `queries.jsonl`, `qrels/SPLIT.tsv`, gzipped or not."""
 
 import csv
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,11 +11,13 @@ from askalike.config import Settings
 from askalike.errors import InputError
 from askalike.readers._exported import read_beir_export_extras, read_export_facts
 from askalike.readers._json import Row, read_json_lines
+from askalike.readers._rows import read_rows
 from askalike.readers._source import SourceFiles, parse_rows
 from askalike.readers._values import to_text
 from askalike.types import EvaluationQuery, Judgement, LocatedRecord, Question
 
 COMPRESSED_SUFFIXES = ("", ".gz", ".bz2")
+EXPECTED_JUDGEMENT = "expected query id, document id and a whole number, tab separated"
 
 
 class _DataSet(NamedTuple):
@@ -63,7 +66,7 @@ class BeirReader(Settings):
         """Yield an export of askalike. What BEIR has no place for comes last, because it is richer than the qrels."""
         for files in _find_data_sets(folder):
             source.expect(files.qrels)
-            yield from _read_judgements(files, source)
+            yield from _read_exported_judgements(files.qrels, source)
         yield from read_beir_export_extras(folder, source)
 
 
@@ -100,18 +103,36 @@ def _read_documents(data_set: _DataSet, source: SourceFiles) -> Iterator[Located
 
 def _read_judgements(data_set: _DataSet, source: SourceFiles) -> Iterator[LocatedRecord]:
     for file in data_set.qrels:
-        split = file.name.partition(".")[0]
+        split = _stem(file)
 
         def parse(line: str, split: str = split) -> list[Judgement]:
             try:
                 query, document, score = _split_line(line)
                 return [Judgement(split, data_set.prefix + query, data_set.prefix + document, int(score))]
             except ValueError:
-                raise ValueError("expected query id, document id and a whole number, tab separated") from None
+                raise ValueError(EXPECTED_JUDGEMENT) from None
 
         lines = source.read_lines(file)
         rows = ((at, line) for at, line in lines if at.line > 1 or not line.lower().startswith("query"))
         yield from parse_rows(rows, parse, str.rstrip)
+
+
+def _read_exported_judgements(files: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
+    """Yield the judgements of an export, whose ids may hold any character, such as a line break."""
+    for file in files:
+
+        def parse(row: Row, split: str = _stem(file)) -> list[Judgement]:
+            try:
+                return [Judgement(split, row["query-id"], row["corpus-id"], int(row["score"]))]
+            except ValueError:
+                raise ValueError(EXPECTED_JUDGEMENT) from None
+
+        yield from parse_rows(read_rows(source, file), parse)
+
+
+def _stem(file: Path) -> str:
+    """Return a file's name without its ending: `dev.2` of `dev.2.tsv.gz`."""
+    return re.sub(rf"\.(?:tsv|jsonl)(?:{'|'.join(map(re.escape, COMPRESSED_SUFFIXES))})$", "", file.name)
 
 
 def _split_line(line: str) -> list[str]:
@@ -121,7 +142,7 @@ def _split_line(line: str) -> list[str]:
 def _read_queries(data_set: _DataSet, splits_of: dict[str, set[str]], source: SourceFiles) -> Iterator[LocatedRecord]:
     """Yield the queries of each split that judges them; those of `queries-SPLIT.jsonl` belong to that split."""
     for file in data_set.queries:
-        declared_split = file.name.partition(".")[0].partition("-")[2]
+        declared_split = _stem(file).partition("-")[2]
 
         def parse(row: Row, declared_split: str = declared_split) -> list[EvaluationQuery]:
             question = Question(data_set.prefix + to_text(row["_id"]), to_text(row["text"]))

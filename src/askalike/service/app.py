@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from askalike.service import pages
 from askalike.service.dropins import apache_answer, apache_answer_ask_page, discourse
+from askalike.service.middleware.head import HeadMiddleware
 from askalike.service.middleware.limits import BodyLimitMiddleware
 from askalike.service.middleware.origins import ArchiveCORSMiddleware, LoopbackOnlyMiddleware
 from askalike.service.middleware.tracing import TracingMiddleware
@@ -51,9 +52,8 @@ def create_app(settings: ServiceSettings, rate_limiter: RateLimiter, workers: Ot
         app.include_router(router, prefix="/v1/{archive}")  # first, as routes are tried in order
     for router in (embeddings.only_archive_router, monitoring.router, widget.router, pages.create_router()):
         app.include_router(router)
-    app.add_middleware(
-        BodyLimitMiddleware, max_bytes=settings.max_body_bytes, receive_s=settings.receive_s
-    )  # innermost
+    app.add_middleware(HeadMiddleware)  # innermost
+    app.add_middleware(BodyLimitMiddleware, max_bytes=settings.max_body_bytes, receive_s=settings.receive_s)
     app.add_middleware(ArchiveCORSMiddleware, state=state)
     if settings.keyless:
         app.add_middleware(LoopbackOnlyMiddleware)

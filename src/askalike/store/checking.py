@@ -6,13 +6,13 @@ from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from askalike.errors import InputError
-from askalike.store.records import TABLES
+from askalike.store.records import TABLES, check_numbers
 
 Check = Callable[[Any], bool]
 
 
 def check_record(record: object) -> None:
-    """Raise InputError for what is not a record of the archive, or for the first field of another type."""
+    """Raise InputError for what is not a record of the archive, or the first field of another type or out of range."""
     kind = type(record)
     if kind not in TABLES:
         kinds = ", ".join(sorted(known.__name__ for known in TABLES))
@@ -20,6 +20,10 @@ def check_record(record: object) -> None:
     for name, expected, is_right in _field_checks()[kind]:
         if not is_right(value := getattr(record, name)):
             raise InputError(f"{kind.__name__}: {name} is {value!r}; expected {expected}")
+    try:
+        check_numbers(record)
+    except ValueError as error:
+        raise InputError(f"{kind.__name__}: {error}") from None
 
 
 @cache

@@ -1,6 +1,5 @@
 """Changes that keep an archive in step with a site: atomic, and on disk when they return."""
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,15 +7,15 @@ from typing import Literal
 
 from askalike.errors import ArchiveError
 from askalike.store.archive import Archive
+from askalike.store.checking import check_record
 from askalike.store.database import change_transaction, storage_errors
 from askalike.store.languages import detect_text_language
 from askalike.store.view import ANSWER_SQL, answer_from_row
+from askalike.store.writer import ArchiveWriter
 from askalike.types import Answer, Link, Question
 
 MAX_RECORDS = 1_000
 """The most records in one call. A writer buffers more, so that a call is one transaction."""
-KEY_COLUMNS = {Question: ("questions", "id"), Answer: ("answers", "id"), Link: ("links", "source, target, kind")}
-"""The table and the key columns of each kind of record."""
 
 
 class MissingRecordError(ArchiveError):
@@ -38,13 +37,16 @@ def put_records(archive: Archive, records: Sequence[Question | Answer | Link], e
     languages the language of each question is detected. Raises MissingRecordError where an answer's question, or an end
     of a link, does not exist; ArchiveError where the archive cannot be written.
     """
+    complete = [_with_detected_language(archive, r) if isinstance(r, Question) else r for r in records]
+    writer = ArchiveWriter(archive._connection, edited_by=edited_by)
+    for record in complete:
+        check_record(record)
+        writer.put(record)
     referenced = {id for record in records for id in _referenced_question_ids(record)}
-    if missing := sorted(referenced - archive.view().docids(referenced).keys()):
-        raise MissingRecordError(f"no question {', '.join(map(repr, missing[:5]))}: add it first")
-    existing = _existing_keys(archive, records)
-    complete = (_with_detected_language(archive, r) if isinstance(r, Question) else r for r in records)
-    change = archive.upsert(complete, edited_by)
-    return EditResult(change, len({_record_key(r) for r in records} - existing))
+    with storage_errors(archive.path), change_transaction(archive._connection) as change:
+        if missing := sorted(referenced - archive.view().docids(referenced).keys()):
+            raise MissingRecordError(f"no question {', '.join(map(repr, missing[:5]))}: add it first")
+        return EditResult(change, sum(len(difference.new) for difference in writer.write_buffered(change)))
 
 
 def put_question_with_answer(archive: Archive, question: Question, answer: Answer) -> int:
@@ -101,19 +103,6 @@ def _referenced_question_ids(record: Question | Answer | Link) -> tuple[str, ...
     if isinstance(record, Link):
         return (record.source, record.target)
     return (record.question_id,) if isinstance(record, Answer) else ()
-
-
-def _record_key(record: Question | Answer | Link) -> tuple[str, ...]:
-    return (record.source, record.target, record.kind) if isinstance(record, Link) else (record.id,)
-
-
-def _existing_keys(archive: Archive, records: Sequence[Question | Answer | Link]) -> set[tuple[str, ...]]:
-    """Return the keys of those records that exist."""
-    table, columns = KEY_COLUMNS[type(records[0])]
-    first_keys = json.dumps([_record_key(r)[0] for r in records])
-    first_column = columns.partition(",")[0]
-    sql = f"SELECT {columns} FROM {table} WHERE {first_column} IN (SELECT value FROM json_each(?))"
-    return set(archive._connection.execute(sql, (first_keys,)))
 
 
 def _with_detected_language(archive: Archive, question: Question) -> Question:

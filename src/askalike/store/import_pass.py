@@ -13,7 +13,7 @@ from askalike.store.comparison import BatchRecord, Difference
 from askalike.store.database import Database
 from askalike.store.import_counts import ImportCounts
 from askalike.store.migrations import id_prefix, source_name
-from askalike.store.records import StoredRecord
+from askalike.store.records import StoredRecord, check_numbers
 from askalike.store.rejects import RejectLog
 from askalike.store.source_ids import SourceIds
 from askalike.store.sources import Source, import_numbers, plan_source
@@ -107,6 +107,12 @@ class ImportPass:
                 if self._is_left_out(record):
                     self.files.source.notes["links of a question to itself left out"] += 1
                     continue
+                try:
+                    check_numbers(record)
+                except ValueError as error:
+                    self._reject(record, place, str(error))
+                    self._stop_if_strict()
+                    continue
                 self.question_count += isinstance(record, Question | EvaluationQuery)
                 batch.append((record, place))
                 if len(batch) == BATCH_SIZE:
@@ -171,9 +177,11 @@ class ImportPass:
             self.files.source.notes[f"{kind}s that repeat an earlier one merged with it"] += 1
         elif place not in rejected_places:
             rejected_places.add(place)
-            row = json.dumps({k: v for k, v in asdict(record).items() if v not in (None, ())}, ensure_ascii=False)
-            reason = f"{kind} id {getattr(record, 'id', '')!r} occurs twice; the first one was kept"
-            self.rejects.add(RejectedRow(place.path, place.line, reason, row))
+            self._reject(record, place, f"{kind} id {getattr(record, 'id', '')!r} occurs twice; the first one was kept")
+
+    def _reject(self, record: StoredRecord, place: Place, reason: str) -> None:
+        row = json.dumps({k: v for k, v in asdict(record).items() if v not in (None, ())}, ensure_ascii=False)
+        self.rejects.add(RejectedRow(place.path, place.line, reason, row))
 
     def _stop_if_strict(self) -> None:
         if self._strict and (first := self.rejects.first):

@@ -15,6 +15,11 @@ QUESTION_COLUMNS = (
 ANSWER_COLUMNS = ("question_id", "body", "markup", "created_at", "author", "url", "license", "votes", "label")
 
 StoredRecord = Question | Answer | Link | EvaluationQuery | Judgement
+NUMBERS: Mapping[type, Sequence[str]] = {
+    Question: ("votes",), Answer: ("votes",), Link: (), EvaluationQuery: (), Judgement: ("relevance", "position"),
+}  # fmt: skip
+"""The numbers that each kind of record stores."""
+MIN_NUMBER, MAX_NUMBER = -(2**63), 2**63 - 1
 Row = tuple[Any, ...]
 
 
@@ -32,6 +37,14 @@ class RecordTable(NamedTuple):
     """Whether rows have a docid and the number of the change that last altered them."""
     text_columns: tuple[str, ...] = ()
     """The columns whose change makes a different row: its text, and the question that it belongs to."""
+
+
+def check_numbers(record: Any) -> None:
+    """Raise ValueError for a record with a number that SQLite cannot hold."""
+    for name in NUMBERS[type(record)]:
+        number = getattr(record, name)
+        if number is not None and not MIN_NUMBER <= number <= MAX_NUMBER:
+            raise ValueError(f"{name}: the number is too large; expected one from {MIN_NUMBER} to {MAX_NUMBER}")
 
 
 def question_row(q: Question) -> Row:

@@ -63,7 +63,7 @@ async def search_similar(site: ServedArchive, query: SimilarRequest) -> tuple[st
 
 async def record_use(site: ServedArchive, *events: UseEvent) -> None:
     """Count what similar questions are used for, today and for Prometheus."""
-    await site.run_on_archive(lambda archive: count_use(archive, events))
+    await site.note(lambda archive: count_use(archive, events))
     for event in events:
         metrics.USE.labels(site.name, event).inc()
 

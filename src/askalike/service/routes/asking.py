@@ -178,7 +178,7 @@ async def post_answer(site: ReadableArchive, query: AnswerRequest) -> AnswerResp
     if query.mode == "grounded":
         stored, question = reply, Question("", query.title, query.body)
         reply = await site.run_on_endpoint(lambda endpoint: _write_grounded(question, stored, endpoint))
-    await site.run_on_archive(lambda archive: log_query(archive, logged_query, site.retention_days))
+    await site.note(lambda archive: log_query(archive, logged_query, site.retention_days))
     first = reply.sources[0] if reply.sources and not reply.generated else None
     match = next((m for m in reply.matches if first and m.question.id == first.question.id), None)
     return AnswerResponse(

@@ -25,6 +25,8 @@ POLL_S = 0.5
 """The pause between two looks for a newly deployed ranker whose index is built."""
 RETRY_S = 60
 """The wait after an engine could not be opened."""
+NOTE_S = 1
+"""Maximum time that a response waits for what is noted beside it."""
 ResourceT = TypeVar("ResourceT")
 ResultT = TypeVar("ResultT")
 
@@ -77,9 +79,12 @@ class ServedArchive:
         self._archive = Archive.open(path, settings.engine)
         self.key_archive = Archive.open(path)
         """The archive opened once more, to look up keys and deployments on the event loop's thread."""
+        self._note_archive = Archive.open(path)
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
         self._searches = SharedSearches()
         self._archive_executor = BoundedExecutor(self._archive, settings)
+        self._note_executor = BoundedExecutor(self._note_archive, settings)
+        self._notes: set[asyncio.Task[None]] = set()
         self._encoder_executor = BoundedExecutor(ArchiveEncoders(path), settings)
         self._endpoint_executor = BoundedExecutor(_named_endpoint(settings), settings)
         self._check = SharedCheck(self._search_and_read)
@@ -113,6 +118,22 @@ class ServedArchive:
     async def run_on_archive(self, work: Callable[[Archive], ResultT]) -> ResultT:
         """Return what the work on the archive returns, once it is committed. Raises OverloadedError, TimeoutError."""
         return await self._archive_executor.run(work)
+
+    async def note(self, work: Callable[[Archive], object]) -> None:
+        """Write what no response depends on, such as a count; a response waits for it briefly, an error is logged.
+
+        It has a connection of its own: where the archive cannot be written, searches and reads continue.
+        """
+        task = asyncio.create_task(self._write_note(work))
+        self._notes.add(task)
+        task.add_done_callback(self._notes.discard)
+        await asyncio.wait({task}, timeout=NOTE_S)
+
+    async def _write_note(self, work: Callable[[Archive], object]) -> None:
+        try:
+            await self._note_executor.run(work)
+        except (AskalikeError, OverloadedError, TimeoutError) as error:
+            log_event("note", archive=self.name, error=str(error) or "the archive could not be written in time")
 
     async def run_on_encoders(self, work: Callable[[ArchiveEncoders], ResultT]) -> ResultT:
         """Return what the work on the archive's encoders returns. Raises OverloadedError, TimeoutError."""
@@ -165,10 +186,12 @@ class ServedArchive:
         """Finish the work under way and close the archive."""
         self._engine_executor.close()
         self._archive_executor.close()
+        self._note_executor.close()
         self._encoder_executor.close()
         self._endpoint_executor.close()
         self._served_engine.engine.close()
         self._archive.close()
+        self._note_archive.close()
         self.key_archive.close()
 
 

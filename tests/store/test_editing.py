@@ -1,0 +1,50 @@
+"""Records that are put by several callers at once: each call is one transaction, checks included."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier
+
+from askalike.store import Archive, MissingRecordError
+from askalike.store.editing import put_records
+from askalike.types import Answer, Question
+
+N_CALLERS = 4
+N_ROUNDS = 30
+
+
+def test_one_of_several_callers_creates_a_record(tmp_path):
+    Archive.create(tmp_path / "archive").close()
+    barrier = Barrier(N_CALLERS)
+
+    def put_all(_):
+        with Archive.open(tmp_path / "archive") as archive:
+            created = []
+            for n in range(N_ROUNDS):
+                barrier.wait()
+                created.append(put_records(archive, [Question(f"q{n}", "How long?")]).created)
+            return created
+
+    with ThreadPoolExecutor(N_CALLERS) as callers:
+        created = list(callers.map(put_all, range(N_CALLERS)))
+    assert [sum(counts) for counts in zip(*created, strict=True)] == [1] * N_ROUNDS
+
+
+def test_an_answer_is_never_put_to_a_question_that_is_deleted_meanwhile(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        put_records(archive, [Question(f"q{n}", "How long?") for n in range(N_ROUNDS)])
+    barrier = Barrier(2)
+
+    def answer_all():
+        with Archive.open(tmp_path / "archive") as archive:
+            for n in range(N_ROUNDS):
+                barrier.wait()
+                with suppress(MissingRecordError):
+                    put_records(archive, [Answer(f"a{n}", f"q{n}", "Five minutes.")])
+
+    with ThreadPoolExecutor(1) as other, Archive.open(tmp_path / "archive") as archive:
+        answering = other.submit(answer_all)
+        for n in range(N_ROUNDS):
+            barrier.wait()
+            archive.delete([f"q{n}"])
+        answering.result()
+        assert archive._connection.execute("SELECT COUNT(*) FROM answers").fetchone() == (0,)
