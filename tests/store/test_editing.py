@@ -10,11 +10,12 @@ from askalike.types import Answer, Question
 
 N_CALLERS = 4
 N_ROUNDS = 30
+LIMIT_S = 60
 
 
 def test_one_of_several_callers_creates_a_record(tmp_path):
     Archive.create(tmp_path / "archive").close()
-    barrier = Barrier(N_CALLERS)
+    barrier = Barrier(N_CALLERS, timeout=LIMIT_S)
 
     def put_all(_):
         with Archive.open(tmp_path / "archive") as archive:
@@ -32,7 +33,7 @@ def test_one_of_several_callers_creates_a_record(tmp_path):
 def test_an_answer_is_never_put_to_a_question_that_is_deleted_meanwhile(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         put_records(archive, [Question(f"q{n}", "How long?") for n in range(N_ROUNDS)])
-    barrier = Barrier(2)
+    barrier = Barrier(2, timeout=LIMIT_S)
 
     def answer_all():
         with Archive.open(tmp_path / "archive") as archive:
