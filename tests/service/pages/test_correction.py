@@ -46,7 +46,7 @@ def test_an_answer_is_corrected_without_javascript(visit) -> None:
     before = field.input_value()
     field.fill(f"{before}\nAsk for a wombat.")
     page.get_by_role("button", name="Save the correction").click()
-    assert "Ask for a wombat." in page.locator(".card .prose").first.inner_text()
+    page.locator(".card .prose", has_text="Ask for a wombat.").first.wait_for()
     history = page.get_by_role("region", name="History")
     assert history.locator("ins").inner_text().strip() == "Ask for a wombat."
     assert history.locator("del").count() == 0

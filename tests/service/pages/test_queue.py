@@ -53,9 +53,10 @@ def test_keys_can_be_switched_off_and_are_off_while_typing(visit, service) -> No
 def test_the_queue_without_javascript(visit, service) -> None:
     page = visit(QUEUE, java_script_enabled=False)
     page.get_by_role("button", name="Skip").click()
-    assert page.get_by_text("You skipped:").is_visible()
+    page.get_by_text("You skipped:").wait_for()
+    assert set(read_states(service)) == {"open", "skipped"}
     page.get_by_role("button", name="Undo").click()
-    assert set(read_states(service)) == {"open"}
+    wait_for(lambda: set(read_states(service)) == {"open"})
 
 
 def test_a_pair_that_somebody_else_has_decided(visit, service) -> None:
