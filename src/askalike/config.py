@@ -2,12 +2,14 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from datetime import date
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
+from askalike.clock import parse_limit
 from askalike.errors import SettingsError, UnknownSettingError
 
 
@@ -51,6 +53,14 @@ def _split_commas(value: Any) -> Any:
     return value if isinstance(value, Sequence) else [value]
 
 
+def _format_date(value: Any) -> Any:
+    """Return a date or a year, as TOML reads it, as text."""
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+DateText = Annotated[str, BeforeValidator(_format_date), AfterValidator(parse_limit)]
 TextList = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
 IntegerList = Annotated[tuple[int, ...], BeforeValidator(_split_commas)]
 NumberList = Annotated[tuple[float, ...], BeforeValidator(_split_commas)]

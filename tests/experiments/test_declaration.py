@@ -3,8 +3,9 @@
 import pytest
 from small import archive_at, toml_at
 
+from askalike.config import parse_assignments, validate_settings
 from askalike.errors import SettingsError
-from askalike.experiments.declaration import read_experiment
+from askalike.experiments.declaration import PartitionSettings, read_experiment
 
 WRONG = """
 titel = "x"
@@ -122,6 +123,7 @@ def test_a_run_file_is_a_system_of_its_own(archive, tmp_path):
         ('[[system]]\nranker = "bm25"\nsettings = 3', "system[0].settings=3: expected a table"),
         ('[[system]]\nranker = "bm25"\nlabel = ""', "system[0].label='': expected some text"),
         ("[[partition]]\nfolds = 2", "partition: expected one table"),
+        ('[partition]\nby = "time"\nbefore = "May"', "partition.before='May': date 'May': expected a date such as"),
         ("archive = 3", "archive=3: expected a path"),
         ('fields = "titles"', "fields='titles': expected 'title', 'body' or 'title,body'"),
         ('typing_curve = "yes"', "typing_curve='yes': expected true or false"),
@@ -134,6 +136,13 @@ def test_broken_files(tmp_path, text, message):
     path = tmp_path / "broken.toml"
     path.write_text(text)
     assert message in error_of(path)
+
+
+@pytest.mark.parametrize("date", ["2022-01-05", '"2022-01-05"'])
+def test_a_date_is_written_as_toml_or_as_text(date):
+    values = parse_assignments([f"before={date}", "after=2022"])
+    settings = validate_settings(PartitionSettings, {"by": "time", **values}, "partition")
+    assert settings.settings == {"before": "2022-01-05", "after": "2022"}
 
 
 def test_no_file(tmp_path):

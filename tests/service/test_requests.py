@@ -117,6 +117,7 @@ def test_the_api_describes_itself(service: Service) -> None:
         (["nowhere"], "not an archive"),
         (["{archive}", "--set", "timeout=1"], "timeout is not a setting (known: parts"),
         (["{archive}", "--set", "timeout=1"], "; settings of the service: log_texts, max_body_bytes, timeout_s, "),
+        (["{archive}", "--set", "after=May"], "after='May': date 'May': expected a date such as"),
         (["{archive}", "--port", "99999"], "port"),
         (["{archive}", "{archive}"], "two archives are called 'riverside'"),
         (["{archive}", "--ranker", "bm52"], "no ranker is called"),

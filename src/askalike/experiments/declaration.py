@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from askalike import rankers
-from askalike.config import Settings, describe_errors, format_path
+from askalike.config import DateText, Settings, describe_errors, format_path
 from askalike.counts import format_count
 from askalike.errors import ArchiveError, SettingsError
 from askalike.evaluation import rules
@@ -84,8 +84,8 @@ class PartitionSettings(Settings):
     shares: tuple[StrictFloat, ...] | None = Field(
         None, description="shares of train, dev and test, by cluster, category or tag"
     )
-    before: str | None = Field(None, description="by time: train ends before this date")
-    after: str | None = Field(None, description="by time: test begins on this date")
+    before: DateText | None = Field(None, description="by time: train ends before this date")
+    after: DateText | None = Field(None, description="by time: test begins on this date")
     folds: StrictInt | None = Field(None, description="number of folds")
     seed: StrictInt | None = Field(None, description="seed of the order of clusters")
 

@@ -3,19 +3,17 @@
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from askalike.clock import parse_limit
-from askalike.config import NumberList, Settings, validate_settings
+from askalike.config import DateText, NumberList, Settings, validate_settings
 from askalike.errors import SettingsError
 from askalike.labels.clusters import deal_clusters
 from askalike.store import connected_components, shuffle_names
 
 TRAIN_DEV_TEST = ("train", "dev", "test")
 TRAIN_TEST = ("train", "test")
-IsoDate = Annotated[str, AfterValidator(parse_limit)]
 
 
 class SplitQuery(NamedTuple):
@@ -96,8 +94,8 @@ class TimeSplitter(Splitter):
     next. A query without a date is left out, too.
     """
 
-    before: IsoDate | None = Field(None, description="train ends before this date")
-    after: IsoDate | None = Field(None, description="test begins on this date")
+    before: DateText | None = Field(None, description="train ends before this date")
+    after: DateText | None = Field(None, description="test begins on this date")
 
     @model_validator(mode="after")
     def _check_dates(self) -> Self:

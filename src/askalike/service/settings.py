@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from askalike.addresses import ORIGIN_PATTERN, is_loopback
-from askalike.config import Settings
+from askalike.config import DateText, Settings
 from askalike.errors import SettingsError
 from askalike.filters import Filter
 from askalike.states import LeftOut
@@ -34,7 +34,7 @@ class ServiceSettings(Settings):
     without: tuple[LeftOut, ...] = Field(
         (), description="states that no search returns: closed, locked, outdated, unanswered"
     )
-    after: str | None = Field(None, description="no search returns questions asked before this date")
+    after: DateText | None = Field(None, description="no search returns questions asked before this date")
 
     allow_origins: tuple[str, ...] = Field(
         (), description="sites whose pages may send requests, such as https://forum.example"
