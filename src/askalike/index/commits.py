@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
@@ -42,6 +42,8 @@ DEFAULT_MEMORY = 2 << 30
 """The bytes that a build may hold in memory unless somebody says how many."""
 NO_MANIFEST = (0, 0)
 """The stamp of an index without a manifest."""
+_turns: dict[Path, Lock] = {}
+"""The directory of an index → held while a thread of this process follows the archive."""
 
 LiveT = TypeVar("LiveT", bound=LiveRows)
 SearcherT = TypeVar("SearcherT")
@@ -165,9 +167,12 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
             return True
         raise SearchIndexError(f"{self.path}: files that its manifest names are missing; delete it, it will be rebuilt")
 
-    def turn(self) -> AbstractContextManager[None]:
-        """Wait for nobody before following the archive: a second writer is refused, see `lock_writer`."""
-        return nullcontext()
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait while another thread follows the archive. Of two processes the second is refused, see `lock_writer`."""
+        with _turns.setdefault(self.path, Lock()):
+            self.refresh()
+            yield
 
     @contextmanager
     def lock_writer(self) -> Iterator[None]:

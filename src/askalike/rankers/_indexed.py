@@ -4,6 +4,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from askalike.errors import NotFittedError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from askalike.index.cluster.connection import ClusterConnection
     from askalike.index.cluster.index import ClusterIndex
 
+_opening = Lock()
+"""Held while an index is opened, so that threads that share a ranker get the same one."""
 IndexT = TypeVar("IndexT", bound="CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]")
 
 
@@ -25,8 +28,7 @@ class IndexedRanker(Ranker, Generic[IndexT]):
     The index last opened is held, as opening it again costs more than a look.
     """
 
-    _index: IndexT | None = None
-    _place: tuple[str | None, Path, str] | None = None
+    _opened: tuple[tuple[str | None, Path, str], IndexT] | None = None
 
     @abstractmethod
     def _index_name(self, view: View) -> str:
@@ -87,9 +89,11 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         """The view's index as it was last looked at."""
         name = self._index_name_of(view)
         place = (view.engine, view.path, name)
-        if self._index is None or self._place != place:
-            self._index, self._place = self._open_at(view, name), place
-        return self._index
+        with _opening:
+            opened = self._opened
+            if opened is None or opened[0] != place:
+                self._opened = opened = place, self._open_at(view, name)
+        return opened[1]
 
     def _open_at(self, view: View, name: str) -> IndexT:
         if not view.engine:
