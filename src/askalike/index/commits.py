@@ -78,6 +78,7 @@ class CommittedState(Generic[LiveT, SearcherT]):
 
     stamp: tuple[int, int] = NO_MANIFEST
     change: int = 0
+    change_date: str | None = None
     segments: Sequence[CommittedSegment[LiveT]] = ()
     searcher: SearcherT | None = None
 
@@ -119,6 +120,11 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     def change(self) -> int:
         """The archive's change number up to which the index follows the archive."""
         return self._state.change
+
+    @property
+    def change_date(self) -> str | None:
+        """The time of that change, which differs between archives; None if it was not stored."""
+        return self._state.change_date
 
     @property
     def segments(self) -> Sequence[CommittedSegment[LiveT]]:
@@ -185,7 +191,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
             finally:
                 self._remove_unreferenced()
 
-    def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]]) -> None:
+    def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]], change_date: str | None = None) -> None:
         """Make these segments, whose files are written, the state of that change number. For the writer only."""
         committed = {segment.name for segment in self.segments}
         for segment in segments:
@@ -193,10 +199,10 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
                 fsync_folder(self.path / segment.name)
         fsync_path(self.path)
         names = [[segment.name, segment.deletions] for segment in segments]
-        manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "segments": names}
+        manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "change_date": change_date}
         with self._replacing_state:
-            write_atomically(self.path / MANIFEST, json.dumps(manifest, indent=1))
-            self._state = CommittedState(self._stat_manifest(), change, tuple(segments))
+            write_atomically(self.path / MANIFEST, json.dumps(manifest | {"segments": names}, indent=1))
+            self._state = CommittedState(self._stat_manifest(), change, change_date, tuple(segments))
 
     def _stat_manifest(self) -> tuple[int, int]:
         try:
@@ -212,7 +218,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         opened = {(segment.name, segment.deletions): segment for segment in self.segments}
         names = map(tuple, manifest["segments"])
         segments = tuple(opened.get(name) or self.open_segment(*name) for name in names)
-        return CommittedState(stamp, manifest["change"], segments)
+        return CommittedState(stamp, manifest["change"], manifest.get("change_date"), segments)
 
     def _load_manifest(self) -> dict[str, Any]:
         """Return the manifest. Raises SearchIndexError for an unreadable one, or one of other settings or versions."""
@@ -279,7 +285,7 @@ class IndexWriter(ABC, Generic[LiveT]):
         """Delete all documents of these docids."""
         self._deleted_docids.extend(docids)
 
-    def commit(self, change: int) -> None:
+    def commit(self, change: int, change_date: str | None = None) -> None:
         """Make everything since the last commit visible at once, as the state of that change number."""
         deleted = find_distinct(np.array(self._deleted_docids, np.int64))
         remaining = (self._delete_documents(segment, deleted) for segment in self._index.segments)
@@ -291,7 +297,7 @@ class IndexWriter(ABC, Generic[LiveT]):
             segments = [s for s in segments if s not in group] + [self._index.open_segment(name) for name in merged]
         for segment in segments:
             self._finish(segment.live)
-        self._index.commit(change, segments)
+        self._index.commit(change, segments, change_date)
         self._new_segments, self._deleted_docids = [], array("q")
 
     def _choose_merge(self, segments: Sequence[CommittedSegment[LiveT]]) -> list[CommittedSegment[LiveT]]:

@@ -49,6 +49,9 @@ class IndexedRanker(Ranker, Generic[IndexT]):
     def build(self, view: View, progress: Progress | None = None) -> None:
         change = view.change
         index = self._current_index(view)
+        if change and isinstance(index, CommittedIndex) and _follows_another_archive(index, view):
+            self.start_over(view)
+            index.refresh()
         while index.change < change:
             with index.turn():
                 if index.change < change:
@@ -109,3 +112,9 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         if not view.before and not view.group:
             return name
         return f"{name}-{hashlib.sha256(f'{view.before} {view.group}'.encode()).hexdigest()[:8]}"
+
+
+def _follows_another_archive(index: CommittedIndex[Any, Any, Any], view: View) -> bool:
+    """Return whether an index is up to a change that the archive does not have, as its database was replaced since."""
+    date = index.change_date
+    return date is not None and date != view.change_date(index.change)

@@ -249,7 +249,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
                     writer.add(*document)
                 if progress and (done % PROGRESS_EVERY == 0 or done == total):
                     progress(done, total)
-            writer.commit(change)
+            writer.commit(change, view.change_date(change))
 
     def _documents(self, view: View, since: int, sent_docid: int) -> Iterator[IndexedDocument | None]:
         """Each document that was added or changed after a change; None for one that was sent before."""
