@@ -199,3 +199,15 @@ def test_incremental_equals_rebuilt_and_reopened(name, tmp_path):
         for rebuilt in (grown, fresh):
             assert changed == columns(rankers.open_current(ranker, rebuilt.view()).rank(QUERIES, 100))
         assert {h for h, _ in changed["q1"]} >= {"00", "01", "04"}
+
+
+def test_an_index_follows_the_database_that_is_there(name, tmp_path):
+    (tmp_path / "archive").mkdir()
+    for titles in ("raw fish", "onions"), ("onions", "raw fish"):  # the second database takes the place of the first
+        with archived(tmp_path / titles[0]) as archive:
+            archive.upsert([Question(title, title) for title in titles])
+        (tmp_path / titles[0] / "archive.sqlite").rename(tmp_path / "archive" / "archive.sqlite")
+        with Archive.open(tmp_path / "archive") as archive:
+            ranker = rankers.create(name).fit(archive.training_view(()))
+            run = rankers.open_current(ranker, archive.view()).rank({"q": Question("q", "onions")}, 1)
+            assert [hit.id for hit in run["q"]] == ["onions"]

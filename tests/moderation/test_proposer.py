@@ -156,3 +156,11 @@ def test_only_the_most_certain_proposals_stay_open(archive, monkeypatch):
     monkeypatch.setattr(proposer_module, "MAX_PROPOSALS", 7)
     finish(create_proposer(archive))
     assert len(pending_proposals(archive, 100)) == 7
+
+
+def test_proposals_stay_where_the_clock_is_set_back_during_a_scan(archive):
+    proposer = create_proposer(archive)
+    proposer.step()
+    proposer._scan.started_at = "2999-01-01T00:00:00.000+00:00"
+    finish(proposer)
+    assert count_repeated(pending_proposals(archive, 10_000)) >= 14

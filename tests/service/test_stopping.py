@@ -1,4 +1,4 @@
-"""SIGTERM at any moment: whoever is asked to end does so."""
+"""SIGTERM at any moment, and a closed terminal's SIGHUP: whoever is asked to end does so."""
 
 import os
 import signal
@@ -35,6 +35,17 @@ def test_a_signal_to_all_processes_while_they_start_is_no_error(archive: Path) -
         assert "cannot start" not in lines.read()
 
 
+def test_a_terminal_that_is_closed_ends_the_service_in_order(serve, archive: Path) -> None:
+    service = serve(archive)
+    os.killpg(service.process.pid, signal.SIGHUP)
+    assert service.process.wait(PATIENCE_S) == 0
+    assert list(archive.parent.glob("askalike-*")) == []
+
+
+def test_a_supervisor_leaves_a_signal_ignored_that_is_ignored() -> None:
+    assert exit_code_of(_ignore_hangup) == 0
+
+
 def exit_code_of(run: Callable[[], None]) -> int | None:
     """Return the exit code of a process that runs this; None where it hangs."""
     process = CONTEXT.Process(target=run)
@@ -59,6 +70,13 @@ def _interrupt_wait() -> None:
     received = stop.wait(0.01)
     sys.settrace(None)
     assert received
+
+
+def _ignore_hangup() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stop = StopRequest()
+    signal.raise_signal(signal.SIGHUP)
+    assert not stop.wait(0.01)
 
 
 def _terminate_at_once() -> None:

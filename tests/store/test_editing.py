@@ -2,10 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from threading import Barrier
 
+import pytest
+
 from askalike.store import Archive, MissingRecordError
-from askalike.store.editing import put_records
+from askalike.store.editing import ChangedRecordError, put_records, replace_record
 from askalike.types import Answer, Question
 
 N_CALLERS = 4
@@ -49,3 +52,18 @@ def test_an_answer_is_never_put_to_a_question_that_is_deleted_meanwhile(tmp_path
             archive.delete([f"q{n}"])
         answering.result()
         assert archive._connection.execute("SELECT COUNT(*) FROM answers").fetchone() == (0,)
+
+
+def test_a_record_that_was_changed_or_deleted_since_it_was_read_is_not_replaced(tmp_path):
+    question, answer = Question("q", "How long?"), Answer("a", "q", "Five minutes.")
+    with Archive.create(tmp_path / "archive") as archive:
+        for record in (question, answer):
+            put_records(archive, [record])
+        replace_record(archive, question, changed := replace(question, title="How long does it take?"))
+        for before, after in ((question, replace(question, body="Late")), (replace(answer, body="Six."), answer)):
+            with pytest.raises(ChangedRecordError, match="was changed or deleted in the meantime"):
+                replace_record(archive, before, after)
+        archive.delete(["q"])
+        with pytest.raises(ChangedRecordError):
+            replace_record(archive, changed, question)
+        assert archive.view().get_questions(["q"]) == {}

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
@@ -42,6 +42,8 @@ DEFAULT_MEMORY = 2 << 30
 """The bytes that a build may hold in memory unless somebody says how many."""
 NO_MANIFEST = (0, 0)
 """The stamp of an index without a manifest."""
+_turns: dict[Path, Lock] = {}
+"""The directory of an index → held while a thread of this process follows the archive."""
 
 LiveT = TypeVar("LiveT", bound=LiveRows)
 SearcherT = TypeVar("SearcherT")
@@ -76,6 +78,7 @@ class CommittedState(Generic[LiveT, SearcherT]):
 
     stamp: tuple[int, int] = NO_MANIFEST
     change: int = 0
+    change_date: str | None = None
     segments: Sequence[CommittedSegment[LiveT]] = ()
     searcher: SearcherT | None = None
 
@@ -117,6 +120,11 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     def change(self) -> int:
         """The archive's change number up to which the index follows the archive."""
         return self._state.change
+
+    @property
+    def change_date(self) -> str | None:
+        """The time of that change, which differs between archives; None if it was not stored."""
+        return self._state.change_date
 
     @property
     def segments(self) -> Sequence[CommittedSegment[LiveT]]:
@@ -165,9 +173,12 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
             return True
         raise SearchIndexError(f"{self.path}: files that its manifest names are missing; delete it, it will be rebuilt")
 
-    def turn(self) -> AbstractContextManager[None]:
-        """Wait for nobody before following the archive: a second writer is refused, see `lock_writer`."""
-        return nullcontext()
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait while another thread follows the archive. Of two processes the second is refused, see `lock_writer`."""
+        with _turns.setdefault(self.path, Lock()):
+            self.refresh()
+            yield
 
     @contextmanager
     def lock_writer(self) -> Iterator[None]:
@@ -180,7 +191,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
             finally:
                 self._remove_unreferenced()
 
-    def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]]) -> None:
+    def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]], change_date: str | None = None) -> None:
         """Make these segments, whose files are written, the state of that change number. For the writer only."""
         committed = {segment.name for segment in self.segments}
         for segment in segments:
@@ -188,10 +199,10 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
                 fsync_folder(self.path / segment.name)
         fsync_path(self.path)
         names = [[segment.name, segment.deletions] for segment in segments]
-        manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "segments": names}
+        manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "change_date": change_date}
         with self._replacing_state:
-            write_atomically(self.path / MANIFEST, json.dumps(manifest, indent=1))
-            self._state = CommittedState(self._stat_manifest(), change, tuple(segments))
+            write_atomically(self.path / MANIFEST, json.dumps(manifest | {"segments": names}, indent=1))
+            self._state = CommittedState(self._stat_manifest(), change, change_date, tuple(segments))
 
     def _stat_manifest(self) -> tuple[int, int]:
         try:
@@ -207,7 +218,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         opened = {(segment.name, segment.deletions): segment for segment in self.segments}
         names = map(tuple, manifest["segments"])
         segments = tuple(opened.get(name) or self.open_segment(*name) for name in names)
-        return CommittedState(stamp, manifest["change"], segments)
+        return CommittedState(stamp, manifest["change"], manifest.get("change_date"), segments)
 
     def _load_manifest(self) -> dict[str, Any]:
         """Return the manifest. Raises SearchIndexError for an unreadable one, or one of other settings or versions."""
@@ -274,7 +285,7 @@ class IndexWriter(ABC, Generic[LiveT]):
         """Delete all documents of these docids."""
         self._deleted_docids.extend(docids)
 
-    def commit(self, change: int) -> None:
+    def commit(self, change: int, change_date: str | None = None) -> None:
         """Make everything since the last commit visible at once, as the state of that change number."""
         deleted = find_distinct(np.array(self._deleted_docids, np.int64))
         remaining = (self._delete_documents(segment, deleted) for segment in self._index.segments)
@@ -286,7 +297,7 @@ class IndexWriter(ABC, Generic[LiveT]):
             segments = [s for s in segments if s not in group] + [self._index.open_segment(name) for name in merged]
         for segment in segments:
             self._finish(segment.live)
-        self._index.commit(change, segments)
+        self._index.commit(change, segments, change_date)
         self._new_segments, self._deleted_docids = [], array("q")
 
     def _choose_merge(self, segments: Sequence[CommittedSegment[LiveT]]) -> list[CommittedSegment[LiveT]]:

@@ -55,7 +55,7 @@ class Proposer:
         if self._calibration and scan.duplicate_rate is None:
             self._extend_sample(self._calibration, scan)
         elif questions := self._next_questions(scan):
-            if add_proposals(self._archive, self._find_pairs(questions, scan)):
+            if add_proposals(self._archive, self._find_pairs(questions, scan), scan.started_at):
                 drop_open_proposals(self._archive, max_open=MAX_PROPOSALS)
         elif scan.backlog_docid:
             scan.backlog_docid = 0

@@ -4,6 +4,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from askalike.errors import NotFittedError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from askalike.index.cluster.connection import ClusterConnection
     from askalike.index.cluster.index import ClusterIndex
 
+_opening = Lock()
+"""Held while an index is opened, so that threads that share a ranker get the same one."""
 IndexT = TypeVar("IndexT", bound="CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]")
 
 
@@ -25,8 +28,7 @@ class IndexedRanker(Ranker, Generic[IndexT]):
     The index last opened is held, as opening it again costs more than a look.
     """
 
-    _index: IndexT | None = None
-    _place: tuple[str | None, Path, str] | None = None
+    _opened: tuple[tuple[str | None, Path, str], IndexT] | None = None
 
     @abstractmethod
     def _index_name(self, view: View) -> str:
@@ -47,6 +49,9 @@ class IndexedRanker(Ranker, Generic[IndexT]):
     def build(self, view: View, progress: Progress | None = None) -> None:
         change = view.change
         index = self._current_index(view)
+        if change and isinstance(index, CommittedIndex) and _follows_another_archive(index, view):
+            self.start_over(view)
+            index.refresh()
         while index.change < change:
             with index.turn():
                 if index.change < change:
@@ -87,9 +92,11 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         """The view's index as it was last looked at."""
         name = self._index_name_of(view)
         place = (view.engine, view.path, name)
-        if self._index is None or self._place != place:
-            self._index, self._place = self._open_at(view, name), place
-        return self._index
+        with _opening:
+            opened = self._opened
+            if opened is None or opened[0] != place:
+                self._opened = opened = place, self._open_at(view, name)
+        return opened[1]
 
     def _open_at(self, view: View, name: str) -> IndexT:
         if not view.engine:
@@ -105,3 +112,9 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         if not view.before and not view.group:
             return name
         return f"{name}-{hashlib.sha256(f'{view.before} {view.group}'.encode()).hexdigest()[:8]}"
+
+
+def _follows_another_archive(index: CommittedIndex[Any, Any, Any], view: View) -> bool:
+    """Return whether an index is up to a change that the archive does not have, as its database was replaced since."""
+    date = index.change_date
+    return date is not None and date != view.change_date(index.change)

@@ -215,7 +215,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
                 done += phrasings.count(0)
                 if progress:
                     progress(done, total)
-            writer.commit(change)
+            writer.commit(change, view.change_date(change))
 
     def _batches(self, view: View, since: int, sent_docid: int) -> Iterator[list[EncodedDocument]]:
         """The documents that were not sent before, about BATCH at a time."""

@@ -215,10 +215,10 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
 
     def corrector(self, view: View, postings: "PostingsSearcher | ClusterPostingsSearcher") -> SpellingCorrector:
         """The corrector of queries, which remembers words until the view or its index is another."""
-        if self._corrector is None or self._corrector[:2] != (view, postings):
-            made = SpellingCorrector(view, postings, self.extractor.analyzer)
-            self._corrector = view, postings, made
-        return self._corrector[2]
+        kept = self._corrector  # another thread may replace it meanwhile
+        if kept is None or kept[:2] != (view, postings):
+            self._corrector = kept = view, postings, SpellingCorrector(view, postings, self.extractor.analyzer)
+        return kept[2]
 
     def _index_name(self, view: View) -> str:
         return f"terms-{view.kind}-{self._digest}"
@@ -249,7 +249,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
                     writer.add(*document)
                 if progress and (done % PROGRESS_EVERY == 0 or done == total):
                     progress(done, total)
-            writer.commit(change)
+            writer.commit(change, view.change_date(change))
 
     def _documents(self, view: View, since: int, sent_docid: int) -> Iterator[IndexedDocument | None]:
         """Each document that was added or changed after a change; None for one that was sent before."""

@@ -1,7 +1,6 @@
 """An archive is a directory: `archive.sqlite` holds all data; `index/` and `models/` are derived from it."""
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Self
 from askalike.errors import ArchiveError
 from askalike.iteration import check_list
 from askalike.store.checking import check_record
+from askalike.store.connection import SharedConnection
 from askalike.store.database import DATABASE_FILE, connect, storage_errors
 from askalike.store.labels import labelled_ids, split_exists
 from askalike.store.view import CommittedView, TrainingView, View
@@ -18,9 +18,12 @@ from askalike.types import Answer, DocumentKind, EvaluationQuery, Judgement, Lin
 
 
 class Archive:
-    """A Q&A archive on disk, for many readers and one writer at a time, in any number of processes (SQLite, WAL)."""
+    """A Q&A archive on disk, for many readers and one writer at a time, in any number of processes (SQLite, WAL).
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, engine: str | None = None) -> None:
+    Threads may share it: one waits while another executes a statement or a transaction.
+    """
+
+    def __init__(self, path: Path, connection: SharedConnection, engine: str | None = None) -> None:
         self.path, self.engine = path, engine
         self._connection = connection
 

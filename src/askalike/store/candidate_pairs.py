@@ -68,18 +68,19 @@ class PairProposal:
     by: str | None
 
 
-def add_proposals(archive: Archive, pairs: Iterable[CandidatePair]) -> int:
+def add_proposals(archive: Archive, pairs: Iterable[CandidatePair], scan_start: str = "") -> int:
     """Propose pairs for a decision; return how many are new.
 
     (a, b) and (b, a) are the same pair. A decided pair stays decided; an open one takes the new probability and score.
     Pairs that duplicate links already join, directly or by a chain, and pairs with a deleted question are left out.
+    scan_start: when the scan that found them began; they count as found after it even if the clock was set back.
     """
     sql = f"""INSERT INTO proposals (question, other, probability, score, model, found_at) SELECT p.question, p.other,
         ?3, ?4, ?5, ?6 FROM (SELECT ?1 AS question, ?2 AS other) p WHERE ?1 != ?2 AND {BOTH_EXIST_SQL} AND NOT
         {LINKED_SQL} ON CONFLICT (MIN(question, other), MAX(question, other))
         DO UPDATE SET question = excluded.question, other = excluded.other, probability = excluded.probability, score =
         excluded.score, model = excluded.model, found_at = excluded.found_at WHERE state IN ('open', 'skipped')"""
-    rows = [(f.question, f.other, f.probability, f.score, f.model, now("milliseconds")) for f in pairs]
+    rows = [(f.question, f.other, f.probability, f.score, f.model, max(now("milliseconds"), scan_start)) for f in pairs]
     count_sql = "SELECT COUNT(*) FROM proposals"
     with write_transaction(archive) as connection:
         before = fetch_int(archive, count_sql)

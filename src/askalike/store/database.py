@@ -9,6 +9,7 @@ from typing import Protocol, Self
 
 from askalike.clock import now
 from askalike.errors import ArchiveError
+from askalike.store.connection import SharedConnection
 from askalike.store.migrations import migrate
 
 DATABASE_FILE = "archive.sqlite"
@@ -26,7 +27,7 @@ class Database(Protocol):
     """An archive or a view of one, for functions that read either."""
 
     @property
-    def _connection(self) -> sqlite3.Connection: ...
+    def _connection(self) -> SharedConnection: ...
 
 
 class WritableDatabase(Database, Protocol):
@@ -35,10 +36,10 @@ class WritableDatabase(Database, Protocol):
     path: Path
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> SharedConnection:
     """Open the database of the archive in a directory and bring its schema up to date. Raises ArchiveError."""
     with storage_errors(path):
-        connection = sqlite3.connect(
+        connection = SharedConnection(
             _database_uri(path), uri=True, timeout=30, isolation_level=None, check_same_thread=False
         )
         try:
@@ -79,7 +80,7 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def write_transaction(archive: WritableDatabase) -> Iterator[sqlite3.Connection]:
+def write_transaction(archive: WritableDatabase) -> Iterator[SharedConnection]:
     """Yield the archive's connection in a transaction. SQLite's errors become an ArchiveError."""
     with storage_errors(archive.path), atomic(archive._connection):
         yield archive._connection
@@ -88,15 +89,17 @@ def write_transaction(archive: WritableDatabase) -> Iterator[sqlite3.Connection]
 @contextmanager
 def read_transaction(archive: Database) -> Iterator[None]:
     """Let everything that the block reads come from one point in time, whatever is written in the meantime."""
-    archive._connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        archive._connection.execute("ROLLBACK")
+    connection = archive._connection
+    with connection.in_use:
+        connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            connection.execute("ROLLBACK")
 
 
 @contextmanager
-def change_transaction(connection: sqlite3.Connection) -> Iterator[int]:
+def change_transaction(connection: SharedConnection) -> Iterator[int]:
     """Run the block in a transaction with a change number of its own, which it yields."""
     with atomic(connection):
         change = connection.execute("INSERT INTO changes (made_at) VALUES (?)", (now("milliseconds"),)).lastrowid
@@ -104,16 +107,17 @@ def change_transaction(connection: sqlite3.Connection) -> Iterator[int]:
 
 
 @contextmanager
-def atomic(connection: sqlite3.Connection) -> Iterator[None]:
+def atomic(connection: SharedConnection) -> Iterator[None]:
     """Commit all that the block writes when it ends well, and none of it when it raises."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+    with connection.in_use:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
 
 
 def execute(archive: WritableDatabase, sql: str, *values: object) -> sqlite3.Cursor:

@@ -22,6 +22,10 @@ class MissingRecordError(ArchiveError):
     """A record refers to questions that the archive does not have."""
 
 
+class ChangedRecordError(ArchiveError):
+    """A record is no longer as it was read: somebody has changed or deleted it in the meantime."""
+
+
 @dataclass(frozen=True, slots=True)
 class EditResult:
     """The number of a change, and how many of its records did not exist before."""
@@ -47,6 +51,22 @@ def put_records(archive: Archive, records: Sequence[Question | Answer | Link], e
         if missing := sorted(referenced - archive.view().docids(referenced).keys()):
             raise MissingRecordError(f"no question {', '.join(map(repr, missing[:5]))}: add it first")
         return EditResult(change, sum(len(difference.new) for difference in writer.write_buffered(change)))
+
+
+def replace_record(archive: Archive, before: Question | Answer, after: Question | Answer, edited_by: str = "") -> None:
+    """Replace a record that is still as it was read; what changes is kept as a revision. edited_by: see put_records.
+
+    Raises ChangedRecordError where it is not; ArchiveError where the archive cannot be written.
+    """
+    check_record(after)
+    writer = ArchiveWriter(archive._connection, edited_by=edited_by)
+    writer.put(_with_detected_language(archive, after) if isinstance(after, Question) else after)
+    with storage_errors(archive.path), change_transaction(archive._connection) as change:
+        view = archive.view()
+        stored = view.get_questions([before.id]) if isinstance(before, Question) else view.get_answers([before.id])
+        if stored.get(before.id) != before:
+            raise ChangedRecordError(f"{before.id}: was changed or deleted in the meantime; read it again and repeat")
+        writer.write_buffered(change)
 
 
 def put_question_with_answer(archive: Archive, question: Question, answer: Answer) -> int:

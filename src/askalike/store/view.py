@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from askalike.errors import SettingsError
 from askalike.filters import Filter
 from askalike.iteration import chunks
+from askalike.store.connection import SharedConnection
 from askalike.store.database import IN_JSON_SQL
 from askalike.store.filtering import escape_surrogates, select_filtered_docids
 from askalike.store.labels import Clusters
@@ -49,7 +49,7 @@ class View:
     engine: the address of the cluster that holds the indexes; None: they are in the archive's directory.
     """
 
-    _connection: sqlite3.Connection
+    _connection: SharedConnection
     path: Path
     kind: DocumentKind = "questions"
     before: str | None = None

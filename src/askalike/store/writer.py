@@ -1,10 +1,10 @@
 """Writes records in batches, each in one transaction with a change number of its own."""
 
 import json
-import sqlite3
 from collections.abc import Callable, Sequence
 
 from askalike.store.comparison import BatchRecord, Difference, StoredRow, compare_batch
+from askalike.store.connection import SharedConnection
 from askalike.store.database import IN_JSON_SQL, change_transaction
 from askalike.store.records import QUESTION_COLUMNS, TABLES, RecordTable, StoredRecord, decode_strings
 from askalike.store.revisions import log_edits, log_ended_corrections
@@ -25,7 +25,7 @@ class ArchiveWriter:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: SharedConnection,
         on_difference: Callable[[Difference], None] = lambda difference: None,
         edited_by: str | None = None,
     ) -> None:

@@ -5,8 +5,10 @@ Point 12 of the operator's first day.
 
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from pathlib import Path
+from threading import Barrier
 from urllib.parse import quote
 
 import pytest
@@ -18,6 +20,7 @@ from askalike.store import Archive, keys
 
 PAGE = "/a/riverside/questions/{}"
 REVISIONS = "/v1/riverside/revisions?question={}"
+N_USERS, N_ROUNDS = 4, 20
 
 
 def test_a_correction_is_saved_found_and_shown(visit, service) -> None:
@@ -77,6 +80,25 @@ def test_two_people_do_not_overwrite_each_other(service) -> None:
     refused = users[1].post(PAGE.format("r030"), **forms[1] | {"title": "Yours"})
     assert (refused.status, b"somebody else has changed this" in refused.body) == (409, True)
     assert service.get("/v1/riverside/questions/r030").json["title"] == "Mine"
+
+
+def test_of_corrections_sent_at_the_same_moment_one_is_saved(serve, archive) -> None:
+    service = serve(archive, options=("--workers", "2"))
+    users, barrier = [Browser(service) for _ in range(N_USERS)], Barrier(N_USERS)
+
+    def correct(user: Browser) -> list[int]:
+        statuses = []
+        for n in range(N_ROUNDS):
+            fields = fields_of(user.get(PAGE.format("r030")).body)
+            barrier.wait()
+            title = f"Round {n} of {users.index(user)}"
+            statuses.append(user.post(PAGE.format("r030"), **fields | {"title": title}).status)
+            barrier.wait()
+        return statuses
+
+    with ThreadPoolExecutor(N_USERS) as threads:
+        rounds = zip(*threads.map(correct, users), strict=True)
+    assert [sorted(statuses) for statuses in rounds] == [[303, *[409] * (N_USERS - 1)]] * N_ROUNDS
 
 
 def test_a_correction_that_cannot_be_taken_is_refused(service) -> None:

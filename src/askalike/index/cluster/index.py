@@ -236,7 +236,7 @@ class ClusterWriter(Generic[IndexT]):
         if phrasing >= self.state.phrasings:
             self.state = replace(self.state, phrasings=phrasing + 1)
 
-    def commit(self, change: int) -> None:
+    def commit(self, change: int, change_date: str | None = None) -> None:
         """Make everything visible at once, as the state of a change: of the one that an interrupted update was for."""
         self._flush()
         replaced = [docid for docid in self._replaced if f"{docid}-0" not in self._new]

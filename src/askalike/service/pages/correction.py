@@ -16,11 +16,15 @@ from askalike.service.requests.actions import load_question
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.records import ShortText, Text
 from askalike.store import Archive
-from askalike.store.editing import put_records
+from askalike.store.editing import ChangedRecordError, replace_record
 from askalike.types import Answer, Question
 
 router = APIRouter()
 TAG_SEPARATOR = ", "
+OUT_OF_DATE = (
+    "somebody else has changed this in the meantime, and nothing was saved; "
+    "go back, copy your text, reload the page and correct it again"
+)
 
 
 class Correction(BaseModel):
@@ -51,12 +55,15 @@ def _correct(archive: Archive, id: str, form: Form, editor: str) -> None:
     records: dict[str, Question | Answer] = {"": details.question} | {answer.id: answer for answer in details.answers}
     record = records.get(form.value("answer"))
     if record is None or form.value("version") != text_version(record):
-        problem = "somebody else has changed this in the meantime, and nothing was saved"
-        raise HTTPException(409, f"{problem}; go back, copy your text, reload the page and correct it again")
+        raise HTTPException(409, OUT_OF_DATE)
     changes = _answer_changes(form, record) if isinstance(record, Answer) else _question_changes(form, record)
     correction = validate_form(Correction, changes)
-    if changes:
-        put_records(archive, [replace(record, **correction.model_dump(include=set(changes)))], editor)
+    if not changes:
+        return
+    try:
+        replace_record(archive, record, replace(record, **correction.model_dump(include=set(changes))), editor)
+    except ChangedRecordError:
+        raise HTTPException(409, OUT_OF_DATE) from None
 
 
 def _question_changes(form: Form, question: Question) -> dict[str, Any]:

@@ -1,11 +1,14 @@
-"""SIGTERM and SIGINT: how the supervisor notes them, and how a process that is being started does not miss them."""
+"""Signals to stop: how the supervisor notes them, and how a process that is being started does not miss them.
+
+SIGHUP is one of them, which a terminal sends when it is closed, unless `nohup` has had it ignored.
+"""
 
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class StopRequest:
@@ -17,7 +20,8 @@ class StopRequest:
     def __init__(self) -> None:
         self.received = False
         for number in STOP_SIGNALS:
-            signal.signal(number, self._note)
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._note)
 
     def wait(self, seconds: float) -> bool:
         """Return whether one has been received, after that time."""
@@ -39,7 +43,8 @@ def postponed_signals() -> Iterator[None]:
 
 
 def end_by_signal() -> None:
-    """Have SIGTERM end this process, which leaves SIGINT to its supervisor; those that were postponed count."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Have SIGTERM end this process, which leaves the others to its supervisor; those that were postponed count."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)

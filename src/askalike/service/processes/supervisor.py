@@ -50,7 +50,7 @@ class SupervisedProcess:
 
 
 def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT. `announce` is called with the address once requests are accepted.
+    """Serve until a signal to stop. `announce` is called with the address once requests are accepted.
 
     Raises SettingsError where it cannot listen at the address, ArchiveError where a directory is not an archive.
     """
