@@ -1,6 +1,6 @@
 """Splits: imported ones, those derived from an archive's own labels, and the parts of partitions."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -176,9 +176,14 @@ def restrict_split(parent: Split, query_ids: set[str]) -> Split:
     return Split(restrict(parent.queries), restrict(parent.qrels), candidates)
 
 
+def group_names(archive: Archive) -> Sequence[str]:
+    """Return the names of an archive's groups, whose ids begin with `GROUP/`; none where it has no groups."""
+    return archive.meta.get("groups") or ()
+
+
 def split_groups(archive: Archive, split: Split) -> Iterator[tuple[str, Split]]:
     """Yield each group of the archive that has queries, with these; the group "" with all where it has no groups."""
-    names: list[str] = archive.meta.get("groups") or []
+    names = group_names(archive)
     if not names:
         yield "", split
     for name in names:
