@@ -181,7 +181,7 @@ class TrainingRun:
         targets = self._load_or_encode_targets(self.teacher, texts, network) if self.teacher else None
         relevant = np.array([pair.relevant for pair in self.data.pairs]) if self.recipe.data.irrelevant else None
         return Examples(
-            rows, texts.is_answer, texts.query, texts.positive, texts.pair_clusters, negatives,
+            rows, texts.is_answer, texts.query, texts.positive, texts.clusters, negatives,
             [text.id for text in texts.texts], targets, relevant,
         )  # fmt: skip
 
