@@ -58,6 +58,13 @@ def test_no_negative_is_of_the_cluster_of_either_text_of_a_pair():
     assert [names[row[row >= 0]].tolist() for row in listed] == [["b2", "y"], ["b2", "y"], ["a3", "y"], ["y"]]
 
 
+def test_a_question_that_is_in_no_pair_is_no_negative_of_its_cluster_either():
+    """a4 is a duplicate of a1 that was not drawn as a pair."""
+    texts = collect_texts(PAIRS[:1], [Question("a4", "a4"), Question("x", "x")], {"a1": "a", "a2": "a", "a4": "a"})
+    assert [text.id for text in texts.texts] == ["a1", "a2", "a4", "x"]
+    assert set(draw_negatives(texts, 50, 1)[0]) - {-1} == {3}
+
+
 def test_where_every_text_is_of_one_cluster_nothing_is_drawn():
     assert (draw_negatives(collect_texts([PAIRS[0]]), 3, 1) == -1).all()
 

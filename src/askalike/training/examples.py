@@ -1,6 +1,6 @@
 """Training pairs as arrays: every distinct text once, pairs and negatives by the numbers of their texts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class TrainingTexts(NamedTuple):
     index_by_id: dict[str, int]
     """Id → the number of the first text with it."""
     clusters: Indices
-    """(texts,), the cluster of each text; a text in no pair has one of its own."""
+    """(texts,), the cluster of each text; a text in no pair and no known cluster has one of its own."""
     query: Indices
     positive: Indices
     """(pairs,) like `query`, the numbers of each pair's texts."""
@@ -63,10 +63,13 @@ class Examples:
         return len(self.query)
 
 
-def collect_texts(pairs: Sequence[TrainingPair], others: Iterable[Text] = ()) -> TrainingTexts:
+def collect_texts(
+    pairs: Sequence[TrainingPair], others: Iterable[Text] = (), known_clusters: Mapping[str, str] | None = None
+) -> TrainingTexts:
     """Return the texts of pairs, then `others`, each once; texts with one id are in one cluster even if they differ.
 
     A query that is the positive of no pair may be of several clusters, those of what answers it; the last one counts.
+    known_clusters: the id of a question → its cluster, also of those in no pair.
     """
     texts: dict[tuple[str, str, str], Text] = {}
     for text in (*(text for pair in pairs for text in (pair.query, pair.positive)), *others):
@@ -74,6 +77,7 @@ def collect_texts(pairs: Sequence[TrainingPair], others: Iterable[Text] = ()) ->
     numbers = {key: n for n, key in enumerate(texts)}
     cluster_by_id = {_text_key(pair.query)[:2]: pair.query_cluster or pair.cluster for pair in pairs}
     cluster_by_id |= {_text_key(pair.positive)[:2]: pair.cluster for pair in pairs}
+    cluster_by_id = {("Question", id): cluster for id, cluster in (known_clusters or {}).items()} | cluster_by_id
     names = {name: n for n, name in enumerate(dict.fromkeys(cluster_by_id.values()))}
     return TrainingTexts(
         list(texts.values()),

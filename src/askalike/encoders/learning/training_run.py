@@ -180,7 +180,8 @@ class TrainingRun:
         settings = self.recipe.negatives
         candidates = (question for _, question in self.view.questions()) if settings.random else ()
         others = self.view.get_questions({id for ids in self.judged_negatives.values() for id in ids})
-        texts = collect_texts(self.data.pairs, chain(others.values(), candidates))
+        known_clusters = self.view.clusters().name_by_text
+        texts = collect_texts(self.data.pairs, chain(others.values(), candidates), known_clusters)
         rows, negatives = self.features.encode(texts.texts), self._collect_negatives(texts)
         targets = self._load_or_encode_targets(self.teacher, texts, network) if self.teacher else None
         relevant = np.array([pair.relevant for pair in self.data.pairs]) if self.recipe.data.irrelevant else None
