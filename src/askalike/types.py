@@ -396,3 +396,5 @@ class TrainingPair:
     cluster: str
     signal: str
     relevant: bool = True
+    query_cluster: str = ""
+    """The query's cluster where it is not that of the positive, `cluster`."""

@@ -3,7 +3,9 @@
 from collections import Counter
 
 from askalike.encoders.learning.pair_data import collect_training_data, read_irrelevant_judgements
-from askalike.encoders.recipes import DataSettings
+from askalike.encoders.learning.training_run import train_recipe
+from askalike.encoders.recipes import DataSettings, Recipe
+from askalike.labels.learned import LearnedLabels
 from askalike.store.archive import Archive
 from askalike.store.feedback import is_held_out
 from askalike.store.query_log import LoggedQuery, insert_feedback
@@ -25,6 +27,42 @@ def test_rejected_hits_are_negatives_of_the_query(tmp_path):
         view = archive.view()
         assert read_irrelevant_judgements(view, 2) == {"train\nx": [ids[0]], ids[1]: [ids[0]], "asked-1": ids[1:3]}
         assert read_irrelevant_judgements(view, 0) == {}
+
+
+def test_no_negative_is_a_judgement_of_a_held_out_cluster_or_from_after_the_view(tmp_path):
+    """The question `a` is a query of two sets; its judgements of either would be those that measure."""
+    ids = [id for id in (f"q{n}" for n in range(100)) if not is_held_out(id)][:3]
+    with Archive.create(tmp_path / "judged") as archive:
+        archive.upsert(Question(id, id, created_at="2020-01-01") for id in ("a", "b", *ids))
+        archive.upsert(EvaluationQuery(split, Question("a", "a")) for split in ("train", "test"))
+        archive.upsert(EvaluationQuery("train", Question(x, x, created_at=f"20{x}-01-01")) for x in ("18", "24"))
+        archive.upsert(Judgement(split, "a", "b", 0) for split in ("train", "test"))
+        archive.upsert(Judgement("train", query, document, 0) for query in ("18", "24") for document in ("a", "b"))
+        insert_feedback(archive, LoggedQuery("card", "", ids, "bm25"), "accept", ids[0])
+        insert_feedback(archive, LoggedQuery("card", "", ids, "bm25"), "reject", ids[1])
+        of_18, of_24, of_card = {"train\n18": ["a", "b"]}, {"train\n24": ["a", "b"]}, {"asked-1": [ids[1]]}
+        assert read_irrelevant_judgements(archive.training_view(()), 2) == {"a": ["b"], **of_18, **of_24, **of_card}
+        held_out = {"train\n18": ["b"], "train\n24": ["b"], **of_card}
+        assert read_irrelevant_judgements(archive.training_view(["test"]), 2) == held_out
+        early = archive.training_view((), before="2021-01-01")
+        assert read_irrelevant_judgements(early, 2) == of_18
+        pairs = collect_training_data(early, DataSettings(signals=("title_body",), irrelevant=True), 10, 1).pairs
+        assert {pair.query.title for pair in pairs} <= {"18"}
+
+
+def test_a_model_records_the_queries_whose_judged_negatives_it_has_learned(tmp_path):
+    """Titles with their bodies are no labels, but what is judged irrelevant to them is."""
+    with Archive.create(tmp_path / "judged") as archive:
+        archive.upsert(Question(f"q{n}", f"title {n}", f"body {n} of {n % 7}") for n in range(40))
+        archive.upsert(EvaluationQuery("train", Question(f"q{n}", f"title {n}")) for n in range(20))
+        archive.upsert(Judgement("train", f"q{n}", f"q{n + 20}", 0) for n in range(10))
+        archive.upsert(Judgement("train", f"q{n}", f"q{n + 20}", 1) for n in range(10, 20))
+        values = {"signals": ["title_body"], "judged": 2, "random": 1, "in_batch": False, "loss": "contrastive"}
+        values |= {"epochs": 1, "least_pairs": 8, "accelerator": "cpu"}
+        train_recipe(archive.training_view(()), Recipe.read("bow", values), archive.path / "models/mine")
+        learned = LearnedLabels.read(archive.path / "models/mine", {})
+        assert set() < learned.duplicates <= {f"q{n}" for n in range(10)}
+        assert "train" not in learned.unlearned_splits(archive)
 
 
 def test_irrelevant_pairs_are_learned_by_themselves_but_for_what_is_held_out(tmp_path):

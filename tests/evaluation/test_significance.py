@@ -221,3 +221,15 @@ def test_a_system_has_the_interval_of_its_evaluation() -> None:
     systems = compare({"first": first, "second": second}, "RR").systems
     for of_system, evaluation in zip(systems, (first, second), strict=True):
         assert (of_system.low, of_system.high) == pytest.approx(evaluation.intervals["RR"])
+
+
+def test_groups_count_the_same_among_the_common_queries_too() -> None:
+    def grouped(of_b: int) -> Evaluation:
+        groups = {"a": 4, "b": of_b}
+        systems = {g: system([1 if g == "a" else 2] * n, [f"{g}{i}" for i in range(n)]) for g, n in groups.items()}
+        return MacroEvaluation(systems).as_evaluation()
+
+    comparison = compare({"all": grouped(6), "some": grouped(2)}, "RR", common_only=True)
+    assert [s.mean for s in comparison.systems] == [pytest.approx(0.75)] * 2
+    [pair] = comparison.pairs
+    assert (pair.difference, pair.wins, pair.losses, pair.ties) == (0, 0, 0, 6)

@@ -13,6 +13,7 @@ from askalike.calibration.groups import GroupAverages
 from askalike.calibration.reliability import measure_reliability
 from askalike.errors import InputError
 from askalike.evaluation.evaluate import evaluate
+from askalike.experiments.comparing import compare_runs, load_judgements, parse_sources
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.measuring import RankingTask, evaluate_ranker
 from askalike.experiments.run import run_experiment
@@ -77,6 +78,15 @@ def test_each_group_counts_the_same_everywhere(archive, toml, tmp_path):
     hits = system.seed_results[0].run
     assert all(hit.id[:2] == query[:2] for query in hits for hit in hits[query])
     assert "2 groups, each ranked within itself, count the same" in system.seed_results[0].evaluation.describe
+
+
+def test_runs_of_an_archive_with_groups_are_compared_as_in_its_experiment(toml, tmp_path):
+    outcome = run_experiment(read_experiment(toml), tmp_path / "out")
+    sources = parse_sources([str(tmp_path / "out")])
+    comparison = compare_runs(sources, load_judgements(sources, None, None, None), MEASURES, "trec_eval")
+    for measure, compared in zip(MEASURES, comparison.comparisons, strict=True):
+        assert [s.mean for s in compared.systems] == [s.mean for s in outcome.comparisons[measure].systems]
+        assert compared.notes == outcome.comparisons[measure].notes
 
 
 @pytest.mark.long

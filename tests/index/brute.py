@@ -53,8 +53,8 @@ class Brute:
             self.df.update(set(terms))
             self.ttf.update(terms)
         self.longest = max(map(len, own), default=0)
-        total = sum(map(len, own)) / self.scale
-        self.collection = Collection(max(len(own), 1), total or float(max(len(own), 1)))
+        total, with_words = sum(map(len, own)) / self.scale, sum(map(bool, own))
+        self.collection = Collection(max(with_words, 1), total or float(max(with_words, 1)))
 
     def scores(self, query: QueryTerms, similarity: Similarity, allowed: set[int] | None = None) -> dict[int, float]:
         """The positive score of every question that the query may find, as its best phrasing's."""

@@ -202,6 +202,8 @@ def test_a_part_can_be_cut_again(archive):
     with pytest.raises(SettingsError, match="cluster/train is a part of it"):
         create_partition(archive, "folds", source_split="inner/1", name="cluster", replace=True)
     assert splits_to_hold_out(archive, "inner/2") == ["inner/2", "cluster/dev", "cluster/test"]
+    assert splits_to_hold_out(archive, "cluster/test") == ["cluster/dev", "cluster/test"]
+    assert splits_to_hold_out(archive, "cluster/train") == ["cluster/train", "cluster/dev", "cluster/test"]
 
 
 def test_rephrasings_of_one_question_stay_together(archive):
@@ -214,7 +216,8 @@ def test_rephrasings_of_one_question_stay_together(archive):
 
 def test_given_splits_hold_out_all_but_train(archive):
     archive.upsert(EvaluationQuery(name, Question("q", "?")) for name in ("test", "train", "dev"))
-    assert splits_to_hold_out(archive, "train") == splits_to_hold_out(archive, "dev") == ["dev", "test"]
+    assert splits_to_hold_out(archive, "test") == splits_to_hold_out(archive, "dev") == ["dev", "test"]
+    assert splits_to_hold_out(archive, "train") == ["train", "dev", "test"]
 
 
 def test_chains_of_links_make_one_cluster_also_through_what_is_gone(archive):

@@ -41,6 +41,8 @@ def test_duplicates_and_related_links(archive):
     view = archive.training_view(())
     assert ids(training_pairs(view, ["duplicates"])) == [("b", "a", "a"), ("c", "b", "a")]
     assert ids(training_pairs(view, ["related"])) == [("d", "c", "a"), ("d", "e", "e")]
+    assert [pair.query_cluster for pair in training_pairs(view, ["related"])] == ["d", "d"]
+    assert not any(pair.query_cluster for pair in training_pairs(view, ["duplicates"]))
     assert count_pairs(view, ["related", "duplicates"]) == {"related": 2, "duplicates": 2}
     assert next(training_pairs(view, ["duplicates"])) == TrainingPair(
         Question("b", "title b"), Question("a", "title a"), "a", "duplicates"

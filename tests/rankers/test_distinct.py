@@ -1,8 +1,11 @@
 """Hits that are all different questions, as far as anybody has said what asks the same."""
 
+import random
+
 import pytest
 
 from askalike import rankers
+from askalike.calibration.samples import draw_sample
 from askalike.errors import SettingsError
 from askalike.experiments.measuring import evaluate_ranker
 from askalike.filters import Filter
@@ -104,3 +107,20 @@ def test_it_is_of_one_ranker_and_takes_its_settings(archive):
     assert ranker.values["hybrid.bm25.b"] == 0.5
     assert rankers.create("distinct", ranker.values).values == ranker.values
     assert len(found(rankers.open_current(ranker, archive.view()))) == 4
+
+
+def test_a_calibration_on_train_does_not_see_the_clusters_of_train(tmp_path):
+    drawn = random.Random(0)
+    words = [f"word{n}" for n in range(300)]
+    with Archive.create(tmp_path / "clusters") as archive:
+        for n in range(60):
+            topic = drawn.sample(words, 5)
+            titles = [" ".join(drawn.sample(topic, 3) + drawn.sample(words, 2)) for _ in range(4)]
+            archive.upsert(Question(f"{n}-{k}", title) for k, title in enumerate(titles))
+            archive.upsert(Link(f"{n}-{k}", f"{n}-0") for k in (1, 2, 3))
+        create_partition(archive, "cluster", {"shares": [0.9, 0.1]})
+        names = ("lm_jelinek_mercer", "distinct")
+        samples = [draw_sample(archive, rankers.create(name), "cluster/train") for name in names]
+    plain, distinct = (sample.later_hits.relevant.tolist() for sample in samples)
+    assert distinct == plain
+    assert any(plain)

@@ -174,6 +174,16 @@ def test_weights_count_words_not_scores(archive, name):
         assert found(halves, "rice")[0] == "r"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_questions_without_a_word_in_the_searched_fields_do_not_count(archive, name):
+    """As in Lucene, N is the number of documents that have the field."""
+    with Archive.create(archive.path.parent / "bodies") as other:
+        other.upsert(question for question in QUESTIONS if question.body)
+        assert scores(indexed(archive, name, fields="body"), "the pot sticks") == scores(
+            indexed(other, name, fields="body"), "the pot sticks"
+        )
+
+
 def test_a_weight_too_small_to_count_is_refused(archive):
     with pytest.raises(SettingsError, match="title_weight"):
         indexed(archive, title_weight=0.001)

@@ -52,7 +52,7 @@ def job_of(
     drawn = draw_negatives(texts, negatives.random, 1) if negatives.random else np.zeros((len(pairs), 0), np.int64)
     names = [text.id for text in texts.texts]
     examples = Examples(
-        words.encode(texts.texts), texts.is_answer, texts.query, texts.positive, texts.pair_clusters, drawn, names
+        words.encode(texts.texts), texts.is_answer, texts.query, texts.positive, texts.clusters, drawn, names
     )
     queries = [question(t, 1) for t in THINGS]
     documents = [question(t, 0) for t in THINGS]

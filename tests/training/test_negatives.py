@@ -3,7 +3,7 @@ import pytest
 from pydantic import ValidationError
 
 from askalike.training.examples import collect_texts
-from askalike.training.negatives import draw_negatives, mine_negatives
+from askalike.training.negatives import draw_negatives, mine_negatives, select_negatives
 from askalike.training.settings import NegativesSettings
 from askalike.types import Answer, Question, Run, TrainingPair
 
@@ -34,10 +34,35 @@ def test_drawn_ones_are_of_other_clusters_and_of_the_positives_kind():
     other = TrainingPair(Question("p", "p"), Answer("s", "p", "s"), "p", "made")
     texts = collect_texts([*PAIRS, answered, other], OTHERS)
     negatives = draw_negatives(texts, 20, 1)
-    assert (texts.clusters[negatives] != texts.pair_clusters[:, None]).all()
+    assert (texts.clusters[negatives] != texts.clusters[texts.positive][:, None]).all()
     assert (texts.is_answer[negatives] == texts.is_answer[texts.positive][:, None]).all()
     assert negatives.tolist() == draw_negatives(texts, 20, 1).tolist()
     assert negatives.tolist() != draw_negatives(texts, 20, 2).tolist()
+
+
+def test_no_negative_is_of_the_cluster_of_either_text_of_a_pair():
+    """The related pair of a1 and b1 takes neither to the cluster of the other."""
+    related = TrainingPair(Question("a1", "a1"), Question("b1", "b1"), "b", "related", query_cluster="a")
+    texts = collect_texts([*PAIRS, related], OTHERS)
+    assert texts.clusters.tolist()[:5] == [0, 0, 0, 1, 1]
+    names = np.array([text.id for text in texts.texts])
+    run = Run({name: (["a1", "a2", "a3", "b1", "b2", "x"], np.arange(6.0, 0, -1)) for name in ("a1", "a2", "b1")})
+    mined, _ = mine_negatives(texts, run, NegativesSettings(mined=2, from_rank=0, below=9))
+    assert [names[row[row >= 0]].tolist() for row in mined] == [["b1", "b2"], ["b1", "b2"], ["a1", "a2"], ["x"]]
+    drawn = draw_negatives(texts, 50, 1)
+    assert [set(names[row[row >= 0]]) & {"a1", "a2", "a3", "b1", "b2"} for row in drawn] == [
+        {"b1", "b2"}, {"b1", "b2"}, {"a1", "a2", "a3"}, set(),
+    ]  # fmt: skip
+    judged = {name: ["a3", "b2", "y"] for name in ("a1", "a2", "b1")}
+    listed = select_negatives(texts, judged, 2)
+    assert [names[row[row >= 0]].tolist() for row in listed] == [["b2", "y"], ["b2", "y"], ["a3", "y"], ["y"]]
+
+
+def test_a_question_that_is_in_no_pair_is_no_negative_of_its_cluster_either():
+    """a4 is a duplicate of a1 that was not drawn as a pair."""
+    texts = collect_texts(PAIRS[:1], [Question("a4", "a4"), Question("x", "x")], {"a1": "a", "a2": "a", "a4": "a"})
+    assert [text.id for text in texts.texts] == ["a1", "a2", "a4", "x"]
+    assert set(draw_negatives(texts, 50, 1)[0]) - {-1} == {3}
 
 
 def test_where_every_text_is_of_one_cluster_nothing_is_drawn():

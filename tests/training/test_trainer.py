@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.training.conftest import job_of
+from tests.training.conftest import THINGS, job_of, question
 
 from askalike import registry
 from askalike.errors import TrainingError
@@ -19,6 +19,7 @@ from askalike.training.checkpoint import BEST_WEIGHTS_FILE, CHECKPOINT_FILE, rea
 from askalike.training.objective import Objective, make_training_batch
 from askalike.training.settings import NegativesSettings
 from askalike.training.trainer import convert_memory_errors, find_best_epoch, train
+from askalike.types import TrainingPair
 
 
 def weights(network):
@@ -206,3 +207,23 @@ def test_what_stops_one_of_two_processes_is_said_in_one_line(pairs, tmp_path):
         job.network.convolution.bias.fill_(torch.nan)
     with pytest.raises(TrainingError, match="^the loss is nan in epoch 1"):
         train(job)
+
+
+def test_in_a_batch_no_text_is_a_negative_of_a_pair_with_its_cluster(tmp_path):
+    """`a0` of the related pair is a duplicate of `a1`, which the other pair has."""
+    a, b = THINGS[:2]
+    duplicates = TrainingPair(question(a, 1), question(a, 2), a, "made")
+    related = TrainingPair(question(a, 0), question(b, 0), b, "related", query_cluster=a)
+    apart = TrainingPair(question(THINGS[2], 0), question(THINGS[2], 1), THINGS[2], "made")
+    job = job_of([duplicates, related, apart], tmp_path, negatives=NegativesSettings(in_batch=True))
+    seen = []
+
+    def remember(scores):
+        seen.append(scores)
+        return scores.positive
+
+    Objective(job.network, remember, job.negatives)(make_training_batch(job.examples, np.arange(3)))
+    [scores] = seen
+    forward = [[False, True, True], [False, False, True], [True, True, False]]
+    backward = [[False, False, True], [False, False, True], [True, True, False]]
+    assert (scores.forward_mask.tolist(), scores.backward_mask.tolist()) == (forward, backward)

@@ -42,6 +42,7 @@ from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
 from askalike.experiments.measuring import (
     DEFAULT_MEASURES,
+    as_evaluation,
     describe_choice,
     evaluate_files,
     evaluate_ranker,
@@ -180,7 +181,7 @@ def _measure_prediction(
 ) -> "PredictionReport":
     from askalike.experiments.prediction import measure_prediction
 
-    of_queries = result.as_evaluation() if isinstance(result, MacroEvaluation) else result
+    of_queries = as_evaluation(result)
     measure = next(iter(of_queries.values))
     return measure_prediction(archive, ranker, split, measure, of_queries.values[measure])
 

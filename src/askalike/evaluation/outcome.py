@@ -46,8 +46,7 @@ class Evaluation:
     @property
     def weights(self) -> Mapping[str, float]:
         """Query id → what it counts in the means, 1 on average; empty where every query counts the same."""
-        sizes = Counter(self.groups.values())
-        return {query: self.n / (len(sizes) * sizes[group]) for query, group in self.groups.items()}
+        return weigh_groups(self.groups)
 
     def weighted(self, measure: str) -> Mapping[str, float]:
         """Return query id → value; where groups count the same, weighted so that the mean is that of the groups."""
@@ -152,6 +151,15 @@ class MacroEvaluation:
         interval = f"interval: bootstrap over queries within their group, {BOOTSTRAP_DRAWS} draws"
         notes = (average, next(iter(self.groups.values())).describe, interval)
         return ResultTable("Evaluation", ("group", "n", *names), rows, notes)
+
+
+def weigh_groups(groups: Mapping[str, str]) -> Mapping[str, float]:
+    """Return query id → its weight in a mean in which each group counts the same, 1 on average.
+
+    groups: query id → its group.
+    """
+    sizes = Counter(groups.values())
+    return {query: len(groups) / (len(sizes) * sizes[group]) for query, group in groups.items()}
 
 
 def means_and_intervals(values: Values, groups: Mapping[str, str] | None = None) -> tuple[dict[str, float], Intervals]:

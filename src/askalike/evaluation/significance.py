@@ -10,7 +10,7 @@ import numpy as np
 from askalike.counts import format_count
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import ComparedSystem, Comparison, QueryDifference, SystemPair
-from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, Evaluation
+from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, Evaluation, weigh_groups
 from askalike.evaluation.resampling import Groups, bootstrap_means, group_column, percentile_interval, sign_flip_p
 from askalike.types import Floats
 
@@ -55,12 +55,13 @@ def compare(
     rule, *others = sorted({e.describe for of_seeds in seeds.values() for e in of_seeds})
     if others:
         raise InputError(f"systems measured under different rules cannot be compared: {' | '.join((rule, *others))}")
-    values = {name: [e.weighted(measure) for e in of_seeds] for name, of_seeds in seeds.items()}
+    values = {name: [e.per_query(measure) for e in of_seeds] for name, of_seeds in seeds.items()}
     queries, apart = _select_common_queries(values, common_only)
-    runs = {name: np.array([[v[q] for q in queries] for v in of_seeds]) for name, of_seeds in values.items()}
-    first = next(iter(seeds.values()))[0]
-    weights_of, groups = first.weights, group_column(first.groups, queries)
+    group_of = next(iter(seeds.values()))[0].groups
+    groups = group_column(group_of, queries)
+    weights_of = weigh_groups({query: group_of[query] for query in queries}) if group_of else {}
     weights = np.array([weights_of.get(query, 1.0) for query in queries])
+    runs = {name: np.array([[v[q] for q in queries] for v in of_seeds]) * weights for name, of_seeds in values.items()}
     pairs = _compare_pairs(runs, queries, weights, groups, max_differing)
     several = any(len(of_seeds) > 1 for of_seeds in seeds.values())
     systems = _summarise_systems(runs, pairs, groups)

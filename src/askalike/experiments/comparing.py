@@ -10,15 +10,15 @@ from typing import Any
 from askalike.counts import format_count
 from askalike.errors import InputError, SettingsError
 from askalike.evaluation.comparison import Comparison, SystemPair
-from askalike.evaluation.evaluate import evaluate, first_relevant_ranks, order_documents
+from askalike.evaluation.evaluate import first_relevant_ranks, order_documents
 from askalike.evaluation.rules import get_rule
 from askalike.evaluation.significance import ALPHA, compare
 from askalike.evaluation.tables import ResultTable, TableCell
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.experiments.folder import file_name
-from askalike.experiments.measuring import RankingTask, evaluation_split
+from askalike.experiments.measuring import RankingTask, as_evaluation, evaluate_groups, evaluation_split
 from askalike.experiments.reporting.texts import ReportTexts, load_texts
-from askalike.labels.splits import document_kind
+from askalike.labels.splits import document_kind, group_names
 from askalike.store import Archive
 from askalike.types import DocumentKind, Qrels, Question, Run, Split
 
@@ -44,12 +44,16 @@ class RunSource:
 
 @dataclass(frozen=True, slots=True)
 class RunJudgements:
-    """Judgements, with the texts of the queries and the archive that has the documents, where these are known."""
+    """Judgements, with the texts of the queries and the archive that has the documents, where these are known.
+
+    groups: the names of the archive's groups, each of which counts the same.
+    """
 
     qrels: Qrels
     queries: Mapping[str, Question] = field(default_factory=dict)
     archive: Path | None = None
     kind: DocumentKind = "questions"
+    groups: Sequence[str] = ()
 
 
 def parse_sources(arguments: Sequence[str]) -> list[RunSource]:
@@ -139,7 +143,8 @@ def load_judgements(
         name = split_name or declared_value(sources, "split") or (evaluation_split(opened) if judged is None else None)
         kind: DocumentKind = declared_value(sources, "task") or (document_kind(opened, name) if name else "questions")
         labels = RankingTask.from_archive(opened, kind).labels(name) if name else Split({}, {})
-    return RunJudgements(labels.qrels if judged is None else judged, labels.queries, path, kind)
+        groups = group_names(opened)
+    return RunJudgements(labels.qrels if judged is None else judged, labels.queries, path, kind, groups)
 
 
 def _find_archive(sources: Sequence[RunSource]) -> Path | None:
@@ -240,7 +245,10 @@ def compare_runs(
         qrels = {query: grades for query, grades in qrels.items() if all(query in run for _, run in all_runs)}
         if not qrels:
             raise InputError(f"the runs have no judged query in common ({len(truth.qrels)} are judged)")
-    evaluations = {name: [evaluate(run, qrels, measures, rule) for _, run in pairs] for name, pairs in runs.items()}
+    evaluations = {
+        name: [as_evaluation(evaluate_groups(run, qrels, truth.groups, measures, rule)) for _, run in pairs]
+        for name, pairs in runs.items()
+    }
     comparisons = [compare(evaluations, measure, max_differing=SHOWN_QUERIES) for measure in measures]
     builder = _ContrastBuilder({label: of_label[0][1] for label, of_label in runs.items()}, qrels, rule)
     remarks = _remarks(all_runs, truth.qrels, len(truth.qrels) - len(qrels))

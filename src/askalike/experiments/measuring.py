@@ -29,7 +29,7 @@ from askalike.labels.splits import (
 from askalike.rankers import Ranker, Searcher, open_current, resume_runs
 from askalike.store import Archive, TrainingView, View
 from askalike.store.deployments import get_served_ranker
-from askalike.types import Columns, DocumentKind, Progress, Run, Split
+from askalike.types import Columns, DocumentKind, Progress, Qrels, Run, Split
 
 DEFAULT_MEASURES = ("Success@1", "Success@5", "Success@10", "AP", "RR")
 """The measures that an evaluation reports."""
@@ -122,6 +122,25 @@ def evaluate_ranker(
     return task.measure_groups(separate_ties(run), labels, measures, rule)
 
 
+def evaluate_groups(
+    run: Run, qrels: Qrels, groups: Sequence[str], measures: Sequence[str], rule: str
+) -> Evaluation | MacroEvaluation:
+    """Measure a run by each group's judgements, the ids of whose queries begin with `GROUP/`; by all without groups."""
+    nothing: Columns = ([], np.empty(0))  # a run that is read from a file lacks the queries without hits
+    evaluations = {}
+    for name in groups:
+        judged = {query: grades for query, grades in qrels.items() if query.startswith(f"{name}/")}
+        ranked = {query: run.columns(query) for query in run if query.startswith(f"{name}/")}
+        if judged:
+            evaluations[name] = evaluate(Run(dict.fromkeys(judged, nothing) | ranked), judged, measures, rule)
+    return MacroEvaluation(evaluations) if evaluations else evaluate(run, qrels, measures, rule)
+
+
+def as_evaluation(measured: Evaluation | MacroEvaluation) -> Evaluation:
+    """Return the evaluation of all queries, in which each group counts the same where there are groups."""
+    return measured.as_evaluation() if isinstance(measured, MacroEvaluation) else measured
+
+
 def merge_runs(runs: Iterable[Run]) -> Run:
     """Return one run of the queries of several."""
     return Run({query: run.columns(query) for run in runs for query in run})
@@ -195,18 +214,11 @@ class RankingTask:
         self, run: Run, labels: Split, measures: Sequence[str], rule: str
     ) -> Evaluation | MacroEvaluation:
         """Measure a run: group by group where the archive has groups."""
-        parts = dict(self.split_groups(labels))
-        if "" in parts:
-            return evaluate(run, labels.qrels, measures, rule)
-        nothing: Columns = ([], np.empty(0))  # a run that is read from a file lacks the queries without hits
-        columns = {query: run.columns(query) if query in run else nothing for query in labels.queries}
-        runs = {name: Run({query: columns[query] for query in part.queries}) for name, part in parts.items()}
-        return MacroEvaluation({name: evaluate(runs[name], parts[name].qrels, measures, rule) for name in parts})
+        return evaluate_groups(run, labels.qrels, splits.group_names(self.archive), measures, rule)
 
     def measure(self, run: Run, labels: Split, measures: Sequence[str], rule: str) -> Evaluation:
         """Measure a run; where the archive has groups, each counts the same in means and intervals."""
-        evaluation = self.measure_groups(run, labels, measures, rule)
-        return evaluation.as_evaluation() if isinstance(evaluation, MacroEvaluation) else evaluation
+        return as_evaluation(self.measure_groups(run, labels, measures, rule))
 
     def fit_and_rank(
         self,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from askalike.errors import SettingsError
-from askalike.labels.splits import document_kind, labelled_splits, load_split
+from askalike.labels.splits import document_kind, labelled_splits, load_split, restrict_split
 from askalike.store import Archive, Clusters
 from askalike.store.labels import labelled_ids
 from askalike.types import Answer, Split, TrainingPair
@@ -46,8 +46,8 @@ class LearnedLabels:
         if dev_ranks_answers:
             answers.update(labelled_ids(dev, "answers"))
         else:
-            labelled = [id for id, query in dev.queries.items() if set(dev.qrels.get(id, ())) - {query.id}]
-            duplicates.update(labelled_ids(Split({id: dev.queries[id] for id in labelled}, dev.qrels)))
+            labelled = {id for id, query in dev.queries.items() if set(dev.qrels.get(id, ())) - {query.id}}
+            duplicates.update(labelled_ids(restrict_split(dev, labelled)))
         return cls(frozenset(duplicates), frozenset(answers))
 
     @classmethod

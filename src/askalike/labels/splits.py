@@ -1,13 +1,13 @@
 """Splits: imported ones, those derived from an archive's own labels, and the parts of partitions."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from askalike.errors import ArchiveError
 from askalike.iteration import chunks
 from askalike.store import Archive, View, imported_splits, labels, partition_parts
-from askalike.store.labels import ANSWERS_SPLIT, SPLIT_ORDER, part_query_ids
+from askalike.store.labels import ANSWERS_SPLIT, part_query_ids
 from askalike.types import DocumentKind, Question, Split
 
 T = TypeVar("T")
@@ -63,18 +63,17 @@ def default_split(
 def splits_to_hold_out(archive: Archive, name: str) -> list[str]:
     """Return the splits that a ranker must not have learned from if it is measured on the split `name`.
 
-    For a part these are the dev and test parts of its partition (for a fold only that fold) and what is held out for
-    the source split besides the source split itself. For an imported split they are all imported splits but train.
-    For any other split it is the split itself.
+    They are the split itself and, for a part, the dev and test parts of its partition and what is held out for the
+    source split besides the source split itself. For an imported split they are all other imported splits but train.
     """
     part = (parts := partition_parts(archive)).get(name)
-    if name in imported_splits(archive):
-        return [split for split in imported_splits(archive) if split != "train"]
+    if name in (imported := imported_splits(archive)):
+        return [split for split in imported if split != "train" or split == name]
     if part is None:
         return [name]
-    siblings = [f"{part.partition}/{other}" for other in ("dev", "test")] if part.name in SPLIT_ORDER else [name]
-    parents = [split for split in splits_to_hold_out(archive, part.source_split) if split != part.source_split]
-    return [split for split in siblings if split in parts] + parents
+    siblings = [split for split, other in parts.items() if other.partition == part.partition]
+    held_out = [split for split in siblings if split == name or parts[split].name in ("dev", "test")]
+    return held_out + [split for split in splits_to_hold_out(archive, part.source_split) if split != part.source_split]
 
 
 def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") -> Split:
@@ -176,9 +175,14 @@ def restrict_split(parent: Split, query_ids: set[str]) -> Split:
     return Split(restrict(parent.queries), restrict(parent.qrels), candidates)
 
 
+def group_names(archive: Archive) -> Sequence[str]:
+    """Return the names of an archive's groups, whose ids begin with `GROUP/`; none where it has no groups."""
+    return archive.meta.get("groups") or ()
+
+
 def split_groups(archive: Archive, split: Split) -> Iterator[tuple[str, Split]]:
     """Yield each group of the archive that has queries, with these; the group "" with all where it has no groups."""
-    names: list[str] = archive.meta.get("groups") or []
+    names = group_names(archive)
     if not names:
         yield "", split
     for name in names:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from askalike.errors import SettingsError
 from askalike.iteration import chunks
+from askalike.labels.learned import LABEL_SIGNALS
 from askalike.store import Clusters, TrainingView, View, imported_splits, read_labels, shuffle_names
 from askalike.store.feedback import training_pairs_from_feedback
 from askalike.store.labels import imported_queries, ranks_answers
@@ -35,7 +36,7 @@ def training_pairs(view: TrainingView, signals: Sequence[str], seed: int = 0) ->
     """Yield the pairs of these signals, one signal after the other, each in the archive's order.
 
     No pair of two questions touches a duplicate cluster that the view holds out. No pair touches a question
-    that the view excludes. A pair's cluster is that of its positive.
+    that the view excludes. A label's query is of its positive's cluster; that of another signal has its own.
     Raises SettingsError for an unknown signal.
     """
     if unknown := [name for name in signals if name not in SIGNALS]:
@@ -152,7 +153,9 @@ def _generate_pairs(source: SignalSource, signals: Sequence[str]) -> Iterator[Tr
             if source.view.excluded_ids & {query.id, text}:
                 continue
             if query.id == text or not source.clusters.is_held_out(query.id, text):
-                yield TrainingPair(query, positive, source.clusters.cluster_of(text), name)
+                cluster, other = source.clusters.cluster_of(text), source.clusters.cluster_of(query.id)
+                is_label = name in LABEL_SIGNALS or other == cluster
+                yield TrainingPair(query, positive, cluster, name, query_cluster="" if is_label else other)
 
 
 def _held_out_answer_clusters(source: SignalSource) -> frozenset[str]:

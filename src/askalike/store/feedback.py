@@ -101,14 +101,17 @@ def held_out_feedback_split(archive: Archive) -> Split:
     return Split(queries, qrels)
 
 
-def rejected_documents(database: Database) -> Mapping[str, list[str]]:
-    """Map the id of a query or question to the questions that people rejected for it, held-out queries excepted."""
+def rejected_documents(database: Database, before: str | None = None) -> Mapping[str, list[str]]:
+    """Map the id of a query or question to the questions that people rejected for it, held-out queries excepted.
+
+    before: only verdicts before this date count.
+    """
     rejected: dict[str, list[str]] = {}
-    for pair in training_pairs_from_feedback(database):
+    for pair in training_pairs_from_feedback(database, before):
         if not pair.relevant:
             rejected.setdefault(pair.query.id, []).append(pair.document_id)
     for verdict in read_verdicts(database):
-        if verdict.verdict == "rejected":
+        if verdict.verdict == "rejected" and (before is None or (verdict.query.created_at or "") < before):
             rejected.setdefault(verdict.query.id, []).append(verdict.document_id)
     return rejected
 

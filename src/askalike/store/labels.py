@@ -168,11 +168,15 @@ def imported_candidates(database: Database, split: str, kind: DocumentKind) -> I
     yield from database._connection.execute(sql, (split, kind))
 
 
-def irrelevant_judgements(database: Database) -> Iterator[tuple[str, str, str]]:
-    """Yield split, the query's text id and document id of each question that is judged irrelevant, ordered by these."""
+def irrelevant_judgements(database: Database, before: str | None = None) -> Iterator[tuple[str, str, str]]:
+    """Yield split, the query's text id and document id of each question that is judged irrelevant, ordered by these.
+
+    before: only those of queries from before this date.
+    """
     sql = f"""SELECT x.split, {TEXT_ID_SQL}, j.document_id FROM judgements j JOIN queries x ON x.split = j.split
-        AND x.id = j.query_id {OWN_QUESTION_SQL} WHERE j.of = 'questions' AND j.relevance <= 0 ORDER BY 1, 2, 3"""
-    yield from database._connection.execute(sql)
+        AND x.id = j.query_id {OWN_QUESTION_SQL} WHERE j.of = 'questions' AND j.relevance <= 0
+        AND (?1 IS NULL OR x.created_at < ?1) ORDER BY 1, 2, 3"""
+    yield from database._connection.execute(sql, (before,))
 
 
 def read_labels(database: Database, split: str) -> Iterator[RelevanceLabel]:

@@ -1,4 +1,4 @@
-"""Batches of pairs: texts of similar lengths, and if required at most one pair of each cluster."""
+"""Batches of pairs: texts of similar lengths, and if required at most one positive of each cluster."""
 
 from collections import defaultdict
 
@@ -13,7 +13,7 @@ BATCHES_PER_POOL = 50
 def make_batches(examples: Examples, size: int, seed: int, epoch: int, *, separate: bool = False) -> list[Indices]:
     """Return the batches of one epoch as arrays of pair numbers, in an order that the seed and the epoch decide.
 
-    separate: no batch has two pairs of one cluster; the epoch leaves out some of a cluster with more than batches.
+    separate: no batch has two positives of one cluster; the epoch leaves out some of a cluster with more than batches.
     """
     random = np.random.default_rng((seed, epoch))
     order = random.permutation(len(examples))
@@ -22,7 +22,7 @@ def make_batches(examples: Examples, size: int, seed: int, epoch: int, *, separa
     pool_size = size * BATCHES_PER_POOL
     pools = [order[start : start + pool_size] for start in range(0, len(order), pool_size)]
     by_length = [pool[np.argsort(longer[pool], kind="stable")] for pool in pools]
-    clusters = examples.clusters if separate else None
+    clusters = examples.clusters[examples.positive] if separate else None
     batches = [batch for pool in by_length for batch in _cut_into_batches(pool, size, clusters)]
     return [batches[n] for n in random.permutation(len(batches))]
 

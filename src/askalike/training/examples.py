@@ -1,6 +1,6 @@
 """Training pairs as arrays: every distinct text once, pairs and negatives by the numbers of their texts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,11 +20,15 @@ class TrainingTexts(NamedTuple):
     index_by_id: dict[str, int]
     """Id → the number of the first text with it."""
     clusters: Indices
-    """(texts,), the cluster of each text; a text in no pair has one of its own."""
+    """(texts,), the cluster of each text; a text in no pair and no known cluster has one of its own."""
     query: Indices
     positive: Indices
-    pair_clusters: Indices
-    """(pairs,) like the numbers of each pair's query and positive: its cluster."""
+    """(pairs,) like `query`, the numbers of each pair's texts."""
+
+    @property
+    def pair_clusters(self) -> Indices:
+        """(pairs, 2), the clusters of each pair's query and positive: no negative of the pair is of these."""
+        return self.clusters[np.stack((self.query, self.positive), 1)]
 
     @property
     def is_answer(self) -> NDArray[np.bool_]:
@@ -39,9 +43,9 @@ class TrainingTexts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """The training data of a network: features, (texts,), ids of texts, and pairs of their numbers.
+    """The training data of a network: features, clusters and ids of texts, (texts,), and pairs of their numbers.
 
-    query, positive, clusters: (pairs,). negatives: (pairs, m), −1 for none. targets: (texts, dim), a teacher's vectors;
+    query, positive: (pairs,). negatives: (pairs, m), −1 for none. targets: (texts, dim), a teacher's vectors;
     the pairs are then of a text with itself. relevant: (pairs,), False for a pair judged irrelevant; None: all are.
     """
 
@@ -59,21 +63,28 @@ class Examples:
         return len(self.query)
 
 
-def collect_texts(pairs: Sequence[TrainingPair], others: Iterable[Text] = ()) -> TrainingTexts:
-    """Return the texts of pairs, then `others`, each once; texts with one id are in one cluster even if they differ."""
+def collect_texts(
+    pairs: Sequence[TrainingPair], others: Iterable[Text] = (), known_clusters: Mapping[str, str] | None = None
+) -> TrainingTexts:
+    """Return the texts of pairs, then `others`, each once; texts with one id are in one cluster even if they differ.
+
+    A query that is the positive of no pair may be of several clusters, those of what answers it; the last one counts.
+    known_clusters: the id of a question → its cluster, also of those in no pair.
+    """
     texts: dict[tuple[str, str, str], Text] = {}
     for text in (*(text for pair in pairs for text in (pair.query, pair.positive)), *others):
         texts.setdefault(_text_key(text), text)
     numbers = {key: n for n, key in enumerate(texts)}
-    names = {name: n for n, name in enumerate(dict.fromkeys(pair.cluster for pair in pairs))}
-    cluster_by_id = {text.id: names[pair.cluster] for pair in pairs for text in (pair.query, pair.positive)}
+    cluster_by_id = {_text_key(pair.query)[:2]: pair.query_cluster or pair.cluster for pair in pairs}
+    cluster_by_id |= {_text_key(pair.positive)[:2]: pair.cluster for pair in pairs}
+    cluster_by_id = {("Question", id): cluster for id, cluster in (known_clusters or {}).items()} | cluster_by_id
+    names = {name: n for n, name in enumerate(dict.fromkeys(cluster_by_id.values()))}
     return TrainingTexts(
         list(texts.values()),
         {id: n for (_, id, _), n in reversed(numbers.items())},
-        np.array([cluster_by_id.get(key[1], len(names) + n) for key, n in numbers.items()], np.int64),
+        np.array([names.get(cluster_by_id.get(key[:2], ""), len(names) + n) for key, n in numbers.items()], np.int64),
         np.array([numbers[_text_key(pair.query)] for pair in pairs], np.int64),
         np.array([numbers[_text_key(pair.positive)] for pair in pairs], np.int64),
-        np.array([names[pair.cluster] for pair in pairs], np.int64),
     )
 
 

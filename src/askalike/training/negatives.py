@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askalike.counts import format_count
 from askalike.training.examples import Indices, TrainingTexts
@@ -22,23 +23,28 @@ def draw_negatives(texts: TrainingTexts, count: int, seed: int) -> Indices:
     negatives = np.full((len(texts.query), count), -1, np.int64)
     for kind in np.unique(kinds[texts.positive]):
         pairs = np.flatnonzero(kinds[texts.positive] == kind)
-        pool, clusters = np.flatnonzero(kinds == kind), texts.pair_clusters[pairs][:, None]
+        pool, clusters = np.flatnonzero(kinds == kind), texts.pair_clusters[pairs]
         drawn = random.choice(pool, (len(pairs), count))
         for _ in range(MAX_REDRAWS):
-            in_cluster = texts.clusters[drawn] == clusters
+            in_cluster = _is_own(texts.clusters[drawn], clusters)
             drawn[in_cluster] = random.choice(pool, int(in_cluster.sum()))
-        drawn[texts.clusters[drawn] == clusters] = -1
+        drawn[_is_own(texts.clusters[drawn], clusters)] = -1
         negatives[pairs] = drawn
     return negatives
+
+
+def _is_own(drawn: Indices, clusters: Indices) -> NDArray[np.bool_]:
+    """Return whether each drawn cluster, (pairs, m), is one of its pair's, (pairs, 2)."""
+    return np.asarray((drawn[:, :, None] == clusters[:, None]).any(2))
 
 
 def select_negatives(texts: TrainingTexts, ids_by_query: Mapping[str, Sequence[str]], count: int) -> Indices:
     """Return the first texts of other clusters that are listed for each pair's query: (pairs, count), −1 for none."""
     negatives = np.full((len(texts.query), count), -1, np.int64)
-    for pair, query in enumerate(texts.query.tolist()):
+    for pair, (query, own) in enumerate(zip(texts.query.tolist(), texts.pair_clusters, strict=True)):
         ids = ids_by_query.get(texts.texts[query].id, ())
         numbers = [texts.index_by_id[id] for id in ids if id in texts.index_by_id]
-        selected = [n for n in numbers if texts.clusters[n] != texts.pair_clusters[pair]][:count]
+        selected = [n for n in numbers if texts.clusters[n] not in own][:count]
         negatives[pair, : len(selected)] = selected
     return negatives
 
@@ -68,8 +74,8 @@ class MiningReport(NamedTuple):
 def mine_negatives(texts: TrainingTexts, run: Run, settings: NegativesSettings) -> tuple[Indices, MiningReport]:
     """Return the best documents of a run for the pairs' queries that pass all guards: (pairs, mined), −1 for none.
 
-    The guards: the rank is from `from_rank` (counted from 0) to before `to_rank`, the cluster is not the pair's, and
-    the score is less than `below` times the positive's score, if the run has the positive.
+    The guards: the rank is from `from_rank` (counted from 0) to before `to_rank`, the cluster is none of the pair's,
+    and the score is less than `below` times the positive's score, if the run has the positive.
     """
     negatives = np.full((len(texts.query), settings.mined), -1, np.int64)
     counts = dict.fromkeys(("by_rank", "same_cluster", "too_similar", "unknown"), 0)
@@ -85,6 +91,7 @@ def _apply_guards(
     texts: TrainingTexts, run: Run, pair: int, settings: NegativesSettings, counts: dict[str, int]
 ) -> list[int]:
     ids, column = run.columns(texts.texts[texts.query[pair]].id)
+    own = texts.clusters[[texts.query[pair], texts.positive[pair]]]
     scores, positive = column.tolist(), texts.texts[texts.positive[pair]].id
     limit = settings.below * scores[ids.index(positive)] if positive in ids else math.inf
     negatives: list[int] = []
@@ -96,7 +103,7 @@ def _apply_guards(
             counts["by_rank"] += 1
         elif number is None:
             counts["unknown"] += 1
-        elif texts.clusters[number] == texts.pair_clusters[pair]:
+        elif texts.clusters[number] in own:
             counts["same_cluster"] += 1
         elif score >= limit:
             counts["too_similar"] += 1

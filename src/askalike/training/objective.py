@@ -16,8 +16,8 @@ from askalike.training.settings import NegativesSettings, TeacherSettings
 class TrainingBatch(NamedTuple):
     """A batch of n pairs: the features of its distinct texts, and the rows of each pair's texts among them.
 
-    query, positive, clusters: (n,). negatives, mask: (n, m), True where there is a negative. targets: (n, dim), a
-    teacher's vectors of the queries. relevant: (n,), see Examples.
+    query, positive: (n,). clusters: (n, 2), of both. negatives, mask: (n, m), True where there is a negative. targets:
+    (n, dim), a teacher's vectors of the queries. relevant: (n,), see Examples.
     """
 
     texts: Batch
@@ -44,7 +44,8 @@ def make_training_batch(examples: Examples, pairs: Indices, device: torch.device
         return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
 
     batch, n = {name: to_device(array) for name, array in arrays.items()}, len(pairs)
-    columns = map(to_device, (rows[:n], rows[n : 2 * n], examples.clusters[pairs], negative_rows, mask))
+    clusters = examples.clusters[np.stack((query, positive), 1)]
+    columns = map(to_device, (rows[:n], rows[n : 2 * n], clusters, negative_rows, mask))
     targets = None if examples.targets is None else to_device(examples.targets[query])
     relevant = None if examples.relevant is None else to_device(examples.relevant[pairs])
     return TrainingBatch._make((batch, *columns, targets, relevant))
@@ -92,9 +93,8 @@ class Objective(nn.Module):
         if self.negatives.in_batch:
             forward.append(self.network.score_matrix(query, positive))
             backward.append(forward[0].T)
-            in_other_cluster = batch.clusters[:, None] != batch.clusters
-            masks[0].append(in_other_cluster)
-            masks[1].append(in_other_cluster)
+            masks[0].append(_is_of_neither_cluster(batch.clusters[:, 1], batch.clusters))
+            masks[1].append(_is_of_neither_cluster(batch.clusters[:, 0], batch.clusters))
         if batch.negatives.shape[1]:
             blocks = zip((forward, backward), masks, self._select_sides(batch), strict=False)
             for block, mask, side in blocks:
@@ -139,6 +139,11 @@ class DistillationLoss(nn.Module):
         teacher = _log_softmax(targets @ targets.T / self.settings.temperature, others)
         student = _log_softmax(scores / self.settings.temperature, others)
         return (teacher.exp() * (teacher - student)).sum(1)
+
+
+def _is_of_neither_cluster(clusters: Tensor, pairs: Tensor) -> Tensor:
+    """Return for each pair, (n, 2), whether each cluster, (m,), is neither its query's nor its positive's: (n, m)."""
+    return (pairs[:, None] != clusters[:, None]).all(2)
 
 
 def _select_rows(vectors: PartVectors, rows: Tensor) -> PartVectors:

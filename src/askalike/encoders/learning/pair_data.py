@@ -9,7 +9,7 @@ import numpy as np
 from askalike.encoders.recipes import DataSettings
 from askalike.iteration import chunks
 from askalike.labels.training_pairs import training_pairs
-from askalike.store import TrainingView, View
+from askalike.store import Clusters, TrainingView, View
 from askalike.store.feedback import rejected_documents
 from askalike.store.labels import imported_queries, irrelevant_judgements
 from askalike.text.features import Text
@@ -48,22 +48,29 @@ def collect_training_data(view: TrainingView, settings: DataSettings, limit: int
 
 
 def read_irrelevant_judgements(view: View, limit: int) -> dict[str, list[str]]:
-    """Return query id → at most `limit` ids of questions judged irrelevant to it, but for those of held-out splits."""
-    irrelevant: dict[str, list[str]] = defaultdict(list)
-    for split, query, document in irrelevant_judgements(view) if limit else ():
-        if split not in view.held_out_splits and len(irrelevant[query]) < limit:
-            irrelevant[query].append(document)
-    for query, documents in rejected_documents(view).items() if limit else ():
-        irrelevant[query] += documents[: limit - len(irrelevant[query])]
-    return irrelevant
+    """Return query id → at most `limit` ids of questions judged irrelevant to it, but for what is held out."""
+    if not limit:
+        return {}
+    clusters, irrelevant = view.clusters(), defaultdict[str, list[str]](list)
+    for _, query, document in _visible_irrelevant_judgements(view, clusters):
+        irrelevant[query].append(document)
+    for query, documents in rejected_documents(view, view.before).items():
+        irrelevant[query] += [document for document in documents if not clusters.is_held_out(query, document)]
+    return {query: list(dict.fromkeys(documents))[:limit] for query, documents in irrelevant.items() if documents}
+
+
+def _visible_irrelevant_judgements(view: View, clusters: Clusters) -> Iterator[tuple[str, str, str]]:
+    """Yield split, query id and document id of each question judged irrelevant, but for what is held out."""
+    for split, query, document in irrelevant_judgements(view, view.before):
+        if split not in view.held_out_splits and not clusters.is_held_out(query, document):
+            yield split, query, document
 
 
 def _irrelevant_pairs(view: TrainingView) -> Pairs:
     """Return each query of an imported split with each question judged irrelevant to it, but for what is held out."""
     clusters, judged = view.clusters(), defaultdict[str, list[tuple[str, str]]](list)
-    for split, query, document in irrelevant_judgements(view):
-        if split not in view.held_out_splits and not clusters.is_held_out(query, document):
-            judged[split].append((query, document))
+    for split, query, document in _visible_irrelevant_judgements(view, clusters):
+        judged[split].append((query, document))
     pairs: Pairs = []
     for split, ids in judged.items():
         queries = {query.id: query for query in imported_queries(view, split).values()}

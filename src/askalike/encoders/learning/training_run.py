@@ -138,6 +138,11 @@ class TrainingRun:
         """The features that the network reads, with a vocabulary of the view's texts."""
         return load_features_class(self.recipe).from_texts(self.recipe.features, self._iterate_vocabulary_texts())
 
+    @cached_property
+    def judged_negatives(self) -> Mapping[str, Sequence[str]]:
+        """Query id → the ids of questions judged irrelevant to it that are negatives."""
+        return read_irrelevant_judgements(self.view, self.recipe.negatives.judged)
+
     def train(self, on_progress: TrainingProgressCallback | None = None) -> Sequence[Epoch]:
         """Train the network, write the model and return the epochs. Raises TrainingError or SettingsError."""
         network = create_network(self.recipe, len(self.features.tokens))
@@ -173,24 +178,24 @@ class TrainingRun:
 
     def _build_examples(self, network: Network) -> Examples:
         settings = self.recipe.negatives
-        irrelevant = read_irrelevant_judgements(self.view, settings.judged)
         candidates = (question for _, question in self.view.questions()) if settings.random else ()
-        others = self.view.get_questions({id for ids in irrelevant.values() for id in ids})
-        texts = collect_texts(self.data.pairs, chain(others.values(), candidates))
-        rows, negatives = self.features.encode(texts.texts), self._collect_negatives(texts, irrelevant)
+        others = self.view.get_questions({id for ids in self.judged_negatives.values() for id in ids})
+        known_clusters = self.view.clusters().name_by_text
+        texts = collect_texts(self.data.pairs, chain(others.values(), candidates), known_clusters)
+        rows, negatives = self.features.encode(texts.texts), self._collect_negatives(texts)
         targets = self._load_or_encode_targets(self.teacher, texts, network) if self.teacher else None
         relevant = np.array([pair.relevant for pair in self.data.pairs]) if self.recipe.data.irrelevant else None
         return Examples(
-            rows, texts.is_answer, texts.query, texts.positive, texts.pair_clusters, negatives,
+            rows, texts.is_answer, texts.query, texts.positive, texts.clusters, negatives,
             [text.id for text in texts.texts], targets, relevant,
         )  # fmt: skip
 
-    def _collect_negatives(self, texts: TrainingTexts, irrelevant: Mapping[str, Sequence[str]]) -> Indices:
+    def _collect_negatives(self, texts: TrainingTexts) -> Indices:
         """Return the numbers of each pair's judged, random and mined negatives, (pairs, m), −1 for none."""
         settings = self.recipe.negatives
         columns = [np.zeros((len(texts.query), 0), np.int64)]
         if settings.judged:
-            columns.append(select_negatives(texts, irrelevant, settings.judged))
+            columns.append(select_negatives(texts, self.judged_negatives, settings.judged))
         if settings.random:
             columns.append(draw_negatives(texts, settings.random, self.recipe.training.seed))
         if settings.mined:
@@ -291,13 +296,14 @@ class TrainingRun:
         return f"initial weights from {folder.name}"
 
     def _learned_labels(self) -> LearnedLabels:
-        """The labels of the pairs, the dev queries, the teacher, and the models that the network starts from."""
+        """The labels of pairs, negatives, dev queries, the teacher, and the models that the network starts from."""
         data = self.data
         if self.teacher:
             learned = getattr(self.teacher, "learned_labels", LearnedLabels())
             learned |= LearnedLabels.from_training((), self.view.dev, False) if self.view.dev else LearnedLabels()
         else:
             learned = LearnedLabels.from_training(data.pairs, data.dev, data.documents_are_answers)
+            learned |= LearnedLabels(frozenset({pair.query.id for pair in data.pairs} & self.judged_negatives.keys()))
         for folder in find_start_models(self.recipe):
             learned |= LearnedLabels.read(folder, read_model_file(folder))
         return learned

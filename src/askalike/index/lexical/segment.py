@@ -126,11 +126,11 @@ class LiveSegment(LiveRows):
 
     @cached_property
     def length_statistics(self) -> tuple[int, int, int]:
-        """The live questions' own texts: their number, their tokens, and the length of the longest."""
+        """The live questions' own texts: the number of those with a word, their words, and the longest one's words."""
         lengths = self.segment.lengths
         if self.has_rephrasings or len(self.deleted):
             lengths = lengths[self.live_mask & (self.phrasings == 0)]
-        return len(lengths), int(lengths.sum(dtype=np.int64)), int(lengths.max(initial=0))
+        return int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.int64)), int(lengths.max(initial=0))
 
     @cached_property
     def _positions(self) -> dict[str, int]:
