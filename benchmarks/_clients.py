@@ -33,7 +33,7 @@ class Pool:
         self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def ask(self, method: str, path: str, body: bytes) -> int:
-        """The status of the answer, which is read to its end. Raises TimeoutError where none comes."""
+        """The status of the answer, which is read to its end. Raises TimeoutError if none comes."""
         async with asyncio.timeout(PATIENCE_S):
             return await self._ask(method, path, body)
 

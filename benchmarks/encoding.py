@@ -151,7 +151,7 @@ def _use(threads: int) -> None:
 
 
 def measured(*task: Any) -> float | None:
-    """A task in a process of its own; None where something that it needs is not installed."""
+    """A task in a process of its own; None if something that it needs is not installed."""
     done = subprocess.run([sys.executable, __file__, "--task", json.dumps(task)], capture_output=True, text=True)
     if done.returncode:
         print(f"{task[1]}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)

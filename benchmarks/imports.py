@@ -1,4 +1,4 @@
-"""Rows a second and peak memory of importing a dump, as a folder and as a .7z, and the same again where nothing is new.
+"""Rows a second and peak memory of importing a dump, as a folder and as a .7z, and the same again if nothing is new.
 
 python benchmarks/imports.py                    # a made dump of 100,000 questions and as many answers
 python benchmarks/imports.py --dump FOLDER      # a site's own dump

@@ -31,7 +31,7 @@ TIMES = ("p50_ms", "p95_ms", "p99_ms", "longest_ms")
 
 
 def summary(outcome: Outcome) -> dict[str, float | None]:
-    """How many were answered and failed, and the times of those answered; None where none was."""
+    """How many were answered and failed, and the times of those answered; None if none was."""
     ms = (np.percentile(outcome.seconds, [50, 95, 99, 100]) * 1000).tolist() if outcome.seconds else [None] * 4
     return {"answered": len(outcome.seconds), **dict(zip(TIMES, ms, strict=True)), "failed": len(outcome.errors)}
 

@@ -835,7 +835,7 @@ SECTIONS: Mapping[str, tuple[Callable[[Data, Plan], None], str]] = {
     "medquad": (medquad, "medquad"),
     "russian": (russian, "rubq-ru"),
 }
-"""Each section with the folder of its data; empty where the example archive is enough."""
+"""Each section with the folder of its data; empty if the example archive is enough."""
 
 
 # Running.
@@ -1071,7 +1071,7 @@ def compare(
 
 
 def _paired(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each name of either with both values, None where there is none."""
+    """Yield each name of either with both values, None if there is none."""
     for name in sorted(old.keys() | new.keys()):
         yield name, old.get(name), new.get(name)
 

@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def wanted_files() -> dict[Path, str]:
-    """Return the text of each file as it should be. Raises DriftError where the code lacks a name or its use."""
+    """Return the text of each file as it should be. Raises DriftError if the code lacks a name or its use."""
     layers = tomllib.loads(TABLE.read_text("utf-8"))["layer"]
     return {
         ASSETS / "layers.svg": draw_layers(layers, read_imports()),
@@ -300,7 +300,7 @@ class Code:
         self._trees: dict[str, ast.Module] = {}
 
     def find(self, place: str) -> ast.AST:
-        """Return the definition of a class, method or function. Raises DriftError where there is none."""
+        """Return the definition of a class, method or function. Raises DriftError if there is none."""
         module, _, dotted = place.partition(":")
         node: ast.AST = self._tree(module)
         for name in dotted.split("."):

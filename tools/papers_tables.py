@@ -14,7 +14,7 @@ TABLE = re.compile(r"(<!-- table: ([\w-]+)( with cost)? -->\n).*?(<!-- end of ta
 
 
 def fill_tables(page: str, load: Callable[[str], Report | None]) -> str:
-    """Return the page with its tables made anew. load: the report of a name. Raises ValueError where there is none."""
+    """Return the page with its tables made anew. load: the report of a name. Raises ValueError if there is none."""
 
     def table(match: re.Match[str]) -> str:
         if (report := load(match[2])) is None:

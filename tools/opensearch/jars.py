@@ -49,7 +49,7 @@ def class_path(jdk: Path) -> str:
 
 
 def _jdk_version(home: Path) -> int:
-    """Return the JDK's major version as its file `release` tells it; 0 where it has none."""
+    """Return the JDK's major version as its file `release` tells it; 0 if it has none."""
     try:
         match = re.search(r'JAVA_VERSION="(\d+)', (home / "release").read_text())
     except OSError:

@@ -66,7 +66,7 @@ class Network:
 
 @contextlib.contextmanager
 def open_network(nodes: int) -> Iterator[Network]:
-    """Yield a network of so many nodes. Raises NoClusterError where this process may not make one."""
+    """Yield a network of so many nodes. Raises NoClusterError if this process may not make one."""
     if os.geteuid() != 0 or not shutil.which("ip"):
         raise NoClusterError("a network of its own for each node needs root and the command ip (iproute2)")
     network = Network(nodes)

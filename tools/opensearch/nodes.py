@@ -77,7 +77,7 @@ class Node:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self.folder)
 
     def wait(self) -> None:
-        """Wait until it answers. Raises NoClusterError where it does not."""
+        """Wait until it answers. Raises NoClusterError if it does not."""
         until = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < until and self.is_running:
             with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/_cluster/health", timeout=5):
@@ -131,7 +131,7 @@ class Cluster:
         return "http://" + ",".join(f"{node.host}:{node.port}" for node in self.nodes)
 
     def start(self) -> Self:
-        """Start the nodes that do not run, and wait for them. Raises NoClusterError where that cannot be."""
+        """Start the nodes that do not run, and wait for them. Raises NoClusterError if that cannot be."""
         try:
             for node in self.nodes:
                 if not node.is_running:

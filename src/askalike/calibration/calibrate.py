@@ -39,9 +39,9 @@ from askalike.types import Floats, Progress, Question, Split
 class CalibrationReport:
     """A calibration, and what was measured by curves that were not fitted on the same clusters.
 
-    later_hits: of the hits after the first, down to CALIBRATION_DEPTH; None where there are none.
+    later_hits: of the hits after the first, down to CALIBRATION_DEPTH; None if there are none.
     half_answerable: of first hits where half of the queries have nothing right in the archive.
-    threshold_choice: None where no precision was requested. group_averages: of first hits; None without groups.
+    threshold_choice: None if no precision was requested. group_averages: of first hits; None without groups.
     """
 
     calibration: Calibration
@@ -146,7 +146,7 @@ def _require_shares(precision: float | None, prevalence: float) -> None:
 
 
 def _make_threshold(choice: ThresholdChoice | None, precision: float | None) -> Threshold | None:
-    """Return the chosen threshold; None where none was asked for, or the precision is out of reach."""
+    """Return the chosen threshold; None if none was asked for, or the precision is out of reach."""
     if choice is None or choice.threshold is None:
         return None
     return Threshold(probability=choice.threshold, criterion="precision", share=precision)

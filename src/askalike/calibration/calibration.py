@@ -42,7 +42,7 @@ class ArchiveState(Settings):
         return cls(change=view.change, made_at=view.change_date(view.change), questions=len(view))
 
     def stale_reason(self, view: View) -> str | None:
-        """Why measurements of this state do not hold for the archive as it is; None where they do."""
+        """Why measurements of this state do not hold for the archive as it is; None if they do."""
         if self.change > view.change or self.made_at != view.change_date(self.change):
             return "it belongs to another archive"
         moved = view.count_changed(self.change) + len(view.deleted_docids(self.change))
@@ -121,7 +121,7 @@ class Calibration(Settings):
         return np.asarray(each * shift_balanced_prior(self.answerable_curve.predict(features[:1]), self.prevalence))
 
     def stale_reason(self, view: View, ranker: Ranker) -> str | None:
-        """Why it does not hold for an archive and a ranker as they are; None where it does."""
+        """Why it does not hold for an archive and a ranker as they are; None if it does."""
         if self.fingerprint != ranker.fingerprint:
             return f"{self.ranker} has been trained again since"
         return self.state.stale_reason(view)
@@ -158,7 +158,7 @@ def load_calibration(archive: Archive, ranker: Ranker, use: Use = "question") ->
 
 
 def calibration_version(archive: Archive, ranker: Ranker) -> int:
-    """Return a number that changes with each new calibration of the ranker; 0 where there is none."""
+    """Return a number that changes with each new calibration of the ranker; 0 if there is none."""
     paths = _paths_by_fitness(archive, ranker, "question")
     return max((path.stat().st_mtime_ns for path in paths if path.exists()), default=0)
 

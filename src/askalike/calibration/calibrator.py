@@ -30,12 +30,12 @@ class Calibrator:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The calibration that holds for the archive as it is; None where there is none or it is stale."""
+        """The calibration that holds for the archive as it is; None if there is none or it is stale."""
         return None if self.stale_reason else self._saved_calibration
 
     @property
     def stale_reason(self) -> str | None:
-        """Why the saved calibration no longer holds; None where it holds or none was saved."""
+        """Why the saved calibration no longer holds; None if it holds or none was saved."""
         if self._saved_calibration is None:
             return None
         change = self._view.change
@@ -66,9 +66,9 @@ class Calibrator:
 
         scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents if that many exist.
         hits: the questions of the first of these scores.
-        similarities: (at least hits,), from Searcher.similarities; None where the ranker has none.
+        similarities: (at least hits,), from Searcher.similarities; None if the ranker has none.
         Uses the saved calibration even if it has just become stale, so that one search has one answer to whether it
-        is calibrated. Raises SettingsError where none was saved.
+        is calibrated. Raises SettingsError if none was saved.
         """
         if self._saved_calibration is None:
             raise self._uncalibrated_error()

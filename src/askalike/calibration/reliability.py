@@ -63,7 +63,7 @@ def resample_clusters(probabilities: Floats, labels: Bools, clusters: Sequence[s
 
 
 def skill_of_means(means: Floats) -> Floats:
-    """Return 1 - Brier score / Brier score of the base rate, (draws,); 0 where all labels are equal.
+    """Return 1 - Brier score / Brier score of the base rate, (draws,); 0 if all labels are equal.
 
     means: (draws, 3) of n, right hits and squared errors.
     """

@@ -120,7 +120,7 @@ def draw_sample(
     Where the archive has groups, each query is ranked within its own. resume: see `rank_labelled`.
 
     split_name: None for the default split. titles_only: leave out the queries' bodies. A hit is right where the query's
-    own judgements say so. Raises ArchiveError where there are too few queries or right or wrong first hits;
+    own judgements say so. Raises ArchiveError if there are too few queries or right or wrong first hits;
     SettingsError for a split that was judged on candidates only.
     """
     name = split_name or default_split(archive, ranker)
@@ -165,7 +165,7 @@ def count_found_by_rank(sample: CalibrationSample) -> tuple[int, ...]:
 
 
 def default_split(archive: Archive, ranker: Ranker) -> str:
-    """Return dev, or else the first split with enough queries. Raises ArchiveError where there is none.
+    """Return dev, or else the first split with enough queries. Raises ArchiveError if there is none.
 
     Splits that the ranker has learned nothing of come before others.
     """

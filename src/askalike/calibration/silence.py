@@ -93,7 +93,7 @@ class SilenceThreshold:
 
     @property
     def saved_rule(self) -> SilenceRule | None:
-        """The rule that was saved; None where there is none, or the archive or the ranker has changed."""
+        """The rule that was saved; None if there is none, or the archive or the ranker has changed."""
         try:
             saved = SavedSilence.model_validate_json(self._path.read_text(encoding="utf-8"))
             vectors = np.load(self._vectors_path)
@@ -201,5 +201,5 @@ def _search(searcher: Searcher, texts: Mapping[str, str]) -> SearchSession:
 
 
 def _first_scores(session: SearchSession) -> Floats:
-    """Return the absolute score of each query's first hit, 0 where it has none."""
+    """Return the absolute score of each query's first hit, 0 if it has none."""
     return np.array([float(scores[0]) if len(scores) else 0.0 for scores in session.absolute_scores])

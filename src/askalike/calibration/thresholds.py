@@ -133,7 +133,7 @@ def find_lowest_threshold(probabilities: Floats, relevant: Bools, target_precisi
     """Return the lowest probability above which at least MIN_HITS_ABOVE hits lie with the target precision.
 
     The mean of their probabilities must reach the precision too, so that a lucky run of few hits does not decide.
-    None where the precision is out of reach.
+    None if the precision is out of reach.
     """
     order = np.argsort(-probabilities, kind="stable")
     count = np.arange(1, len(order) + 1)
@@ -148,7 +148,7 @@ def find_lowest_threshold(probabilities: Floats, relevant: Bools, target_precisi
 def trace_abstention(best_probabilities: Floats, relevant_probabilities: Floats) -> AbstentionCurve:
     """Return how many off-topic queries abstain and how many right first hits are shown at each threshold.
 
-    best_probabilities: (queries,), of the first hit of each off-topic query; below 0 where it has no hit.
+    best_probabilities: (queries,), of the first hit of each off-topic query; below 0 if it has no hit.
     relevant_probabilities: (n,), of the right first hits of labelled queries.
     """
     # The lowest threshold with so many below it is just above the probability of the last of them.

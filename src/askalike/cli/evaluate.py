@@ -1,4 +1,4 @@
-"""askalike evaluate, compare, split, experiment: how well rankers find what is known to be relevant."""
+"""askalike evaluate, compare, split, experiment: how well rankers find the relevant questions."""
 
 import shlex
 import sys
@@ -140,7 +140,7 @@ def evaluate_command(
 
 @dataclass(slots=True)
 class _Measured:
-    """The measures of a run or a ranker, and further results that were asked for."""
+    """The measures of a run or a ranker, and further requested results."""
 
     heading: str
     result: Evaluation | MacroEvaluation
@@ -148,7 +148,7 @@ class _Measured:
     support: "AnswerSupport | None" = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the values of single queries, for JSON."""
+        """Return everything except the values of single queries, for JSON."""
         more = {"grounded": self.support.as_dict()} if self.support else {}
         more |= {"prediction": self.prediction.as_dict()} if self.prediction else {}
         return {"what": self.heading, **self.result.as_dict(), **more}

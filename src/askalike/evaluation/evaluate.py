@@ -26,7 +26,7 @@ AnyRun = Run | Mapping[str, Hits]
 IdsAndScores = tuple[Sequence[str], NDArray[np.float64]]
 
 FirstRelevantRanks = Mapping[str, int | None]
-"""Query id → rank of its first relevant document, from 1; None where the run has none."""
+"""Query id → rank of its first relevant document, from 1; None if the run has none."""
 
 MAX_GRADE = 1_000_000
 """Maximum grade of a document: trec_eval's code takes eight bytes for each grade up to a query's highest."""
@@ -164,7 +164,7 @@ def _with_a_grade_of_0(grades: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _count_unjudged(run: AnyRun, qrels: Qrels) -> int:
-    """Return the number of the run's queries without judgements. Raises InputError where that is all of them."""
+    """Return the number of the run's queries without judgements. Raises InputError if that is all of them."""
     unjudged = sum(query not in qrels for query in run)
     if not run:
         raise InputError("the run has no query")

@@ -111,7 +111,7 @@ def average_recall(hits: HitMatrix, relevant: RelevantCounts) -> Values:
 
 
 def _build_measure(base: str, parameters: str | None, cutoff: str | None) -> ir_measures.Measure | None:
-    """Return the measure, None where no installed provider computes it."""
+    """Return the measure, None if no installed provider computes it."""
     try:
         pairs = [pair.split("=") for pair in (parameters or "").split(",") if pair]
         measure = getattr(ir_measures, base, None)

@@ -27,7 +27,7 @@ class Evaluation:
     unanswered: the number of measured queries without hits. unanswerable: of measured queries without a relevant
     document. dropped: of judged queries that the rule does not measure. unjudged: of the run's queries without
     judgements. self_hits: of hits dropped because they are the query itself. groups: query id → its group where groups
-    of queries count the same in the means; empty where every query does.
+    of queries count the same in the means; empty if every query does.
     """
 
     rule: str
@@ -45,7 +45,7 @@ class Evaluation:
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """Query id → what it counts in the means, 1 on average; empty where every query counts the same."""
+        """Query id → what it counts in the means, 1 on average; empty if every query counts the same."""
         sizes = Counter(self.groups.values())
         return {query: self.n / (len(sizes) * sizes[group]) for query, group in self.groups.items()}
 

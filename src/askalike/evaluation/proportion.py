@@ -18,7 +18,7 @@ class BinomialProportion:
 
     @property
     def value(self) -> float:
-        """The proportion; 0 where there are no trials."""
+        """The proportion; 0 if there are no trials."""
         return self.count / self.n if self.n else 0.0
 
     @property

@@ -30,12 +30,12 @@ def bootstrap_means(values: Floats, draws: int, seed: int, groups: Groups | None
 
 
 def group_column(groups: Mapping[str, str], queries: Iterable[str]) -> Groups | None:
-    """Return the groups of some queries, (queries,). groups: query id → group; None where it is empty."""
+    """Return the groups of some queries, (queries,). groups: query id → group; None if it is empty."""
     return np.array([groups[query] for query in queries]) if groups else None
 
 
 def bootstrap_taus(one: Floats, other: Floats, draws: int, seed: int) -> Floats:
-    """Return Kendall's tau-b of two columns over queries drawn with replacement: (draws,); 0 where all are equal.
+    """Return Kendall's tau-b of two columns over queries drawn with replacement: (draws,); 0 if all are equal.
 
     A query drawn several times is as many tied ones. So with c, how often each is drawn, tau is c·S·c divided by the
     root of (n² − Σt²)(n² − Σu²): S holds +1 for pairs in the same order and −1 for pairs in the opposite one, t and u

@@ -38,7 +38,7 @@ class _LineFormat:
     parse_value: Callable[[bytes], float]
     value_description: str
     value_header: bytes | None = None
-    """The value column of a header line; None where the format has none."""
+    """The value column of a header line; None if the format has none."""
 
 
 def _parse_score(text: bytes) -> float:

@@ -82,7 +82,7 @@ def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = N
     """Return the names of the split that chooses settings and of the one that measures them; None without one.
 
     Where nothing is named: dev (or train) and test, as far as the archive has them; with one split only, that one.
-    Raises SettingsError where both are the same, ArchiveError where the archive has no labels.
+    Raises SettingsError if both are the same, ArchiveError if the archive has no labels.
     """
     if dev and dev == test:
         raise SettingsError(f"the split {dev!r} cannot both choose settings and measure them; leave out --test")
@@ -242,7 +242,7 @@ class RankingTask:
             yield self.rank(searcher, restrict_split(labels, set(ids)), k)
 
     def require_unlearned(self, ranker: Ranker, labels: Split) -> None:
-        """Raise SettingsError where a ranker has learned from labels that it is to be measured by."""
+        """Raise SettingsError if a ranker has learned from labels that it is to be measured by."""
         are_answers = self.kind == "answers"
         ranker.learned_labels.require_unlearned(self.archive, ranker.name, labels, rank_answers=are_answers)
 

@@ -95,7 +95,7 @@ def distil(
     """Learn to look queries up in place of an encoder, and return the model's folder, `models/<name>/`.
 
     model: a model of the archive, a sentence-transformers folder or package; "" for the archive's own encoder. values:
-    of LookupLearningSettings. The same call resumes an interrupted one. Raises SettingsError where there is
+    of LookupLearningSettings. The same call resumes an interrupted one. Raises SettingsError if there is
     no such encoder, ArchiveError for a name that a model has already.
     """
     from askalike.encoders.learning.distillation import load_teacher

@@ -93,7 +93,7 @@ def _predict_groups(
 
 
 def _correlate(name: str, predicted: Floats, measured: Floats) -> PredictorCorrelation:
-    """Return the correlations; 0 where all values of one are equal."""
+    """Return the correlations; 0 if all values of one are equal."""
     from scipy.stats import kendalltau
 
     taus = bootstrap_taus(predicted, measured, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)

@@ -81,7 +81,7 @@ PREDICTORS: Mapping[str, Callable[[QueryEvidence], float]] = {
 
 
 def predict_performance(searcher: Searcher, queries: Mapping[str, Question]) -> Mapping[str, Mapping[str, float]]:
-    """Return predictor → query id → its value, 0 where nothing is retrieved.
+    """Return predictor → query id → its value, 0 if nothing is retrieved.
 
     Raises SettingsError for a ranker that does not rank questions by their words, or whose index is in a cluster.
     """

@@ -52,7 +52,7 @@ def run_experiment(
 
     The same experiment on the same data writes the same run files. resume: cells whose run is written are not
     repeated. force: discard an experiment in the folder. log: is given each line of the log. command: the
-    command line that was given, for the report. Raises SettingsError where the folder is refused, and where resuming
+    command line that was given, for the report. Raises SettingsError if the folder is refused, and where resuming
     would mix runs of two states of the archive.
     """
     with Archive.open(experiment.archive, experiment.engine) as archive:

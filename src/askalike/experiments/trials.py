@@ -154,7 +154,7 @@ class TrialEvaluator:
         return ranker
 
     def require_unlearned(self, trial: Trial) -> None:
-        """Raise SettingsError where a trial's ranker has learned from labels of any part."""
+        """Raise SettingsError if a trial's ranker has learned from labels of any part."""
         for labels in self.parts.values():
             self.task.require_unlearned(self.create_ranker(trial), labels)
 

@@ -14,7 +14,7 @@ MAX_EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check: `count` of `n` things have the fault, 0 where the archive is clean.
+    """The result of a check: `count` of `n` things have the fault, 0 if the archive is clean.
 
     `of` names the things. `meaning` is a sentence on why the fault matters and what to do. `examples` are at most five
     ids; `details` are at most five lines about the fault. A `loud` finding must not be overlooked.

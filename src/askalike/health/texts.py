@@ -95,7 +95,7 @@ def unsupported_languages(context: CheckContext) -> Finding:
 
 
 def _limitation(language: str) -> str:
-    """Return what search in a language lacks; empty where it lacks nothing."""
+    """Return what search in a language lacks; empty if it lacks nothing."""
     if language in UNSEGMENTED_LANGUAGES:
         return "no spaces between words: only whole phrases match"
     if LANGUAGES.get(language) or language in BIGRAM_LANGUAGES:

@@ -47,8 +47,8 @@ class ClusterProposal:
 class DedupeReport:
     """All clusters at a threshold, and how they agree with the archive's labels.
 
-    uncalibrated_reason: why the threshold is one of similarity, and no probability; None where it is one.
-    duplicate_rate: the estimated share of questions whose first hit asks the same; None where nothing is calibrated.
+    uncalibrated_reason: why the threshold is one of similarity, and no probability; None if it is one.
+    duplicate_rate: the estimated share of questions whose first hit asks the same; None if nothing is calibrated.
     pair_precision: of the proposed pairs with both questions in labelled clusters, those in the same one.
     link_recall: of the archive's duplicate links, those within a proposed cluster.
     Clusters that the ranker has learned from do not count for these two.
@@ -79,7 +79,7 @@ def dedupe(
     which most have no duplicate. Without a calibration that holds, or with `min_similarity`, pairs are linked by their
     similarity (see SimilarLinker), not a probability. cluster: the Ray cluster that searches; None: this process.
     Raises SettingsError for two thresholds, for one outside (0, 1], and for a `min_probability` where nothing is
-    calibrated; InputError where the file cannot be written.
+    calibrated; InputError if the file cannot be written.
     """
     if min_probability is not None and min_similarity is not None:
         raise SettingsError("--min-probability and --min-similarity exclude each other; give one of them")
@@ -176,7 +176,7 @@ def _explain_original(original: Question, key: OriginalKey, other: OriginalKey) 
 
 
 def _require_writable(path: Path) -> None:
-    """Raise InputError where the file cannot be written, before the work that it is for."""
+    """Raise InputError if the file cannot be written, before the work that it is for."""
     written = path if path.exists() and not path.is_file() else path.parent
     if not path.parent.is_dir() or not os.access(written, os.W_OK) or path.is_dir():
         raise InputError(f"{path}: cannot be written there; choose another file")

@@ -31,7 +31,7 @@ def _propose_drafts(archive: Archive, min_questions: int) -> Iterator[Draft]:
 
 
 def _propose_draft(archive: Archive, questions: Sequence[Question]) -> Draft | None:
-    """Return the draft of a group; None where it has no accepted answer, or an FAQ entry."""
+    """Return the draft of a group; None if it has no accepted answer, or an FAQ entry."""
     answers = archive.view().get_answers_to(question.id for question in questions)
     solved = [(q, a) for q in questions for a in answers[q.id][:1] if a.accepted and a.body.strip()]
     if not solved or any(_has_faq_entry(archive, question) for question in questions):

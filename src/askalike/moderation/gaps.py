@@ -82,7 +82,7 @@ def find_gaps(
 
     min_probability: a query whose best hit is less probable counts, too. ignored: return the ignored gaps instead of
     the others. A phrasing that joins a cluster with an ignored one is ignored, too. ranker: what answers, the archive's
-    active one unless given. Raises UncalibratedError where nothing has a probability.
+    active one unless given. Raises UncalibratedError if nothing has a probability.
     """
     return [gap for gap in _find_all_gaps(archive, min_probability, ranker) if gap.ignored == ignored]
 
@@ -138,7 +138,7 @@ def _find_all_gaps(archive: Archive, min_probability: float, ranker: Ranker | No
 
 
 def _require_probabilities(archive: Archive, ranker: Ranker | None) -> None:
-    """Raise UncalibratedError where no logged query has a probability and the ranker is not calibrated."""
+    """Raise UncalibratedError if no logged query has a probability and the ranker is not calibrated."""
     if not query_log.has_probabilities(archive):
         Calibrator.open(archive, ranker or create(None, {}, archive)).min_probability(0.0)
 

@@ -50,7 +50,7 @@ class Proposer:
         self._checked_change = -1
 
     def step(self) -> bool:
-        """Scan a few questions. Return False where none is left. The ranker's index must be up to date."""
+        """Scan a few questions. Return False if none is left. The ranker's index must be up to date."""
         scan = self._current_scan()
         if self._calibration and scan.duplicate_rate is None:
             self._extend_sample(self._calibration, scan)

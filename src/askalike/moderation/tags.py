@@ -44,7 +44,7 @@ class TagEvaluation:
 
 
 def suggest_tags(archive: Archive, ranker: Ranker, title: str, body: str = "", k: int = K) -> list[SuggestedTag]:
-    """Return the k tags with most votes of similar questions, if any. Raises ArchiveError where there are no tags."""
+    """Return the k tags with most votes of similar questions, if any. Raises ArchiveError if there are no tags."""
     view = archive.view()
     _require_tags(archive)
     queries = {TYPED_QUERY_ID: Question(TYPED_QUERY_ID, title, body)}

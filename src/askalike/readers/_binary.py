@@ -24,7 +24,7 @@ ZIPPED_KINDS = (
 
 
 def refuse_binary(path: Path, head: bytes) -> None:
-    """Raise InputError where a file begins as no text does."""
+    """Raise InputError if a file begins as no text does."""
     kinds = [kind for start, kind in BINARY_KINDS if head.startswith(start)]
     if head.startswith(b"PK\x03\x04"):
         kinds = [kind for part, kind in ZIPPED_KINDS if part in head] + kinds

@@ -17,7 +17,7 @@ CellParser = Callable[[Mapping[str, Any]], Iterable[Record]]
 
 
 class Table(NamedTuple):
-    """The rows of one file. header: the keys of every row; None where each row has its own (JSON)."""
+    """The rows of one file. header: the keys of every row; None if each row has its own (JSON)."""
 
     header: Sequence[str] | None
     rows: Iterator[PlacedRow]
@@ -61,7 +61,7 @@ class Columns:
             raise InputError(f"{files[-1]}: {problem}")
 
     def extract(self, row: Row, note: Callable[[str], None]) -> Mapping[str, Any]:
-        """Return the row's values by part. Raises ValueError where a needed value is an object of JSON.
+        """Return the row's values by part. Raises ValueError if a needed value is an object of JSON.
 
         note: called for an object where nobody named the column; the part is left out then.
         """
@@ -154,7 +154,7 @@ def _sample_rows(table: Table) -> Iterator[Row]:
 
 
 def _look_up(row: Row, name: str) -> Any:
-    """Return the value of a column; None where a nested one is absent. Lists on the way give the list of values."""
+    """Return the value of a column; None if a nested one is absent. Lists on the way give the list of values."""
     if name in row:
         return row[name]
     value: Any = row

@@ -59,7 +59,7 @@ class DateReader:
         self._is_order_known = order is not None
 
     def read(self, value: Any) -> str | None:
-        """Return a date in UTC; None where there is none, and for one that cannot be read, which is noted.
+        """Return a date in UTC; None if there is none, and for one that cannot be read, which is noted.
 
         Raises ValueError for one that cannot be read where doubtful rows are to be rejected.
         """
@@ -85,7 +85,7 @@ class DateReader:
 
 
 def parse_optional_date(value: Any) -> str | None:
-    """Return a date in UTC, ISO 8601 or written year first or with its month's name; None where there is none.
+    """Return a date in UTC, ISO 8601 or written year first or with its month's name; None if there is none.
 
     Raises ValueError for what is not a date.
     """
@@ -99,7 +99,7 @@ def parse_optional_date(value: Any) -> str | None:
 
 
 def find_order(dates: Iterable[Any]) -> DateOrder | None:
-    """Return the order that the dates show which can be read in one way only; None where they show none, or both."""
+    """Return the order that the dates show which can be read in one way only; None if they show none, or both."""
     shown = {orders[0] for date in dates if len(orders := possible_orders(to_text(date))) == 1}
     return shown.pop() if len(shown) == 1 else None
 

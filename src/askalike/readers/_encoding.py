@@ -37,7 +37,7 @@ def describe_invalid_utf8(offset: int, byte: int) -> str:
 
 
 class _RecodedFile(io.RawIOBase):
-    """A stream decoded from its encoding and encoded as UTF-8. Reading raises InputError where it cannot be decoded."""
+    """A stream decoded from its encoding and encoded as UTF-8. Reading raises InputError if it cannot be decoded."""
 
     def __init__(self, stream: IO[bytes], path: Path, encoding: str) -> None:
         self._stream, self._path, self._encoding = stream, path, encoding

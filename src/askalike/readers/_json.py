@@ -36,7 +36,7 @@ def read_json_items(source: SourceFiles, path: Path, list_path: str | None) -> I
 def read_json_values(source: SourceFiles, path: Path) -> Iterator[tuple[Place, Any]]:
     """Yield the values of a file of JSON: one document, several after each other, or lines; of a list its items.
 
-    Raises InputError where the text is not JSON, or is cut short.
+    Raises InputError if the text is not JSON, or is cut short.
     """
     cursor = _JsonCursor(source, path)
     while first := cursor.peek():

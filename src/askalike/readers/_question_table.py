@@ -122,7 +122,7 @@ class QuestionTable(Settings):
         return (list if file_id else DerivedIds)((question, *answers, *links))
 
     def _parse_marks(self, cell: str, source: SourceFiles) -> tuple[Mark, ...]:
-        """Return what a cell of states marks. Raises ValueError where it holds other words and --state names it."""
+        """Return what a cell of states marks. Raises ValueError if it holds other words and --state names it."""
         try:
             return parse_marks(cell)
         except ValueError:

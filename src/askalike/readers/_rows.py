@@ -98,7 +98,7 @@ def _read_fields(source: SourceFiles, path: Path, quotes: bool) -> Iterator[Plac
 
 
 def _join_quoted_lines(line: str, following: Iterator[str]) -> str | None:
-    """Return the line with those that follow up to the one that closes its open quote; None where none does."""
+    """Return the line with those that follow up to the one that closes its open quote; None if none does."""
     parts, size, is_open = [line], len(line), line.count('"') % 2 == 1
     while is_open:
         more = next(following, None)
@@ -111,7 +111,7 @@ def _join_quoted_lines(line: str, following: Iterator[str]) -> str | None:
 
 
 def _parse_row(text: str, delimiter: str, strict: bool) -> list[str] | None:
-    """Return the fields of one row; None where a quote is misplaced, which counts as text unless `strict`.
+    """Return the fields of one row; None if a quote is misplaced, which counts as text unless `strict`.
 
     Raises ValueError for a line break outside quotes.
     """

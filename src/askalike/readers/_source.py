@@ -47,7 +47,7 @@ class SourceFiles:
         self.facts: dict[str, Any] = {}
         """Metadata that the reader found: name, license, language, groups."""
         self.is_follow_up = False
-        """True where only what changed is read, so that what is not in the files is not missing."""
+        """True if only what changed is read, so that what is not in the files is not missing."""
         self.source_prefixes: Mapping[str, str] | None = None
         """In an exported archive: source → what its ids may begin with; None where records name no source."""
         self._progress = progress

@@ -39,7 +39,7 @@ class Element:
         return [child for child in self.children if child.tag == tag]
 
     def find_text(self, tag: str) -> str:
-        """Return the stripped text of the first child with a tag; empty where there is none."""
+        """Return the stripped text of the first child with a tag; empty if there is none."""
         return next((child.text.strip() for child in self.children if child.tag == tag), "")
 
 

@@ -128,7 +128,7 @@ def _read_questions(client: SiteClient, source: SourceFiles) -> Iterator[tuple[P
 
 
 def _read_pages(client: SiteClient, path: str, version: str | None = None) -> Iterator[Item]:
-    """Yield the items of a list, page by page. Raises InputError where the site answers in another shape."""
+    """Yield the items of a list, page by page. Raises InputError if the site answers in another shape."""
     page = count = 0
     while page == 0 or page * PAGE_SIZE < count:
         page += 1
@@ -144,7 +144,7 @@ def _read_pages(client: SiteClient, path: str, version: str | None = None) -> It
 
 
 def _data(client: SiteClient, path: str, version: str | None) -> Any:
-    """Return the data in the envelope of a response; None where there is nothing."""
+    """Return the data in the envelope of a response; None if there is nothing."""
     envelope = client.get(f"{API}{path}", version)
     return envelope.get("data") if isinstance(envelope, dict) else None
 

@@ -113,7 +113,7 @@ def _group_rows(rows: Iterator[PlacedRow]) -> Iterator[tuple[Place, Group | Reje
 
 
 def _check_columns(rows: Iterator[PlacedRow], file: Path) -> Iterator[PlacedRow]:
-    """Yield the rows. Raises InputError where the first one lacks a column."""
+    """Yield the rows. Raises InputError if the first one lacks a column."""
     is_checked = False
     for place, row in rows:
         if not is_checked and not isinstance(row, RejectedRow):

@@ -71,7 +71,7 @@ class BeirReader(Settings):
 
 
 def _find_data_sets(path: Path) -> list[_DataSet]:
-    """Return the data sets at a path. Raises InputError where there is none."""
+    """Return the data sets at a path. Raises InputError if there is none."""
     if not path.is_dir():
         raise InputError(f"{path}: {'a file' if path.exists() else 'not there'}; expected a folder with corpus.jsonl")
     if data_set := _find_data_set(path, ""):

@@ -173,7 +173,7 @@ def _read_explorer(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Top
 
 
 def _changed_at(topic: Topic) -> str | None:
-    """Return when the latest post of a topic was written or edited; None where no date can be read."""
+    """Return when the latest post of a topic was written or edited; None if no date can be read."""
     dates = [post.get(name) for post in _posts(topic) for name in ("created_at", "updated_at")]
     read = []
     for date in (topic.get("last_posted_at"), *dates):
@@ -207,7 +207,7 @@ def _marks(topic: Topic, is_solved: bool) -> tuple[Mark, ...]:
 
 
 def _likes(post: Mapping[str, Any]) -> int | None:
-    """Return how many like a post; None where that was not fetched."""
+    """Return how many like a post; None if that was not fetched."""
     actions = [action for action in _list(post, "actions_summary") if isinstance(action, dict)]
     likes = [action.get("count", 0) for action in actions if action.get("id") == 2]
     value = likes[0] if likes else post.get("like_count", 0 if "actions_summary" in post else None)

@@ -55,7 +55,7 @@ class GithubReader(FollowUpReader):
             yield from parse_rows(self._changed(_read_items(source, file), source), parser.parse)
 
     def _changed(self, items: Iterator[PlacedItem], source: SourceFiles) -> Iterator[PlacedItem]:
-        """Yield the items that changed since the date of the settings. Raises InputError where they do not say it."""
+        """Yield the items that changed since the date of the settings. Raises InputError if they do not say it."""
         for place, item in items:
             if self.since is None or isinstance(item, RejectedRow):
                 yield place, item
@@ -272,7 +272,7 @@ def _first_accepted(item: Item) -> str:
 
 
 def _votes(item: Item) -> int | None:
-    """Return the upvotes of a discussion, or the thumbs up of an issue; None where they were not fetched."""
+    """Return the upvotes of a discussion, or the thumbs up of an issue; None if they were not fetched."""
     if isinstance(item.get("upvoteCount"), int):
         return int(item["upvoteCount"])
     reactions = item.get("reactionGroups")

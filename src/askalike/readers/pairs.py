@@ -111,7 +111,7 @@ def _require_text(cells: Mapping[str, Any], part: str) -> str:
 
 
 def _parse_grade(label: str) -> int | None:
-    """Return a label as a grade; None where it is empty. Raises ValueError."""
+    """Return a label as a grade; None if it is empty. Raises ValueError."""
     if not label:
         return None
     grade = GRADES.get(label.lower())

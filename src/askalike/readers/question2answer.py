@@ -120,7 +120,7 @@ class _PostParser:
 
 
 def _read_table(source: SourceFiles, file: Path, needed: Sequence[str]) -> Iterator[PlacedRow]:
-    """Yield a table's rows. Raises InputError where a needed column is missing."""
+    """Yield a table's rows. Raises InputError if a needed column is missing."""
     is_json = ".json" in file.suffixes
     rows = _read_json_rows(source, file) if is_json else _read_batch_rows(source, file)
     is_checked = False

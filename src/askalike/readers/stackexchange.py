@@ -133,7 +133,7 @@ def _parse_votes(row: Row) -> int | None:
 
 
 def _read_names(source: SourceFiles, files: Sequence[Path]) -> Mapping[str, str]:
-    """Return the names of users by their ids: licences ask for the author's. Empty where the dump has no Users.xml."""
+    """Return the names of users by their ids: licences ask for the author's. Empty if the dump has no Users.xml."""
     names: dict[str, str] = {}
     for file in files:
         for _, chunks in _open_tables(source, file, (USERS_FILE,)):

@@ -44,7 +44,7 @@ class ReplaySelection:
 class ReplayResult:
     """The hits of one ranker at asking time.
 
-    ranks: query id → the rank of its first original, from 1; None where it was not among the hits. k: the number of
+    ranks: query id → the rank of its first original, from 1; None if it was not among the hits. k: the number of
     hits among which the original counts as found.
     """
 
@@ -126,7 +126,7 @@ def replay(
     archive grows from date to date, and the rankers follow. A ranker that learns does so from what existed at `since`.
     The hits of each moment are saved below the archive's `index/`: the next call resumes, and another k up to
     DEFAULT_DEPTH needs no search. Training is repeated.
-    Raises ArchiveError where there is nothing to ask, SettingsError for an unknown ranker or setting, and for a ranker
+    Raises ArchiveError if there is nothing to ask, SettingsError for an unknown ranker or setting, and for a ranker
     that was trained on later data than the first question's date.
     """
     since, until = parse_moment(since), parse_moment(until) if until else None

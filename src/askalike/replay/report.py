@@ -32,7 +32,7 @@ class Period(NamedTuple):
 def write_replay(replay: Replay, folder: Path) -> list[Path]:
     """Write replay.json, replay.svg, qrels.txt, and run.trec or, for several rankers, run-NAME.trec each.
 
-    Return the paths. Raises InputError where a file cannot be written.
+    Return the paths. Raises InputError if a file cannot be written.
     """
     qrels = "".join(f"{q} 0 {original} 1\n" for q, ids in replay.selection.originals.items() for original in ids)
     try:
@@ -51,7 +51,7 @@ def write_replay(replay: Replay, folder: Path) -> list[Path]:
 def plot_timeline(replay: Replay, path: Path) -> None:
     """Plot the shares of questions whose original was found, with 95 % Wilson intervals, by period and ranker.
 
-    Raises OSError where the SVG file cannot be written.
+    Raises OSError if the SVG file cannot be written.
     """
     periods = group_into_periods([(str(q.created_at), q.id) for q in replay.selection.queries])
     with open_figure(max(360.0, 79.0 * len(periods) + 144), 288) as (figure, (axes,)):

@@ -33,7 +33,7 @@ def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: boo
 
     model: a folder or an installed package; with `download`, a model's name on the hub. name: what it is called in the
     archive; else the last part of `model`. A model that the archive has already is not copied again. Its vectors are
-    made by the next search, by `askalike index`, or by a running service. Raises SettingsError where there is no such
+    made by the next search, by `askalike index`, or by a running service. Raises SettingsError if there is no such
     model, the name is taken or an extra is missing, InputError for a model that cannot be run.
     """
     check_source(model, download)

@@ -123,7 +123,7 @@ class ModelTrainer:
         return (self.archive.path / MODELS_FOLDER / self.model_name(family) / MODEL_FILE).exists()
 
     def untrainable_reason(self, family: CandidateFamily) -> str | None:
-        """Return why the family cannot be trained on this archive; None where it can."""
+        """Return why the family cannot be trained on this archive; None if it can."""
         if self.is_trained(family):
             return None
         if self.state.has_lost(self.model_name(family)):
@@ -161,7 +161,7 @@ class ModelTrainer:
     def train(self, family: CandidateFamily, budget: Budget) -> Trial:
         """Train the family's model, unless it is trained already, and return its trial.
 
-        Raises OutOfTimeError where the budget is spent (the next run resumes from the last checkpoint), TrainingError.
+        Raises OutOfTimeError if the budget is spent (the next run resumes from the last checkpoint), TrainingError.
         """
         if not self.is_trained(family):
             started = time.monotonic()

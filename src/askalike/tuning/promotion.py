@@ -33,7 +33,7 @@ class Promotion:
     """The outcome of a promotion, and the reason in a sentence.
 
     split: that of the held-out duplicate links, if any was held out. links, feedback: the number of queries of each
-    that the rankers were compared on. compared: candidate minus active ranker; None where they were not compared.
+    that the rankers were compared on. compared: candidate minus active ranker; None if they were not compared.
     """
 
     candidate: str

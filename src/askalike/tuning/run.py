@@ -67,7 +67,7 @@ def tune_archive(
     cross_encoder: one that re-ranks the first hits, a folder or package. fixed: settings that all rankers have.
     on_event: called with the task, the result of each candidate, and each skipped one. log: called before work that
     takes long whatever the budget. The same call resumes where another was interrupted, with a budget of its own, and
-    tries what was skipped as far as that reaches. Raises ArchiveError where there is nothing to tune on, SettingsError
+    tries what was skipped as far as that reaches. Raises ArchiveError if there is nothing to tune on, SettingsError
     for an unknown measure, rule, encoder or setting.
     """
     canonical_name(measure)
@@ -143,7 +143,7 @@ def _announce(activity: str, needed_s: float, log: LogCallback) -> None:
 
 
 def _encoder_trial(archive: Archive, encoder: str) -> Trial | None:
-    """Return the pre-trained encoder to try: the given one, else the archive's own; None where there is none."""
+    """Return the pre-trained encoder to try: the given one, else the archive's own; None if there is none."""
     if encoder:
         find_model(encoder, "encoder")
         return Trial(PRETRAINED_RANKER, {"model": encoder})

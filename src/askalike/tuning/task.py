@@ -78,7 +78,7 @@ class TuningTask:
 def make_task(archive: Archive, seed: int = 0) -> TuningTask:
     """Return an evaluation set's own splits, else the archive's labels, cut by cluster or in folds, else a proxy.
 
-    Cuts the partition `tune` where labels must be divided. Raises ArchiveError where there is nothing to tune on.
+    Cuts the partition `tune` where labels must be divided. Raises ArchiveError if there is nothing to tune on.
     """
     names = uncut_splits(archive)
     if "train" in names and len(names) > 1:

@@ -18,7 +18,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def write_file(path: Path, content: str | bytes) -> Path:
-    """Write a file such that it appears whole or not at all. Raises InputError where it cannot be written."""
+    """Write a file such that it appears whole or not at all. Raises InputError if it cannot be written."""
     try:
         write_atomically(path, content.encode(errors="replace") if isinstance(content, str) else content)
     except OSError as error:

@@ -28,7 +28,7 @@ def write_report(outcome: ExperimentResult) -> Path:
     """Write `report.html`, and its figures as SVG and PDF, into the outcome's folder; the same outcome, the same bytes.
 
     The page requests nothing: plots are inline SVG, style and script are inside. Document texts are read from the
-    archive; where it is gone, ids stand for them. Raises InputError where a file cannot be written.
+    archive; where it is gone, ids stand for them. Raises InputError if a file cannot be written.
     """
     systems = cards.collect_ranks(outcome)
     drawn = draw_figures(outcome, systems, order_systems(outcome))
