@@ -85,7 +85,7 @@ def train_command(
 
 
 def _print_training_progress(progress: Any) -> None:
-    """Print a line per epoch on stderr, and on a terminal one in between that is updated in place."""
+    """Print a line per epoch on stderr, and on a terminal also the current batch, on a line updated in place."""
     start = "\r\033[K" if sys.stderr.isatty() else ""
     line = (
         f"{start}epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "

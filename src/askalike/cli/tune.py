@@ -70,8 +70,8 @@ def tune_command(
     seed: Seed = SEED,
     rule: Annotated[RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
     only: Annotated[Literal["lexical"] | None, Option(help=ONLY_HELP)] = None,
-    dev: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split on which settings are chosen.")] = None,
-    test: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split on which they are measured, once.")] = None,
+    dev: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split to choose settings on.")] = None,
+    test: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split to measure on, once.")] = None,
     ranker: Annotated[
         list[str] | None,
         Option(

@@ -71,7 +71,7 @@ class CellContext:
 
     @property
     def held_out(self) -> Sequence[str | Split]:
-        """The splits that no system is trained on: that of the measured queries, and all other parts of its partition."""
+        """The splits that no system learns from: the measured one, and those to hold out with it."""
         return (self.labels, *splits_to_hold_out(self.archive, self.experiment.split))
 
 
@@ -91,7 +91,7 @@ class CellResult:
 def run_cell(
     context: CellContext, system: SystemSettings, tuned: Mapping[str, Any], seed: int | None, progress: Progress | None
 ) -> CellResult:
-    """Return the measured cell; rank first if its run is not written yet. seed: None for a ranker that is not random."""
+    """Return the measured cell; rank first if its run is not written yet. seed: None for a deterministic ranker."""
     name = cell_name(system.label, seed)
     path = context.folder.run_path(name)
     if not path.exists() and system.run is not None:

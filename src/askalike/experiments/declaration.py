@@ -96,7 +96,7 @@ class PartitionSettings(Settings):
 
 
 class SystemSettings(Settings):
-    """One row of the table: `[[system]]`. Lists in `settings` are single values; lists of values to try are in `tune`."""
+    """`[[system]]`: one row of the table. A list in `settings` is one value; lists of values to try are in `tune`."""
 
     ranker: Annotated[str, AfterValidator(_check_ranker)] = Field(description="the ranker's name, as for --ranker")
     label: str = Field(min_length=1, description="name in tables; by default the ranker's name")
