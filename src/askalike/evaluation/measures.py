@@ -97,12 +97,12 @@ def reciprocal_rank(hits: HitMatrix, relevant: RelevantCounts) -> Values:
 
 
 def average_recall(hits: HitMatrix, relevant: RelevantCounts) -> Values:
-    """Return each query's contribution to AvgRec, the mean over k = 1…10 of R_k = Σ retrieved by k / Σ min(k, relevant).
+    """Return each query's part of AvgRec, the mean over k = 1…10 of R_k = Σ retrieved by k / Σ min(k, relevant).
 
     Both sums are over queries, so AvgRec is a mean of ratios of sums and not a mean over queries. A query's value
     is AvgRec plus n times the query's influence on it, (retrieved − R_k · possible) / Σ possible. The mean of the
-    values is AvgRec, and their spread estimates that of AvgRec over samples of queries (the delta method). A single value
-    may lie outside 0…1.
+    values is AvgRec, and their spread estimates that of AvgRec over samples of queries (the delta method). A single
+    value may lie outside 0…1.
     """
     retrieved, possible = hits.cumsum(axis=1), np.minimum(RANKS, relevant[:, None])
     total = np.maximum(possible.sum(axis=0), 1)

@@ -37,9 +37,9 @@ def group_column(groups: Mapping[str, str], queries: Iterable[str]) -> Groups | 
 def bootstrap_taus(one: Floats, other: Floats, draws: int, seed: int) -> Floats:
     """Return Kendall's tau-b of two columns over queries drawn with replacement: (draws,); 0 if all are equal.
 
-    A query drawn several times counts as that many tied ones. With c, how often each is drawn, tau is c·S·c divided by the
-    root of (n² − Σt²)(n² − Σu²): S has +1 for pairs in the same order and −1 for pairs in the opposite one, t and u
-    are the numbers of drawn queries with each value of a column.
+    A query drawn several times counts as that many tied ones. With c, how often each is drawn, tau is c·S·c divided by
+    the root of (n² − Σt²)(n² − Σu²): S has +1 for pairs in the same order and −1 for pairs in the opposite one, t and
+    u are the numbers of drawn queries with each value of a column.
     """
     rng, n = np.random.default_rng(seed), len(one)
     block, taus = max(1, CHUNK_SIZE // n), []

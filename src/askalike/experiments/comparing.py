@@ -202,7 +202,7 @@ class RunComparison:
         }
 
     def systems_table(self) -> ResultTable:
-        """Return one row per system: means of all measures with intervals, and the letters of the systems that it beats."""
+        """Return one row per system: each measure's mean with its interval, and the letters of the systems it beats."""
         rows: list[list[str | TableCell]] = []
         for of_measures in zip(*(comparison.systems for comparison in self.comparisons), strict=True):
             cells = (TableCell(f"{s.mean:.3f} [{s.low:.3f}, {s.high:.3f}]", "".join(s.beats)) for s in of_measures)

@@ -64,8 +64,8 @@ def train(
 
     Training does not use `held_out_splits(archive)`, the splits in held_out, dev, or the questions in excluded_ids.
     dev: the split whose queries choose the best epoch; without one, some clusters are set aside. teacher: the encoder
-    named in the recipe, if it is already loaded. The same call resumes an interrupted one. Raises ArchiveError if a model
-    already has the name.
+    named in the recipe, if it is already loaded. The same call resumes an interrupted one. Raises ArchiveError if a
+    model already has the name.
     """
     folder = _new_model_folder(archive, name)
     hidden = list(dict.fromkeys([*held_out_splits(archive), *held_out, *([dev] if dev else [])]))
