@@ -156,7 +156,7 @@ def _fit_isotonic(scores: Floats, labels: Bools, column: int) -> IsotonicCurve:
 
 
 def shift_prior(probabilities: Floats, base_rate: float, target_prevalence: float) -> Floats:
-    """Return probabilities fitted at `base_rate`, adjusted to another prevalence, both in (0, 1) (Saerens et al. 2002)."""
+    """Return probabilities fitted at `base_rate` adjusted to a prevalence, both in (0, 1) (Saerens et al. 2002)."""
     factor = target_prevalence / (1 - target_prevalence) * (1 - base_rate) / base_rate
     return np.asarray(probabilities * factor / (probabilities * factor + 1 - probabilities))
 

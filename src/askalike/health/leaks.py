@@ -77,7 +77,7 @@ def related_duplicates(context: CheckContext) -> Finding:
 
 
 def answers_quoting_questions(context: CheckContext) -> Finding:
-    """Find answers with their question's title, or eight consecutive words of its body; in a sample of at most 20,000."""
+    """Find answers with their question's title, or eight words of its body in a row, in a sample of at most 20,000."""
     total = len(context.archive.view("answers"))
     n = min(SAMPLE_SIZE, total)
     sampled = context.track(sample_answers(context.view), total=n, description="answers quoting questions")
