@@ -43,9 +43,7 @@ def simulate_fan_out(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--shard", type=int, default=1_000_000, help="questions per shard, as measured by cluster.py"
-    )
+    parser.add_argument("--shard", type=int, default=1_000_000, help="questions per shard, as measured by cluster.py")
     parser.add_argument("--shards-per-core", type=int, default=1)
     parser.add_argument("--input", type=Path, default=DATA / "cluster.json")
     parser.add_argument("--output", type=Path, default=DATA / "fan_out.json")

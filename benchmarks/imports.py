@@ -63,10 +63,10 @@ def one_import(path: Path, out: Path) -> None:
 
 def measured(what: str, path: Path, out: Path) -> None:
     command = [sys.executable, __file__, "--one", str(path), str(out)]
-    result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    rate = result["rows"] / result["seconds"]
+    row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    rate = row["rows"] / row["seconds"]
     print(
-        f"{what:28} {result['rows']:10,} {result['seconds']:8.1f} {result['cpu']:8.1f} {rate:10,.0f} {result['peak_mb']:8.0f}",
+        f"{what:28} {row['rows']:10,} {row['seconds']:8.1f} {row['cpu']:8.1f} {rate:10,.0f} {row['peak_mb']:8.0f}",
         flush=True,
     )
 

@@ -123,8 +123,8 @@ class Labelled:
         right = np.zeros(len(self.clusters))
         for side in (self.first[:n], self.second[:n]):
             right[side[self.right[:n]]] = 1
-        of_question = weights[self.clusters] * self.partnered
-        return float(100 * (right * of_question).sum() / max(of_question.sum(), 1e-9))
+        query_weights = weights[self.clusters] * self.partnered
+        return float(100 * (right * query_weights).sum() / max(query_weights.sum(), 1e-9))
 
 
 if __name__ == "__main__":

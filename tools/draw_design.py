@@ -181,7 +181,7 @@ class LayerChart:
         self._place()
 
     def _order(self) -> None:
-        """Order rows by the mean place of their neighbours, up and down in turn; keep the order with fewest crossings."""
+        """Order rows by the mean place of their neighbours, up and down in turn; keep the one with fewest crossings."""
         best, fewest = [list(row) for row in self.rows], self._crossings()
         for sweep in range(24):
             down = sweep % 2 == 0

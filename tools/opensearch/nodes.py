@@ -53,7 +53,7 @@ class Node:
         return self._process is not None and self._process.poll() is None
 
     def launch(self, others: Sequence[str], managers: Sequence[str]) -> None:
-        """Start the process. others: transport addresses to join. managers: names of nodes that elect the first manager."""
+        """Start the process. others: transport addresses to join. managers: names of nodes that elect the first one."""
         jdk = find_jdk()
         (self.folder / "config").mkdir(parents=True, exist_ok=True)
         settings = {

@@ -74,8 +74,8 @@ def skill_of_means(means: Floats) -> Floats:
 
 def log_loss(probabilities: Floats, labels: Bools) -> float:
     """Return the mean negative log probability of the labels."""
-    of_label = np.where(labels, probabilities, 1 - probabilities)
-    return float(-np.log(np.maximum(of_label, 1e-12)).mean())
+    label_probabilities = np.where(labels, probabilities, 1 - probabilities)
+    return float(-np.log(np.maximum(label_probabilities, 1e-12)).mean())
 
 
 def _make_bins(probabilities: Floats, labels: Bools) -> tuple[Bin, ...]:

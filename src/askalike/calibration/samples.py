@@ -147,9 +147,9 @@ def draw_sample(
     first, later, first_wrong = _collect_labelled_hits(hits)
     _require_right_and_wrong_hits(archive, name, first)
     has_bodies = any(query.body for query in queries.values())
-    of_queries = [clusters[id] for id in groups]
+    query_clusters = [clusters[id] for id in groups]
     return CalibrationSample(
-        name, list(groups), of_queries, list(groups.values()), has_bodies, first, later, first_wrong
+        name, list(groups), query_clusters, list(groups.values()), has_bodies, first, later, first_wrong
     )
 
 
@@ -222,7 +222,7 @@ def _rank_batches(
     searcher, extractor = open_current(ranker, view, progress), HitFeatureExtractor(view.language)
     for ids in remaining_chunks(labels.queries, BATCH_SIZE, done, progress):
         hits = load_hits(retrieve_hits(searcher, {id: labels.queries[id] for id in ids}))
-        yield [of_query.label(labels.qrels.get(id, {}), extractor) for id, of_query in zip(ids, hits, strict=True)]
+        yield [query_hits.label(labels.qrels.get(id, {}), extractor) for id, query_hits in zip(ids, hits, strict=True)]
 
 
 def retrieve_hits(searcher: Searcher, queries: Mapping[str, Question]) -> SearchSession:

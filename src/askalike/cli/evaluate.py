@@ -180,9 +180,9 @@ def _measure_prediction(
 ) -> "PredictionReport":
     from askalike.experiments.prediction import measure_prediction
 
-    of_queries = result.as_evaluation() if isinstance(result, MacroEvaluation) else result
-    measure = next(iter(of_queries.values))
-    return measure_prediction(archive, ranker, split, measure, of_queries.values[measure])
+    evaluation = result.as_evaluation() if isinstance(result, MacroEvaluation) else result
+    measure = next(iter(evaluation.values))
+    return measure_prediction(archive, ranker, split, measure, evaluation.values[measure])
 
 
 def compare_command(

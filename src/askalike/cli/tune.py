@@ -70,7 +70,7 @@ def tune_command(
     seed: Seed = SEED,
     rule: Annotated[RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
     only: Annotated[Literal["lexical"] | None, Option(help=ONLY_HELP)] = None,
-    dev: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split to choose settings on.")] = None,
+    dev: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split to tune on.")] = None,
     test: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split to measure on, once.")] = None,
     ranker: Annotated[
         list[str] | None,

@@ -65,7 +65,7 @@ class Evaluation:
     def per_query_table(self) -> ResultTable:
         """Return the value of each measure for each query: one row per query, in the order of their ids."""
         queries = next(iter(self.values.values()))
-        rows = [(query, *(repr(of_query[query]) for of_query in self.values.values())) for query in queries]
+        rows = [(query, *(repr(query_values[query]) for query_values in self.values.values())) for query in queries]
         return ResultTable("Values of each query", ("query", *self.values), rows)
 
     def as_dict(self) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def means_and_intervals(values: Values, groups: Mapping[str, str] | None = None)
 
     groups: query id → the group within which it is drawn; None: all queries are one group.
     """
-    columns = np.array([list(of_query.values()) for of_query in values.values()]).T
+    columns = np.array([list(query_values.values()) for query_values in values.values()]).T
     strata = group_column(groups or {}, next(iter(values.values())))
     drawn = bootstrap_means(columns, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, strata)
     means = {name: float(columns[:, i].mean()) for i, name in enumerate(values)}

@@ -52,17 +52,17 @@ def compare(
     seeds = {name: [e] if isinstance(e, Evaluation) else list(e) for name, e in evaluations.items()}
     if len(seeds) < 2 or not all(seeds.values()):
         raise SettingsError("a comparison needs two systems or more, each with an evaluation")
-    rule, *others = sorted({e.describe for of_seeds in seeds.values() for e in of_seeds})
+    rule, *others = sorted({e.describe for per_seed in seeds.values() for e in per_seed})
     if others:
         raise InputError(f"systems measured under different rules cannot be compared: {' | '.join((rule, *others))}")
-    values = {name: [e.weighted(measure) for e in of_seeds] for name, of_seeds in seeds.items()}
+    values = {name: [e.weighted(measure) for e in per_seed] for name, per_seed in seeds.items()}
     queries, apart = _select_common_queries(values, common_only)
-    runs = {name: np.array([[v[q] for q in queries] for v in of_seeds]) for name, of_seeds in values.items()}
+    runs = {name: np.array([[v[q] for q in queries] for v in per_seed]) for name, per_seed in values.items()}
     first = next(iter(seeds.values()))[0]
     weights_of, groups = first.weights, group_column(first.groups, queries)
     weights = np.array([weights_of.get(query, 1.0) for query in queries])
     pairs = _compare_pairs(runs, queries, weights, groups, max_differing)
-    several = any(len(of_seeds) > 1 for of_seeds in seeds.values())
+    several = any(len(per_seed) > 1 for per_seed in seeds.values())
     systems = _summarise_systems(runs, pairs, groups)
     return Comparison(measure, len(queries), systems, pairs, _notes(rule, several, apart))
 
@@ -91,7 +91,7 @@ def interval_over_seeds(values: Floats, groups: Groups | None = None) -> tuple[f
 
 def _select_common_queries(values: Mapping[str, SeedValues], common_only: bool) -> tuple[list[str], int]:
     """Return the queries to compare on, sorted, and the number of queries that not all systems have."""
-    sets = {f"{name}, seed {i}": set(v) for name, of_seeds in values.items() for i, v in enumerate(of_seeds, 1)}
+    sets = {f"{name}, seed {i}": set(v) for name, per_seed in values.items() for i, v in enumerate(per_seed, 1)}
     union, common = set.union(*sets.values()), set.intersection(*sets.values())
     apart = union - common
     if apart and not common_only:
@@ -110,7 +110,7 @@ def _compare_pairs(
     values: SystemValues, queries: Sequence[str], weights: Floats, groups: Groups | None, max_differing: int
 ) -> tuple[SystemPair, ...]:
     names = list(combinations(values, 2))
-    means = {name: of_seeds.mean(axis=0) for name, of_seeds in values.items()}
+    means = {name: per_seed.mean(axis=0) for name, per_seed in values.items()}
     differences = np.array([means[first] - means[second] for first, second in names]).T
     differences[np.abs(differences) <= TIE_TOLERANCE] = 0
     estimates = _estimate_differences([(values[first], values[second]) for first, second in names], differences, groups)
@@ -156,13 +156,13 @@ def _summarise_systems(
     significant = [p for p in pairs if p.p_holm < ALPHA]
     wins = {(p.first, p.second) if p.difference > 0 else (p.second, p.first) for p in significant}
     systems = []
-    for name, of_seeds in values.items():
-        sd = float(of_seeds.mean(axis=1).std(ddof=1)) if len(of_seeds) > 1 else None
+    for name, per_seed in values.items():
+        sd = float(per_seed.mean(axis=1).std(ddof=1)) if len(per_seed) > 1 else None
         beats = tuple(letters[other] for other in values if (name, other) in wins)
-        interval = interval_over_seeds if len(of_seeds) > 1 else _interval_over_queries
-        low, high = interval(of_seeds, groups)
-        mean = float(of_seeds.mean())
-        systems.append(ComparedSystem(name, letters[name], mean, sd, len(of_seeds), beats, low, high))
+        interval = interval_over_seeds if len(per_seed) > 1 else _interval_over_queries
+        low, high = interval(per_seed, groups)
+        mean = float(per_seed.mean())
+        systems.append(ComparedSystem(name, letters[name], mean, sd, len(per_seed), beats, low, high))
     return tuple(systems)
 
 

@@ -204,9 +204,9 @@ class RunComparison:
     def systems_table(self) -> ResultTable:
         """Return one row per system: each measure's mean with its interval, and the letters of the systems it beats."""
         rows: list[list[str | TableCell]] = []
-        for of_measures in zip(*(comparison.systems for comparison in self.comparisons), strict=True):
-            cells = (TableCell(f"{s.mean:.3f} [{s.low:.3f}, {s.high:.3f}]", "".join(s.beats)) for s in of_measures)
-            rows.append([f"{of_measures[0].letter} {of_measures[0].name}", *cells])
+        for system in zip(*(comparison.systems for comparison in self.comparisons), strict=True):
+            cells = (TableCell(f"{s.mean:.3f} [{s.low:.3f}, {s.high:.3f}]", "".join(s.beats)) for s in system)
+            rows.append([f"{system[0].letter} {system[0].name}", *cells])
         measures = (comparison.measure for comparison in self.comparisons)
         return ResultTable(
             f"n = {format_count(self.comparisons[0].n, 'query')}", ("system", *measures), rows, (SYSTEMS_NOTE,)
@@ -232,7 +232,7 @@ def compare_runs(
     if not measures:
         raise SettingsError("compare: no measure is named; expected for instance AP, RR, P@5, Success@1")
     runs = {source.label: [(path, read_run(path)) for path in source.paths] for source in sources}
-    all_runs = [(path, run) for of_label in runs.values() for path, run in of_label]
+    all_runs = [(path, run) for label_runs in runs.values() for path, run in label_runs]
     for path, run in all_runs:
         if not any(query in truth.qrels for query in run):
             raise InputError(f"{path}: none of its {len(run)} queries (such as {next(iter(run))!r}) is judged")
@@ -243,7 +243,7 @@ def compare_runs(
             raise InputError(f"the runs have no judged query in common ({len(truth.qrels)} are judged)")
     evaluations = {name: [evaluate(run, qrels, measures, rule) for _, run in pairs] for name, pairs in runs.items()}
     comparisons = [compare(evaluations, measure, max_differing=SHOWN_QUERIES) for measure in measures]
-    builder = _ContrastBuilder({label: of_label[0][1] for label, of_label in runs.items()}, qrels, rule)
+    builder = _ContrastBuilder({label: label_runs[0][1] for label, label_runs in runs.items()}, qrels, rule)
     remarks = _remarks(all_runs, truth.qrels, len(truth.qrels) - len(qrels))
     return RunComparison(comparisons, builder.contrasts(comparisons[0], truth), remarks)
 

@@ -70,7 +70,7 @@ class SystemResult:
             return evaluations[0].intervals[measure]
         values = [evaluation.weighted(measure) for evaluation in evaluations]
         groups = group_column(evaluations[0].groups, values[0])
-        return interval_over_seeds(np.array([[of_seed[query] for query in values[0]] for of_seed in values]), groups)
+        return interval_over_seeds(np.array([[by_id[query] for query in values[0]] for by_id in values]), groups)
 
     def diagnostics(self) -> Mapping[str, tuple[float, float | None]]:
         """Return the mean and standard deviation over seeds (None with one seed) of each diagnostic value."""

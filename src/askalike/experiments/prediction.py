@@ -70,9 +70,7 @@ def measure_prediction(
     queries = {id: query for id, query in load_split(archive, split_name).queries.items() if id in values}
     predicted, seconds = _predict_groups(archive, ranker, split_name, queries)
     measured = np.array([values[id] for id in queries])
-    rows = [
-        _correlate(name, np.array([of_query[id] for id in queries]), measured) for name, of_query in predicted.items()
-    ]
+    rows = [_correlate(name, np.array([by_id[id] for id in queries]), measured) for name, by_id in predicted.items()]
     return PredictionReport(measure, len(queries), 1000 * seconds / max(len(queries), 1), rows)
 
 
@@ -85,9 +83,9 @@ def _predict_groups(
     for group, part in split_groups(archive, load_split(archive, split_name)):
         searcher = open_current(ranker, archive.view(group=group or None))
         start = time.process_time()
-        of_group = predict_performance(searcher, {id: query for id, query in queries.items() if id in part.queries})
+        group_values = predict_performance(searcher, {id: query for id, query in queries.items() if id in part.queries})
         seconds += time.process_time() - start
-        for name, values in of_group.items():
+        for name, values in group_values.items():
             predicted[name] |= values
     return predicted, seconds
 

@@ -207,7 +207,7 @@ def _experiment_result(
 ) -> ExperimentResult:
     experiment = context.experiment
     systems = [_system_result(context, system, cells[system.label]) for system in experiment.system]
-    first_cells = {label: next(iter(of_seed.values())) for label, of_seed in cells.items()}
+    first_cells = {label: next(iter(seed_cells.values())) for label, seed_cells in cells.items()}
     return ExperimentResult(
         title=experiment.title,
         folder=context.folder.path,
@@ -227,8 +227,8 @@ def _experiment_result(
         samples={label: cell.samples for label, cell in first_cells.items() if cell.samples},
         typing={
             label: curve
-            for label, of_seed in cells.items()
-            if (curve := mean_typing_curve([cell.typing for cell in of_seed.values()]))
+            for label, seed_cells in cells.items()
+            if (curve := mean_typing_curve([cell.typing for cell in seed_cells.values()]))
         },
     )
 

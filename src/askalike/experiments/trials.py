@@ -69,7 +69,7 @@ class TrialMemory:
 
     def save_trial(self, trial: Trial, part: str, values: TrialValues, seconds: float) -> None:
         """Save a trial's values on a part, and the time that they took."""
-        self._values[trial_key(trial, part)] = {measure: dict(of_query) for measure, of_query in values.items()}
+        self._values[trial_key(trial, part)] = {measure: dict(query_values) for measure, query_values in values.items()}
 
     def record_index(self, index: Path) -> None:
         """Record the path of an index that a trial is about to make."""
@@ -195,8 +195,8 @@ class TrialEvaluator:
                        (self.parts, self.measures, self.rule), options)  # fmt: skip
         evaluated = map_pieces(work, takewhile(lambda _: not is_over(), new))
         for trials, (values, seconds) in zip(new, evaluated, strict=False):
-            for trial, of_trial in zip(trials, values, strict=True):
-                self.memory.save_trial(trial, part, of_trial, seconds)
+            for trial, trial_values in zip(trials, values, strict=True):
+                self.memory.save_trial(trial, part, trial_values, seconds)
 
     def _evaluate_batch(self, trials: Sequence[Trial], part: str, is_over: IsOver) -> None:
         if not trials:
@@ -213,7 +213,7 @@ class TrialEvaluator:
         """Rank trials that differ only in their weights."""
         groups = self._groups(labels)
         runs = [self._rank_group(trials, part, view, depth, is_over) for _, part, view in groups]
-        return [merge_runs(of_trial) for of_trial in zip(*runs, strict=True)]
+        return [merge_runs(trial_runs) for trial_runs in zip(*runs, strict=True)]
 
     def _rank_group(
         self, trials: Sequence[Trial], labels: Split, view: TrainingView, depth: int, is_over: IsOver
@@ -229,7 +229,7 @@ class TrialEvaluator:
             return [run for trial in trials for run in self._rank_group([trial], labels, view, depth, is_over)]
         weights = [trial.settings["weights"] for trial in trials]
         ranked = (searcher.rank_with_weights(c.queries, depth, weights, candidates=c.candidates) for c in chunks)
-        return [merge_runs(of_weights) for of_weights in zip(*ranked, strict=True)]
+        return [merge_runs(trial_runs) for trial_runs in zip(*ranked, strict=True)]
 
     def _groups(self, labels: Split) -> Iterator[tuple[str, Split, TrainingView]]:
         return self.task.groups(labels, self.held_out, self.parts.get("dev"))

@@ -55,7 +55,7 @@ def clusters_across_splits(context: CheckContext) -> Finding:
         by_query = {
             name: {x.query_id: clusters.cluster_of(x.text_id) for x in read_labels(view, name)} for name in splits
         }
-        n_splits = Counter(cluster for of_split in by_query.values() for cluster in set(of_split.values()))
+        n_splits = Counter(cluster for split_clusters in by_query.values() for cluster in set(split_clusters.values()))
         for name in filter(_is_evaluated, splits):
             total += len(by_query[name])
             leaking += [f"{id} ({name})" for id, cluster in by_query[name].items() if n_splits[cluster] > 1]

@@ -80,8 +80,10 @@ class ProbableLinker:
         unchanged.
         """
         directions = list(_group_by_pair(links))
-        means = np.array([np.mean([value for value, _ in of_pair.values()]) for _, of_pair in directions], np.float64)
-        votes = np.array([UNFOUND_RANK / _larger_rank(of_pair) for _, of_pair in directions], np.float64)
+        means = np.array(
+            [np.mean([value for value, _ in pair_links.values()]) for _, pair_links in directions], np.float64
+        )
+        votes = np.array([UNFOUND_RANK / _larger_rank(pair_links) for _, pair_links in directions], np.float64)
         shifted = shift_prior(means, self.calibration.base_rate, rate)
         weighted = shifted * votes
         probabilities = weighted / (weighted + 1 - shifted)
@@ -123,9 +125,9 @@ class SimilarLinker:
         It is two thirds of the mean absolute score plus one third of 1 over the larger rank of both directions.
         """
         pairs = {}
-        for pair, of_pair in _group_by_pair(links):
-            score = min(1.0, sum(value for value, _ in of_pair.values()) / len(of_pair))
-            pairs[pair] = SIMILARITY_SHARE * score + (1 - SIMILARITY_SHARE) / _larger_rank(of_pair)
+        for pair, pair_links in _group_by_pair(links):
+            score = min(1.0, sum(value for value, _ in pair_links.values()) / len(pair_links))
+            pairs[pair] = SIMILARITY_SHARE * score + (1 - SIMILARITY_SHARE) / _larger_rank(pair_links)
         return pairs
 
 

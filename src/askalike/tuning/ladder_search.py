@@ -245,6 +245,6 @@ class LadderSearch:
         return [entry for n, entry in enumerate(choices) if entry not in choices[:n]]
 
 
-def _no_time_reason(needed_s: float, remaining_s: float, of_what: str = "") -> str:
+def _no_time_reason(needed_s: float, remaining_s: float, scope: str = "") -> str:
     needed = f"it takes about {format_duration(needed_s)}, and " if needed_s else ""
-    return f"no time: {needed}{format_duration(max(remaining_s, 0.0))}{of_what} are left"
+    return f"no time: {needed}{format_duration(max(remaining_s, 0.0))}{scope} are left"

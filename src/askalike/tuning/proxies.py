@@ -75,7 +75,7 @@ def _queries_from_related_links(archive: Archive, questions: Sequence[Question],
 def _queries_from_answers(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
     """Yield the id of a question with the first words of its first answer, unless they are repeated elsewhere."""
     answers = archive.view().get_answers_to(q.id for q in questions)
-    firsts = [(id, of_question[0]) for id, of_question in answers.items() if of_question]
+    firsts = [(id, own[0]) for id, own in answers.items() if own]
     texts = {id: " ".join(plain_text(a.body, a.markup).split()[:ANSWER_WORDS]) for id, a in firsts}
     counts = Counter(texts.values())
     for question in questions:

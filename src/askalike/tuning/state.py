@@ -80,7 +80,9 @@ class TuningState(TrialMemory):
         return self._records.get(trial_key(trial, part))
 
     def save_trial(self, trial: Trial, part: str, values: TrialValues, seconds: float) -> None:
-        self._append(trial_key(trial, part), {measure: dict(of_query) for measure, of_query in values.items()}, seconds)
+        self._append(
+            trial_key(trial, part), {measure: dict(query_values) for measure, query_values in values.items()}, seconds
+        )
 
     def record_index(self, index: Path) -> None:
         self._append("made", str(index.relative_to(self.directory)))

@@ -103,7 +103,7 @@ def plot_rank_scatter(
     name: str, first: str, second: str, ranks: tuple[FirstRelevantRanks, FirstRelevantRanks], colours: tuple[int, int]
 ) -> ReportFigure:
     """Plot the ranks of each query's first right question by two systems; a circle's area is its number of queries."""
-    places = Counter(zip(*(map(_plot_position, of_query.values()) for of_query in ranks), strict=True))
+    places = Counter(zip(*(map(_plot_position, query_ranks.values()) for query_ranks in ranks), strict=True))
     (x, y), size = np.array(list(places)).T, np.array(list(places.values()))
     sides = [int(size[x > y].sum()), int(size[x < y].sum()), int(size[x == y].sum())]
     with open_figure(WIDTH, WIDTH) as (figure, (axes,)):

@@ -1,4 +1,4 @@
-"""Shares searches between the service's workers: the least busy one makes a search, whichever got the request.
+"""Shares searches between the service's workers: the min_load busy one makes a search, whichever got the request.
 
 A request comes over a connection, which stays with one worker. So a search may have to wait in one worker while another
 one is idle. The number of searches that each makes is in shared memory; workers communicate over sockets in a folder
@@ -60,10 +60,10 @@ class OtherWorkers:
     def find_less_busy(self) -> int | None:
         """Return a worker with the fewest searches, if it has fewer than this one; else None."""
         loads = self._loads.tolist()
-        least = min(loads)
-        if least == loads[self._place.number]:
+        min_load = min(loads)
+        if min_load == loads[self._place.number]:
             return None
-        return random.choice([number for number, load in enumerate(loads) if load == least])
+        return random.choice([number for number, load in enumerate(loads) if load == min_load])
 
     async def ask(self, number: int, message: bytes) -> bytes:
         """Return a worker's answer. Raises OSError or EOFError if there is none."""
