@@ -124,7 +124,7 @@ def _unwrap_distinct(archive: Archive, ranker: Ranker) -> tuple[Ranker, Calibrat
 
 
 def propose_cluster(archive: Archive, pairs: PairProbabilities, members: frozenset[str]) -> ClusterProposal:
-    """Order members by suitability as the original: no duplicate, not closed, votes, accepted answer, age, docid."""
+    """Return members, the original first, by: no duplicate, not closed, votes, accepted answer, age, archive order."""
     view = archive.view()
     keys = original_keys(view, view.get_questions(members).values())
     ordered = sorted(keys, key=keys.__getitem__)

@@ -1,4 +1,4 @@
-"""Shares searches between the service's workers: the min_load busy one makes a search, whichever got the request.
+"""Shares searches between the service's workers: the least busy one makes a search, whichever got the request.
 
 A request comes over a connection, which stays with one worker. So a search may have to wait in one worker while another
 one is idle. The number of searches that each makes is in shared memory; workers communicate over sockets in a folder
