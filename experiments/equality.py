@@ -842,7 +842,7 @@ SECTIONS: Mapping[str, tuple[Callable[[Data, Plan], None], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a command ended and what it printed."""
+    """The exit code and output of a command."""
 
     code: int
     stdout: str
@@ -1076,7 +1076,7 @@ def _paired(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[st
 
 
 def differences(old: Any, new: Any, tolerance: float, place: str = "") -> Iterator[str]:
-    """Yield where two JSON values differ, and how."""
+    """Yield a line for each difference of two JSON values, with its place."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key, first, second in _paired(old, new):
             yield from differences(first, second, tolerance, f"{place}.{key}")

@@ -5,7 +5,7 @@ docs/assets/layers.svg: the components of docs/layers.toml, with arrows measured
 docs/assets/search.svg: the path of a search. Each name in it is looked up in the source, and whether the preceding code
 uses it; a missing name or use is an error.
 
---check writes nothing, and exits with 1 if a file differs from what would be written.
+--check writes nothing, and exits with 1 if a file is out of date.
 """
 
 import ast

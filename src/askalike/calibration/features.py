@@ -17,7 +17,7 @@ hit. mean_margin: the score minus the mean of the others among the first CALIBRA
 words in the query's title that are in the hit's title. overlap: the Jaccard index of the words of both titles.
 """
 SIMILARITY_COLUMN = len(FEATURES)
-"""The column after FEATURES: the similarity of query and hit (Searcher.similarities); NaN where there is none."""
+"""The column after FEATURES: the similarity of query and hit (Searcher.similarities); NaN if there is none."""
 CALIBRATION_DEPTH = 10
 TITLE_CACHE_SIZE = 10_000
 """The number of titles whose words are cached."""

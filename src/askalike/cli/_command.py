@@ -47,7 +47,7 @@ class ArchiveCommand(TyperCommand):
         return _name_values(super().get_params(ctx), ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what the usage line shows after the command's name, such as `DIR TEXT` or `[DIR]`."""
+        """Return the rest of the usage line after the command's name, such as `DIR TEXT` or `[DIR]`."""
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -104,7 +104,7 @@ def outcome_as_dict(outcome: TuningResult) -> Mapping[str, Any]:
 def format_estimate_heading(
     directory: Path, measure: str, dev: str, test: str | None, n: int, folds: int, seed: int
 ) -> str:
-    """Return a one-line summary of what `tune --only lexical` does."""
+    """Return a one-line summary of the work of `tune --only lexical`."""
     split = f"split {dev} ({format_count(n, 'query')})"
     if test:
         return f"{measure} on {directory}: settings chosen on {split}, measured once on split {test}"

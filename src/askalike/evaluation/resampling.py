@@ -18,7 +18,7 @@ CHUNK_SIZE = 2_000_000
 def bootstrap_means(values: Floats, draws: int, seed: int, groups: Groups | None = None) -> Floats:
     """Return means over queries drawn with replacement, the same queries for every column: (draws, columns).
 
-    values: (queries, columns). groups: as many queries are drawn from each group as it has; None: all are one group.
+    values: (queries, columns). groups: the number of queries drawn from each is its size; None: all are one group.
     """
     rng, n = np.random.default_rng(seed), len(values)
     strata = [np.arange(n)] if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]

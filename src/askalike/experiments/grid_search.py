@@ -29,7 +29,7 @@ from askalike.types import Progress, Qrels, Run, Split
 Grid = Mapping[str, Sequence[Any]]
 """Setting → the values to try."""
 SearchSpace = Grid | Sequence[Grid]
-"""A grid, or several where what one setting means depends on another (as the parameters of normalisations do)."""
+"""A grid, or several if the meaning of one setting depends on another (as for parameters of normalisations)."""
 
 MAX_COMBINATIONS = 1_000
 """A grid with more combinations is searched one setting at a time instead of exhaustively."""
@@ -258,7 +258,7 @@ def estimate_tuning(
     """Tune a ranker on dev and measure it on test; nested cross-validation on dev if there is no test split.
 
     The untuned ranker is the space's first combination: the defaults, if the grids begin with them. The index of the
-    chosen settings is kept. Raises what `tune_ranker` raises, and SettingsError for fewer clusters than folds.
+    chosen settings is kept. Raises like `tune_ranker`, and SettingsError for fewer clusters than folds.
     """
     with TrialEvaluator(RankingTask(archive), {"dev": dev}, [measure], rule) as evaluator:
         best = search_grid(evaluator, ranker, space, fixed or {}, progress=progress)

@@ -17,7 +17,7 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def recode(stream: Any, path: Path, encoding: str | None, count: Callable[[str], None]) -> IO[bytes]:
     """Return a stream of UTF-8; without an encoding, a file with a byte order mark of UTF-16 is read as UTF-16.
 
-    stream: a buffered stream of bytes. count: called with a note about what was done.
+    stream: a buffered stream of bytes. count: called with a note about the conversion.
     """
     if encoding is None:
         head = b""

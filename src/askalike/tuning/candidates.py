@@ -123,7 +123,7 @@ def vary_one(grid: Grid) -> Iterator[dict[str, Any]]:
 
 
 def dense_candidates(base: Trial, dense: Trial, name: str, level: int, has_votes: bool) -> Iterator[Candidate]:
-    """Yield a dense ranker alone, in a hybrid with the lexical base under several weights, and both with votes."""
+    """Yield a dense ranker alone, in hybrids with the lexical base with several weights, and both with votes."""
     both = f"{base.ranker} + {name}"
     yield Candidate(name, level, (dense,))
     yield Candidate(f"hybrid ({both})", level + 1, tuple(absolute_hybrids((base, dense), ABSOLUTE_WEIGHTS)), base)

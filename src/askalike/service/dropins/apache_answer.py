@@ -201,7 +201,7 @@ def _search(engine: LocalEngine, text: str, k: int) -> tuple[list[str], list[flo
 
 
 def to_similarity(score: float, probability: float | None) -> float:
-    """Return a value from 0 to 1: the probability where it is known, else the score on a scale that keeps its order."""
+    """Return a value from 0 to 1: the probability if it is known, else a monotonic function of the score."""
     return probability if probability is not None else max(score, 0.0) / (1 + max(score, 0.0))
 
 

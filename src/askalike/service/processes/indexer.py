@@ -33,7 +33,7 @@ RETRY_S = 5
 IDLE_S = 2
 """The wait before it looks for duplicates again if no question was left to scan."""
 NICENESS = 5
-"""Priority below that of the workers, whose requests come first where cores are few."""
+"""Niceness of the indexer, so that the workers' requests have priority if cores are few."""
 PROPOSE_RETRY_S = 60
 """The wait after looking for duplicates failed."""
 

@@ -27,7 +27,7 @@ BLAS_THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
 GRACE_S = 10
 KEEP_ALIVE_S = 5
 SWITCH_INTERVAL_S = 0.0005
-"""Time for which a search may hold Python's lock while a request waits, a tenth of Python's default."""
+"""Time for which a search may hold the GIL while a request waits, a tenth of Python's default."""
 GC_THRESHOLDS = 1_000, 10, 10
 """Thresholds of Python's garbage collector; on the command line they are far higher."""
 

@@ -28,7 +28,7 @@ from askalike.store.query_log import LoggedQuery, log_query
 from askalike.types import Question
 
 MAX_LOGGED_HITS = 5
-"""Maximum number of similar questions that the log holds for each question."""
+"""Maximum number of similar questions logged per question."""
 FOUND_BYTES = 2
 """Size in bytes of the number of hits, which a worker sends to another one before the response."""
 
@@ -56,7 +56,7 @@ class AnswerRequest(QuestionText):
 
 
 class AnswerSourceResponse(BaseModel):
-    """A stored answer, and where it comes from."""
+    """A stored answer, and its source."""
 
     id: str
     text: str
