@@ -1,6 +1,6 @@
-"""People who type, and a site that writes, as an open loop: what is due is sent when due, whatever has come back.
+"""Simulated users who type, and a site that writes, as an open loop: requests are sent on schedule, answered or not.
 
-A latency is counted from when a request was due: a service that falls behind cannot hide it by being asked less.
+Latencies are measured from the scheduled time, so that a slow service cannot hide delays (coordinated omission).
 """
 
 import asyncio
@@ -12,36 +12,36 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-EVERY_S = 0.25  # a client asks so often while somebody types
+EVERY_S = 0.25  # interval between the requests of a client while somebody types
 PATIENCE_S = 30
-STEP = 3  # characters typed meanwhile
+STEP = 3  # number of characters typed in an interval
 
 
 @dataclass
 class Outcome:
-    """What came of the requests: seconds of those answered, how many failed, and what the service said of them."""
+    """The outcome of requests: seconds of those answered, and the errors of those that failed."""
 
     seconds: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
 
 class Pool:
-    """Connections that are kept; one more is opened where none is free."""
+    """Persistent connections; another one is opened if none is free."""
 
     def __init__(self, host: str, port: int) -> None:
         self._where = host, port
         self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def ask(self, method: str, path: str, body: bytes) -> int:
-        """The status of the answer, which is read to its end. Raises TimeoutError where none comes."""
+        """Return the status of the response, which is read to its end. Raises TimeoutError if there is none."""
         async with asyncio.timeout(PATIENCE_S):
             return await self._ask(method, path, body)
 
     async def _ask(self, method: str, path: str, body: bytes) -> int:
-        while self._free and self._free[-1][0].at_eof():  # the service lets go of what nobody uses
+        while self._free and self._free[-1][0].at_eof():  # the service closes idle connections
             self._free.pop()[1].close()
         if self._free:
-            with suppress(ConnectionError, asyncio.IncompleteReadError):  # it was let go of meanwhile: once more
+            with suppress(ConnectionError, asyncio.IncompleteReadError):  # it was closed just now: try again
                 return await self._sent(*self._free.pop(), method, path, body)
         return await self._sent(*await asyncio.open_connection(*self._where), method, path, body)
 
@@ -62,7 +62,7 @@ class Pool:
 
 
 async def on_time(due: float, asking: Coroutine[Any, Any, int], outcome: Outcome) -> None:
-    """Asks when it is due (on the loop's clock), and notes what came of it."""
+    """Send a request at its scheduled time (on the loop's clock), and record its outcome."""
     await asyncio.sleep(max(0.0, due - time.perf_counter()))
     try:
         status = await asking
@@ -76,7 +76,7 @@ async def on_time(due: float, asking: Coroutine[Any, Any, int], outcome: Outcome
 
 
 def typed(titles: Sequence[str], start: float, seconds: float, chance: random.Random) -> list[tuple[float, bytes]]:
-    """What one client asks, and when: prefixes of growing length of one title after the other."""
+    """Return the schedule of one client: prefixes of increasing length of one title after the other."""
     asked: list[tuple[float, bytes]] = []
     due = start + chance.random() * EVERY_S
     while True:
@@ -89,7 +89,7 @@ def typed(titles: Sequence[str], start: float, seconds: float, chance: random.Ra
 
 
 def written(titles: Sequence[str], start: float, seconds: float, per_s: int) -> list[tuple[float, str, bytes]]:
-    """What a site writes, and when: single questions, evenly."""
+    """Return the schedule of a site's writes: single questions at equal intervals."""
     stamp = time.time_ns()
     rows = ((start + n / per_s, f"w{stamp}-{n}", titles[n % len(titles)]) for n in range(int(seconds * per_s)))
     return [(due, id, json.dumps({"title": f"{title} {id}", "body": title}).encode()) for due, id, title in rows]
@@ -98,7 +98,7 @@ def written(titles: Sequence[str], start: float, seconds: float, per_s: int) -> 
 async def load(
     host: str, port: int, archive: str, titles: Sequence[str], clients: int, writes_per_s: int, seconds: float
 ) -> tuple[Outcome, Outcome]:
-    """The outcome of what was asked, and of what was written."""
+    """Return the outcome of searches, and of writes."""
     chance, pool, start = random.Random(1), Pool(host, port), time.perf_counter() + 0.2
     asks, writes = Outcome(), Outcome()
     similar, questions = f"/v1/{archive}/similar", f"/v1/{archive}/questions"
@@ -117,7 +117,7 @@ async def load(
 
 
 async def saturate(host: str, port: int, archive: str, titles: Sequence[str], at_once: int, seconds: float) -> float:
-    """Answers a second where so many clients ask again as soon as they are answered."""
+    """Return the responses per second to this number of clients that send the next request after each response."""
     chance, pool, done = random.Random(2), Pool(host, port), 0
     until = time.perf_counter() + seconds
 

@@ -1,4 +1,4 @@
-"""The engines that are compared, behind one shape: build, open, search, all over lists of tokens."""
+"""The compared engines, with a common interface: build, open, search, all on lists of tokens."""
 
 import shutil
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ Tokens = Sequence[str]
 
 
 class Askalike:
-    """This project's index, ranked by one of the six similarities."""
+    """This project's index, with one of the six similarities."""
 
     def build(self, documents: Sequence[Tokens], path: Path) -> None:
         from askalike.index.lexical.index import PostingsIndex, PostingsLayout
@@ -60,7 +60,7 @@ class Bm25s:
 
 
 class Tantivy:
-    """tantivy: BM25, one segment, tokens split at white space."""
+    """tantivy: BM25, one segment, tokens separated by white space."""
 
     def _schema(self) -> Any:
         import tantivy

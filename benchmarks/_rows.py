@@ -1,4 +1,4 @@
-"""What benchmarks measured, as rows of a JSON file: a row that is measured again takes the place of the older one."""
+"""Results of benchmarks, as rows of a JSON file: a new measurement replaces the older row."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ DATA = Path(__file__).parents[1] / "bench-data"
 
 
 def add_row(path: Path, row: Mapping[str, Any], keys: Sequence[str]) -> None:
-    """Write a row into a file, with the machine and the commit. keys: the fields that say what was measured."""
+    """Write a row into a file, with the machine and the commit. keys: the fields that identify the row."""
     row = {**row, "hardware": describe_hardware(), "commit": git_commit(Path(__file__).parent)}
     rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     others = [old for old in rows if [old.get(key) for key in keys] != [row[key] for key in keys]]

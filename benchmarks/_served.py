@@ -1,4 +1,4 @@
-"""An archive of made questions, and the service of it in processes of its own."""
+"""An archive of synthetic questions, and a service of it in separate processes."""
 
 import os
 import re
@@ -17,11 +17,11 @@ from _synthetic import spelled, texts
 import askalike
 
 DATA = Path(__file__).parents[1] / "bench-data"
-LIMIT_S = 3600  # the index is brought up to date before the first request is taken
+LIMIT_S = 3600  # the index is updated before the first request is accepted
 
 
 def archive(questions: int) -> Path:
-    """An archive of so many made questions with titles and bodies, made once."""
+    """Return the path of an archive of synthetic questions with titles and bodies; create it if missing."""
     path = DATA / f"served-{questions}"
     if not path.exists():
         new = path.with_name(f"{path.name}-new")
@@ -39,7 +39,7 @@ def sentence(words: Sequence[str]) -> str:
 
 
 def titles(path: Path, most: int = 5_000) -> list[str]:
-    """Titles drawn evenly from all over an archive."""
+    """Return titles at equal distances in an archive."""
     with askalike.Archive.open(path) as opened:
         step = max(1, len(opened.view()) // most)
         with closing(opened.view().titles()) as rows:
@@ -67,7 +67,7 @@ class Served:
         raise SystemExit(f"not served within {LIMIT_S} s")
 
     def log(self) -> str:
-        """What it has said so far."""
+        """Return its log so far."""
         return os.pread(self._log.fileno(), 1 << 20, 0).decode()
 
     def __enter__(self) -> "Served":
@@ -79,6 +79,6 @@ class Served:
         self._log.close()
 
     def kill(self) -> None:
-        """kill -9 of all its processes, which have a session of their own."""
+        """Kill all its processes, which have their own session, as with kill -9."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(60)

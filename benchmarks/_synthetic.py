@@ -1,4 +1,4 @@
-"""Made questions with the word frequencies of real ones: Zipf-Mandelbrot over 300,000 words."""
+"""Synthetic questions with the word frequencies of real ones: Zipf-Mandelbrot over 300,000 words."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ WORDS = 300_000
 
 
 def texts(n: int, seed: int = 0, title: int = 10, body: int = 37) -> Iterator[tuple[list[str], list[str]]]:
-    """n pairs of title and body as tokens; lengths are geometric around their means."""
+    """Yield n pairs of title and body as tokens; lengths are geometrically distributed around their means."""
     rng = np.random.default_rng(seed)
     weights = (np.arange(WORDS) + 2.7) ** -1.07
     cumulative = np.cumsum(weights / weights.sum())
@@ -53,7 +53,7 @@ SYLLABLES = len(ONSETS) * len(VOWELS) * len(ENDS)
 
 
 def spelled(word: str) -> str:
-    """A word of `texts` in letters, frequent ones short, so that unfinished words have completions as real ones do."""
+    """Return a word of `texts` in letters, frequent ones short, so that unfinished words have realistic completions."""
     rest, syllables = int(word[1:]), ""
     while True:
         rest, at = divmod(rest, SYLLABLES)

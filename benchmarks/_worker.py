@@ -1,4 +1,4 @@
-"""One engine in a process of its own, told by lines on stdin what to do: `build`, `open`, `search KIND SIMILARITY`."""
+"""One engine in its own process, with commands as lines on stdin: `build`, `open`, `search KIND SIMILARITY`."""
 
 import json
 import sys

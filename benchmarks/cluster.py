@@ -1,11 +1,11 @@
-"""A cluster beside the local engine: searches a second, p95, and indexing, with 1 and 3 nodes; needs a JDK and Maven.
+"""Compares a cluster of 1 and 3 nodes with the local engine: searches per second, p95, indexing; needs a JDK and Maven.
 
-    python benchmarks/cluster.py                                   # 100,000 and 1,000,000 made questions
+    python benchmarks/cluster.py                                   # 100,000 and 1,000,000 synthetic questions
     python benchmarks/cluster.py --questions 10000 --nodes 1       # small
     python benchmarks/cluster.py --questions 1000000 --keep        # indexes stay, and are only searched next time
 
-Every engine answers the same queries, one at a time and from 8 threads, after a warm-up. What was measured is also in
-bench-data/cluster.json, where fan_out.py reads what a search of one shard takes.
+Every engine answers the same queries, one at a time and from 8 threads, after a warm-up. The results are also in
+bench-data/cluster.json, from which fan_out.py reads the times of searches of one shard.
 """
 
 import argparse
@@ -38,7 +38,7 @@ THREADS = 8
 
 
 def made_archive(n: int) -> Path:
-    """An archive of n made questions: titles of about ten words."""
+    """Return the path of an archive of n synthetic questions: titles of about ten words."""
     path = DATA / f"cluster-{n}"
     if not path.exists():
         with Archive.create(path) as archive:
@@ -48,7 +48,7 @@ def made_archive(n: int) -> Path:
 
 
 def build(path: Path, engine: str | None, ranker: str) -> float:
-    """Index an archive; return how many questions a second were indexed."""
+    """Index an archive; return the number of questions indexed per second."""
     with Archive.open(path, engine) as archive:
         started = time.perf_counter()
         rankers.create(ranker).build(archive.view())
@@ -56,9 +56,9 @@ def build(path: Path, engine: str | None, ranker: str) -> float:
 
 
 def build_in(cluster: Cluster, path: Path, ranker: str, note: Path | None) -> float:
-    """Index an archive in a new cluster; return how many questions a second were indexed.
+    """Index an archive in a new cluster; return the number of questions indexed per second.
 
-    note: the file that says so where the cluster's indexes stay; where it is there, they are built already.
+    note: the file with that number if the cluster's indexes are kept; if it exists, they are already built.
     """
     if note and note.exists():
         connect(cluster.url).request("GET", "/_cluster/health", wait_for_status="green", timeout="60s")
@@ -71,7 +71,7 @@ def build_in(cluster: Cluster, path: Path, ranker: str, note: Path | None) -> fl
 
 
 def measure(path: Path, engine: str | None, ranker: str, queries: Sequence[Question]) -> dict[str, Any]:
-    """Searches a second from 8 threads; the milliseconds of single searches."""
+    """Return searches per second from 8 threads, and the milliseconds of single searches."""
     with Archive.open(path, engine) as archive:
         searcher = rankers.open_current(rankers.create(ranker), archive.view())
 
@@ -97,7 +97,7 @@ def measure(path: Path, engine: str | None, ranker: str, queries: Sequence[Quest
 
 
 def store(output: Path, questions: int, ranker: str, engine: str, row: Mapping[str, Any]) -> None:
-    """Print what was measured, and write it into the JSON."""
+    """Print the results, and write them into the JSON."""
     figures = {name: float(f"{value:.3g}") for name, value in row.items() if name != "ms"}
     print(
         f"{questions:>10,} {ranker:18} {engine:8}",
@@ -109,7 +109,7 @@ def store(output: Path, questions: int, ranker: str, engine: str, row: Mapping[s
 
 
 def index_bytes(url: str) -> int:
-    """Bytes of all indexes without their replicas."""
+    """Return the size of all indexes without their replicas, in bytes."""
     return int(connect(url).request("GET", "/askalike-*/_stats/store")["_all"]["primaries"]["store"]["size_in_bytes"])
 
 
@@ -119,8 +119,8 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, nargs="*", default=[1, 3], choices=(1, 2, 3))
     parser.add_argument("--queries", type=int, default=400)
     parser.add_argument("--ranker", default="lm_jelinek_mercer")
-    parser.add_argument("--keep", action="store_true", help="keep the indexes, and search those that are there")
-    parser.add_argument("--output", type=Path, default=DATA / "cluster.json", help="the JSON, to which rows are added")
+    parser.add_argument("--keep", action="store_true", help="keep the indexes, and search existing ones")
+    parser.add_argument("--output", type=Path, default=DATA / "cluster.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores; all nodes and the client share them")
     ranker = options.ranker

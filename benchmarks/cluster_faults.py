@@ -1,12 +1,12 @@
-"""A node of three that is killed, or cut off by the network, under 50 searches and 20 writes a second.
+"""One of three nodes is killed, or cut off from the network, under 50 searches and 20 writes per second.
 
-    python benchmarks/cluster_faults.py                                  # all four
+    python benchmarks/cluster_faults.py                                  # all four events
     python benchmarks/cluster_faults.py --events "kill the manager"
 
 Each event has a new cluster with the settings of docs/operators/docker-compose.yml, an archive of 200 questions, and
-all copies on every node. The load runs for `--warm-up` seconds, until the nodes' code is compiled, and the rates of the
-last 15 stand in the row. Then the node is away for `--seconds`. Needs a JDK and Maven, and to cut a node off Linux,
-root and iproute2, as each node has a network of its own. What was measured is also in bench-data/cluster_faults.json.
+all copies on every node. The load runs for `--warm-up` seconds, until the nodes' code is compiled, and the row has the
+rates of the last 15. Then the node is away for `--seconds`. Needs a JDK and Maven, and, to cut a node off, Linux, root
+and iproute2, as each node has its own network. The results are also in bench-data/cluster_faults.json.
 """
 
 import argparse
@@ -41,13 +41,13 @@ BEFORE_S, GREEN_S, AFTER_S = 15.0, 300.0, 5.0
 
 
 def operators_settings() -> dict[str, str]:
-    """Return what the documentation's cluster does about nodes that do not answer."""
+    """Return the settings for unresponsive nodes of the cluster in the documentation."""
     settings = yaml.safe_load(SETTINGS.read_text())["services"]["opensearch-1"]["environment"]
     return {name: value for name, value in settings.items() if name.endswith((".timeout", ".retry_count", "_block"))}
 
 
 def measure(event: str, seconds: float, warm_up: float) -> dict[str, Any]:
-    """Return what a load does while a node is away, and until the cluster is green again and a little longer."""
+    """Return measurements of a load while a node is away, until shortly after the cluster is green again."""
     with contextlib.ExitStack() as stack:
         network = stack.enter_context(open_network(3)) if event.startswith("cut") else None
         cluster = Cluster(3, operators_settings(), places=network.places if network else ())
@@ -84,7 +84,7 @@ def measure(event: str, seconds: float, warm_up: float) -> dict[str, Any]:
 
 
 def rates(load: Load, seconds: float) -> dict[str, float]:
-    """Return how many searches and writes a second end in some seconds."""
+    """Return the number of searches and writes per second over some seconds."""
     load.forget_gaps()
     time.sleep(seconds)
     searches, writes = len(load.gaps), len(load.write_gaps)
@@ -103,7 +103,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", nargs="*", default=EVENTS, choices=EVENTS)
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the node is away")
-    parser.add_argument("--warm-up", type=float, default=90.0, help="for how long the load runs before")
+    parser.add_argument("--warm-up", type=float, default=90.0, help="seconds of load before the event")
     parser.add_argument("--output", type=Path, default=DATA / "cluster_faults.json", help="to which rows are added")
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores; all nodes and the client share them")

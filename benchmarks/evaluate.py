@@ -1,4 +1,4 @@
-"""Evaluating a large run file: time beside ir_measures' own on the same files, and peak memory, in fresh processes.
+"""Evaluation of a large run file: time compared with ir_measures on the same files, and peak memory, in new processes.
 
 python benchmarks/evaluate.py [--queries 10000] [--hits 1000] [--folder bench-data]
 """
@@ -22,7 +22,7 @@ DOCUMENTS = 1_000_000
 
 
 def make(folder: Path, queries: int, hits: int) -> tuple[Path, Path]:
-    """A run with falling scores, some of them tied, and five judgements a query, some of them among its hits."""
+    """Write a run with decreasing scores, some tied, and five judgements per query, some of them among its hits."""
     run, qrels = folder / f"run-{queries}x{hits}.trec", folder / f"qrels-{queries}x{hits}.txt"
     folder.mkdir(parents=True, exist_ok=True)
     rng = random.Random(0)
@@ -38,12 +38,12 @@ def make(folder: Path, queries: int, hits: int) -> tuple[Path, Path]:
 
 
 def ours(run: Path, qrels: Path) -> dict[str, float]:
-    """Reading both files and measuring, intervals included."""
+    """Read both files and evaluate, including intervals."""
     return dict(evaluate(read_run(run), read_qrels(qrels), MEASURES).means)
 
 
 def theirs(run: Path, qrels: Path) -> dict[str, float]:
-    """The same files by ir_measures alone, means only."""
+    """Evaluate the same files with ir_measures, only means."""
     measures = [ir_measures.parse_measure(name) for name in MEASURES]
     read = ir_measures.read_trec_qrels(str(qrels)), ir_measures.read_trec_run(str(run))
     return {str(measure): value for measure, value in ir_measures.calc_aggregate(measures, *read).items()}
@@ -52,7 +52,7 @@ def theirs(run: Path, qrels: Path) -> dict[str, float]:
 def measured(
     work: Callable[[Path, Path], dict[str, float]], run: Path, qrels: Path
 ) -> tuple[dict[str, float], float, float]:
-    """Means, seconds, and the process's peak memory in MB."""
+    """Return means, seconds, and the process's peak memory in MB."""
     start = time.perf_counter()
     means = work(run, qrels)
     return means, time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

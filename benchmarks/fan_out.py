@@ -1,11 +1,11 @@
-"""What a search over many shards waits for, simulated from what searches of one shard took (cluster.py measures them).
+"""Simulates the time of a search over many shards from the times of searches of one shard (measured by cluster.py).
 
     python benchmarks/cluster.py --questions 100000 --nodes 1
     python benchmarks/fan_out.py --shard 100000
 
-A search goes to one copy of every shard, and is over when the slowest has answered. A core works on one search of one
-shard at a time, in the order in which they came; searches come at random moments (Poisson). The network and the merging
-of the shards' answers are not in it.
+A search goes to one copy of every shard, and ends when the slowest has answered. A core works on one search of one
+shard at a time, in order of arrival; searches arrive at random (Poisson). The network and the merging of the shards'
+answers are not included.
 """
 
 import argparse
@@ -25,10 +25,10 @@ SEARCHES = 4_000
 def simulate_fan_out(
     shard_ms: Sequence[float], shards: int, rate: float, shards_per_core: int = 1, searches: int = SEARCHES
 ) -> tuple[float, float]:
-    """Median and 95th percentile of a search's milliseconds over so many shards.
+    """Return the median and 95th percentile of a search's milliseconds over a number of shards.
 
-    shard_ms: what searches of one shard took alone. rate: searches a second that one copy of the archive gets.
-    Waiting is Lindley's recursion (1952): a core begins with a search when it has come and the one before it is done.
+    shard_ms: times of searches of one shard alone. rate: searches per second on one copy of the archive.
+    Waiting is Lindley's recursion (1952): a core begins a search once it has arrived and the previous one is done.
     """
     rng, measured = np.random.default_rng(0), np.asarray(shard_ms)
     arrival = np.cumsum(rng.exponential(1_000 / rate, searches))
@@ -43,9 +43,7 @@ def simulate_fan_out(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--shard", type=int, default=1_000_000, help="questions in a shard, as cluster.py measured them"
-    )
+    parser.add_argument("--shard", type=int, default=1_000_000, help="questions per shard, as measured by cluster.py")
     parser.add_argument("--shards-per-core", type=int, default=1)
     parser.add_argument("--input", type=Path, default=DATA / "cluster.json")
     parser.add_argument("--output", type=Path, default=DATA / "fan_out.json")
@@ -64,7 +62,7 @@ def main() -> int:
             what = {"questions": questions, "shards": shards, "rate": rate, "shards_per_core": options.shards_per_core}
             line = f"{questions:15,} {shards:7,} {rate:11} {load:6.2f}"
             if load >= 1:
-                print(f"{line}  more than the cores can do: {int(load) + 1} copies are needed at least")
+                print(f"{line}  more than the cores can do: at least {int(load) + 1} copies are needed")
                 continue
             p50, p95 = simulate_fan_out(measured[0], shards, rate, options.shards_per_core)
             print(f"{line} {p50:8.1f} {p95:8.1f}", flush=True)

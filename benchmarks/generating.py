@@ -1,10 +1,10 @@
-"""Generated answers: milliseconds for one, by the width of the beam, on one core.
+"""Milliseconds to generate an answer, by beam width, on one core.
 
 python benchmarks/generating.py [--words 50000] [--longest 60] [--turns 9]
 
-The network has the packaged recipe's sizes and random weights, which are as slow as learned ones; the end of an answer
-is made the rarest word, so that every answer is as long as it may be. Told are milliseconds of the processor, which do
-not depend on what else runs, and those of the clock.
+The network has the packaged recipe's sizes and random weights, which are as slow as trained ones; the end token is made
+the rarest word, so that every answer has the maximum length. Reported are milliseconds of processor time, which do not
+depend on other processes, and of wall time.
 """
 
 import argparse
@@ -21,21 +21,21 @@ from askalike.nn.dssm import DssmNetwork
 
 BEAMS = (1, 4, 8)
 PROMISED_MS = 300
-"""The promise: a beam of 4 and 60 words in less."""
+"""Documented maximum for a beam of 4 and 60 words."""
 
 
 def made(words: int) -> DssmNetwork:
-    """The network of `dssm_writer`, with a vocabulary of so many words."""
+    """Return the network of `dssm_writer`, with a vocabulary of this size."""
     torch.manual_seed(1)
     network = DssmNetwork(Recipe.read("dssm_writer").network, words).eval()
     with torch.no_grad():
         network.decoder.softmax.head.weight[END] = 0
-    network.decoder.set_word_counts(torch.arange(words))  # the end is the rarest
+    network.decoder.set_word_counts(torch.arange(words))  # the end token is the rarest
     return network
 
 
 def milliseconds(network: DssmNetwork, beam: int, longest: int, turns: int) -> list[tuple[float, float]]:
-    """How long each turn took by the processor and by the clock, another question's vector each time."""
+    """Return the processor and wall time of each round, with a different question vector each time."""
     found = []
     for turn in range(turns + 1):
         torch.manual_seed(turn)
@@ -49,7 +49,7 @@ def milliseconds(network: DssmNetwork, beam: int, longest: int, turns: int) -> l
 
 
 def main() -> None:
-    """Prints a JSON line for each beam."""
+    """Print a JSON line for each beam width."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--words", type=int, default=50_000)
     parser.add_argument("--longest", type=int, default=60)

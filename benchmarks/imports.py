@@ -1,6 +1,6 @@
-"""Rows a second and peak memory of importing a dump, as a folder and as a .7z, and the same again where nothing is new.
+"""Rows per second and peak memory of importing a dump, as a folder and as a .7z, and of importing it again unchanged.
 
-python benchmarks/imports.py                    # a made dump of 100,000 questions and as many answers
+python benchmarks/imports.py                    # a synthetic dump of 100,000 questions and as many answers
 python benchmarks/imports.py --dump FOLDER      # a site's own dump
 """
 
@@ -27,7 +27,7 @@ GOAL = "goal: 20,000 rows a second, under 1 GB"
 
 
 def posts(questions: int) -> Iterator[str]:
-    """Rows of Posts.xml: each question, and an answer to it."""
+    """Yield rows of Posts.xml: each question, and an answer to it."""
     for n, (title, body) in enumerate(texts(questions)):
         text = quoteattr(f"<p>{' '.join(body)}</p>\n")
         yield QUESTION.format(id=2 * n + 1, title=quoteattr(" ".join(title)), body=text)
@@ -35,7 +35,7 @@ def posts(questions: int) -> Iterator[str]:
 
 
 def make(folder: Path, questions: int) -> Path:
-    """A dump with a folder's Posts.xml; links are few in real dumps, and left out."""
+    """Write a dump with only Posts.xml; links are left out, as they are few in real dumps."""
     folder.mkdir(parents=True)
     with (folder / "Posts.xml").open("w", encoding="utf-8") as file:
         file.write('<?xml version="1.0" encoding="utf-8"?>\n<posts>\n')
@@ -52,7 +52,7 @@ def packed(dump: Path, path: Path) -> Path:
 
 
 def one_import(path: Path, out: Path) -> None:
-    """Imports, and prints seconds, rows and peak memory as JSON: what a process of its own does."""
+    """Import, and print seconds, rows and peak memory as JSON; runs in its own process."""
     start = time.perf_counter()
     done = import_archive("stackexchange", [path], out, language="en")
     seconds = time.perf_counter() - start
@@ -63,10 +63,10 @@ def one_import(path: Path, out: Path) -> None:
 
 def measured(what: str, path: Path, out: Path) -> None:
     command = [sys.executable, __file__, "--one", str(path), str(out)]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    rate = told["rows"] / told["seconds"]
+    row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    rate = row["rows"] / row["seconds"]
     print(
-        f"{what:28} {told['rows']:10,} {told['seconds']:8.1f} {told['cpu']:8.1f} {rate:10,.0f} {told['peak_mb']:8.0f}",
+        f"{what:28} {row['rows']:10,} {row['seconds']:8.1f} {row['cpu']:8.1f} {rate:10,.0f} {row['peak_mb']:8.0f}",
         flush=True,
     )
 

@@ -21,7 +21,7 @@ def main() -> int:
 
 
 def ran_well(name: str) -> bool:
-    """Runs one benchmark in a process of its own, so that its memory is its own."""
+    """Run one benchmark in its own process, so that its memory is measured separately; return whether it succeeded."""
     print(f"\n== {name} ==", flush=True)
     start = time.perf_counter()
     done = subprocess.run([sys.executable, FOLDER / f"{name}.py"], check=False)

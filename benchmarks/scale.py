@@ -1,8 +1,8 @@
-"""What archives of so many titles take: memory and time to build an index, disk, and time to search, by ranker.
+"""Costs by size of the archive and ranker: memory and time to build an index, disk space, and time to search.
 
     python benchmarks/scale.py --sizes 10000 100000 1000000 --rankers lm_jelinek_mercer hybrid
 
-Sizes that take longer than ten minutes go one by one: archives are kept in bench-data/ and made once.
+Run sizes that take longer than ten minutes one by one: archives are created once and kept in bench-data/.
 """
 
 import argparse
@@ -23,7 +23,7 @@ QUERIES = 300
 
 
 def make_archive(size: int) -> Path:
-    """The archive of that many made titles."""
+    """Return the path of an archive of this number of synthetic titles."""
     path = DATA / f"titles-{size}"
     if not path.exists():
         import askalike
@@ -37,7 +37,7 @@ def make_archive(size: int) -> Path:
 
 
 def index(path: Path, ranker: str) -> dict[str, float]:
-    """Build the ranker's index afresh; what it took."""
+    """Rebuild the ranker's index; return its costs."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "askalike", "index", str(path), "--ranker", ranker, "--rebuild"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -50,7 +50,7 @@ def index(path: Path, ranker: str) -> dict[str, float]:
 
 
 def search(path: Path, ranker: str) -> dict[str, float]:
-    """Half-typed titles one after the other, 7 hits, explained, in a process that has imported what it needs."""
+    """Search for half-typed titles one after the other, 7 explained hits, after all imports; return the times."""
     import askalike
 
     titles = (" ".join(map(_synthetic.spelled, title)) for title, _ in _synthetic.texts(QUERIES + 20, seed=1))
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--rankers", nargs="+", default=["lm_jelinek_mercer", "hybrid"])
     parser.add_argument("--search", metavar="DIR", type=Path, help="only search this archive, and print JSON")
-    parser.add_argument("--output", type=Path, default=DATA / "scale.json", help="the JSON, to which rows are added")
+    parser.add_argument("--output", type=Path, default=DATA / "scale.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     if options.search:
         print(json.dumps(search(options.search, options.rankers[0])))

@@ -1,10 +1,10 @@
-"""Queries per second of this index beside bm25s (numba) and tantivy: one thread each, in turns, the same tokens.
+"""Queries per second of this index, bm25s (numba) and tantivy: one thread each, in turns, with the same tokens.
 
-    python benchmarks/search.py                           # 100,000 and 1,000,000 made questions
+    python benchmarks/search.py                           # 100,000 and 1,000,000 synthetic questions
     python benchmarks/search.py --archive questions.jsonl # titles and bodies of a file (objects with title and body)
 
-Every question is one text, its title and its body; queries are the titles, or titles and bodies, of questions drawn
-from the archive. Reported: medians over the rounds, and per round the ratio to bm25s.
+Every question is one text, its title and body; queries are the titles, or titles and bodies, of random questions of
+the archive. Reported: medians over the rounds, and per round the ratio to bm25s.
 """
 
 import argparse
@@ -50,7 +50,7 @@ class Worker:
 
 
 def archive_texts(path: Path) -> Iterator[tuple[list[str], list[str]]]:
-    """Titles and bodies as stems of lower-cased words."""
+    """Yield titles and bodies as stems of lower-cased words."""
     from askalike.text.analyzer import Analyzer
 
     tokens = Analyzer().analyze
@@ -61,7 +61,7 @@ def archive_texts(path: Path) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def write_data(pairs: Iterator[tuple[list[str], list[str]]], data: Path, queries: int) -> int:
-    """Writes documents and queries; returns how many documents there are."""
+    """Write documents and queries; return the number of documents."""
     data.mkdir(parents=True, exist_ok=True)
     rows = list(pairs)
     with open(data / "documents.tsv", "w", encoding="utf-8") as file:
@@ -90,7 +90,7 @@ def build_and_open(data: Path) -> None:
 
 
 def race(data: Path, kind: str, queries: int, rounds: int, output: Path) -> None:
-    """All engines in turns; a first round that is not counted."""
+    """Measure all engines in turns; a first round does not count."""
     workers = {engine: Worker(engine, data) for engine in ENGINES}
     lines = [("bm25s", "bm25"), ("tantivy", "bm25"), *(("askalike", s) for s in SIMILARITIES)]
     seconds: dict[tuple[str, str], list[float]] = {line: [] for line in lines}
@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", default=[100_000, 1_000_000], help="how many made questions")
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--output", type=Path, default=DATA / "search.json", help="the JSON, to which rows are added")
+    parser.add_argument("--output", type=Path, default=DATA / "search.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     sources = [(re.sub(r"\W", "-", p.stem), archive_texts(p)) for p in options.archive]
     for name, pairs in sources or [(f"made-{n}", texts(n)) for n in options.sizes]:

@@ -1,11 +1,12 @@
 """Similar questions over HTTP while 50 people type and, by turns, a site writes 100 questions a second: an open loop.
 
-    python benchmarks/serve.py                         # a million made questions, made and indexed once
+    python benchmarks/serve.py                         # a million synthetic questions, created and indexed once
     python benchmarks/serve.py --questions 100000
-    python benchmarks/serve.py --archive DIR           # an archive of your own; what is written stays in it
+    python benchmarks/serve.py --archive DIR           # an archive of your own; the written questions stay in it
 
-Each client sends the prefix that was typed so far every 250 ms (200 requests a second in all) on schedule, whatever was
-answered; times are counted from the schedule. Saturation is apart: clients that ask again as soon as they are answered.
+Each client sends the prefix typed so far every 250 ms (200 requests per second in total) on schedule, regardless of
+responses; times are measured from the schedule. Saturation is separate: clients send the next request after each
+response.
 """
 
 import argparse
@@ -31,7 +32,7 @@ TIMES = ("p50_ms", "p95_ms", "p99_ms", "longest_ms")
 
 
 def summary(outcome: Outcome) -> dict[str, float | None]:
-    """How many were answered and failed, and the times of those answered; None where none was."""
+    """Return the numbers of answered and failed requests, and the times of those answered; None if none was."""
     ms = (np.percentile(outcome.seconds, [50, 95, 99, 100]) * 1000).tolist() if outcome.seconds else [None] * 4
     return {"answered": len(outcome.seconds), **dict(zip(TIMES, ms, strict=True)), "failed": len(outcome.errors)}
 
@@ -44,7 +45,7 @@ def line(name: str, workers: int, writes: int, outcome: Outcome) -> str:
 
 
 def measure_ranker(path: Path, ranker: str, workers: int, options: argparse.Namespace, asked: Sequence[str]) -> None:
-    """Without writes, saturated, then with writes: what is written would else be in the way of the rest."""
+    """Measure without writes, saturated, and last with writes, as written questions would affect the rest."""
     more = ("--workers", workers, "--set", "requests_per_s=0")
     name = path.resolve().name
     with Served(path, ranker, *map(str, more)) as served:
@@ -74,9 +75,9 @@ def main() -> None:
     parser.add_argument("--rankers", nargs="*", default=list(RANKERS))
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
-    parser.add_argument("--warm-up", type=float, default=5, help="seconds before the first of them")
-    parser.add_argument("--prepare", action="store_true", help="only make and index the questions, which takes longest")
-    parser.add_argument("--output", type=Path, default=DATA / "serve.json", help="the JSON, to which rows are added")
+    parser.add_argument("--warm-up", type=float, default=5, help="seconds before the first measurement")
+    parser.add_argument("--prepare", action="store_true", help="only create and index the questions, the longest part")
+    parser.add_argument("--output", type=Path, default=DATA / "serve.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     path = options.archive or archive(options.questions)
     for ranker in options.rankers:

@@ -1,4 +1,4 @@
-"""How long the command line takes to start: processor time, medians, compiled and right after an installation."""
+"""Start-up time of the command line: median processor time, compiled and right after an installation."""
 
 import argparse
 import os
@@ -18,7 +18,7 @@ QUESTION = "my card is lost"
 
 
 def processor_time(arguments: Sequence[str], environment: dict[str, str]) -> float:
-    """The seconds of processor time of one `askalike` command."""
+    """Return the seconds of processor time of one `askalike` command."""
     command = [sys.executable, "-m", "askalike", *arguments]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
@@ -27,9 +27,9 @@ def processor_time(arguments: Sequence[str], environment: dict[str, str]) -> flo
 
 
 def measure(runs: int, folder: Path) -> dict[str, float]:
-    """Command → seconds. The first search finds neither machine code nor an index."""
+    """Return command → seconds. The first search has neither machine code nor an index."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment = {**kept, "NUMBA_CACHE_DIR": str(folder / "code")}  # bytecode is written, as an installation has it
+    environment = {**kept, "NUMBA_CACHE_DIR": str(folder / "code")}  # bytecode is written, as in an installation
     archive, first = str(folder / "archive"), []
     processor_time(["import", "table", str(EXAMPLE), "-o", archive], environment)
     for n in range(min(runs, 3)):
@@ -48,7 +48,7 @@ def measure(runs: int, folder: Path) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=DATA / "start.json", help="the JSON, to which rows are added")
+    parser.add_argument("--output", type=Path, default=DATA / "start.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         seconds = measure(options.runs, Path(folder))

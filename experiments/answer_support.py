@@ -1,9 +1,9 @@
-"""How often the check of grounded answers lets through what a text does not say.
+"""How often does the check of grounded answers accept sentences that a text does not support?
 
 python experiments/answer_support.py ARCHIVE
 
 Each sentence of an archive's first answers is checked against its own answer, against the answer of the most similar
-other question, and against its own with a "not" put in ("is" → "is not").
+other question, and against its own with a "not" inserted ("is" → "is not").
 """
 
 import sys

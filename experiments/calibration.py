@@ -2,7 +2,7 @@
 
     python experiments/calibration.py ARCHIVE:SPLIT … -o experiments/reports/calibration.json
 
-Nothing is saved in the archives. No cluster is both fitted on and measured on; see docs/calibration.md.
+Nothing is saved in the archives. No cluster is used both for fitting and for measuring; see docs/calibration.md.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from askalike.store import Archive
 
 
 def measure(path: Path, split: str) -> dict[str, object]:
-    """Calibrate the default ranker on titles, as people type them, and return what its first hits are worth."""
+    """Calibrate the default ranker on titles, as people type them, and return the quality of its first hits."""
     with Archive.open(path) as archive:
         name = rankers.default_name()
         ranker = rankers.create(name, {}, path)

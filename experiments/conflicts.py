@@ -1,12 +1,12 @@
-"""How well `askalike conflicts` finds answers that say different things, on pairs made from medquad.
+"""How well does `askalike conflicts` find contradictory answers? On pairs made from medquad.
 
 python experiments/conflicts.py medquad.jsonl.gz [dev|test]
 
 One answer of each question that has several (the first 20 sentences), half of the questions dev, half test, by a hash.
-An answer is edited harmlessly: half of its sentences dropped, the rest shuffled, "for example" put in, "and" for a
-comma. Pairs that conflict: an answer and its edit in which one sentence has another number (× 2, or 1 for 0), the next
-month, or a "not" put in behind is, are, can, may, will, should, or taken away. Pairs that do not: an answer and its
-edit, and the answers of two sources as they are.
+An answer is edited harmlessly: half of its sentences dropped, the rest shuffled, "for example" inserted, "and" for a
+comma. Conflicting pairs: an answer and its edit in which one sentence has another number (× 2, or 1 for 0), the next
+month, or a "not" added after is, are, can, may, will, should, or removed. Other pairs: an answer and its edit, and the
+unchanged answers of two sources.
 """
 
 import gzip
@@ -33,7 +33,7 @@ DATE = re.compile(rf"\b({'|'.join(MONTHS)})\b")
 
 
 def change_number(sentence: str) -> str:
-    """Return the sentence with its first number doubled, or 1 more where that is 0."""
+    """Return the sentence with its first number doubled, or 1 more if that is 0."""
     return NUMBER.sub(lambda match: str(int(match[0]) * 2 or 1), sentence, count=1)
 
 
@@ -43,7 +43,7 @@ def change_month(sentence: str) -> str:
 
 
 def negate(sentence: str) -> str:
-    """Return the sentence with a "not" taken away, or put in."""
+    """Return the sentence with a "not" removed, or inserted."""
     if DENIED.search(sentence):
         return DENIED.sub(r"\1", sentence, count=1)
     return VERB.sub(r"\1 not", sentence, count=1)
@@ -85,7 +85,7 @@ def make_pairs(path: str, part: str) -> Iterator[tuple[str, bool, str, str]]:
 
 
 def main(path: str, part: str = "dev") -> None:
-    """Print recall by kind, false alarms by kind, and the precision over all made pairs."""
+    """Print recall by kind, false alarms by kind, and the precision over all pairs."""
     found: dict[tuple[str, bool], list[bool]] = defaultdict(list)
     for kind, conflicts, one, other in make_pairs(path, part):
         found[kind, conflicts].append(bool(Claims(one).differences(Claims(other))))

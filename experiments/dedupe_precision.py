@@ -1,11 +1,11 @@
-"""How many questions with a known duplicate `dedupe` finds at a precision, among labelled questions that are drawn.
+"""How many questions with a known duplicate does `dedupe` find at a precision, in a sample of labelled questions?
 
 python experiments/dedupe_precision.py ARCHIVE [SPLIT:CLUSTERS …]
 
-The archive's active ranker, which must be calibrated, searches for the drawn questions among all. Drawn: up to six of
-each of CLUSTERS clusters of a split (seed 0; 0: all of them), all labelled questions without a split. A pair is right
-where both are in one cluster. Found: of the drawn questions with a partner among them, those in a right pair above the
-lowest threshold with that precision; and above 0.5, where RATE of the questions have a duplicate.
+The archive's active ranker, which must be calibrated, searches all questions with the sampled ones. Sampled: up to six
+of each of CLUSTERS clusters of a split (seed 0; 0: all clusters); without a split, all labelled questions. A pair is
+right if both are in one cluster. Found: of the sampled questions with a partner in the sample, those in a right pair
+above the lowest threshold with that precision; and above 0.5, if a share of RATE of the questions has a duplicate.
 """
 
 import sys
@@ -29,14 +29,14 @@ from askalike.store import Archive, Clusters
 from askalike.types import Question
 
 MOST_OF_CLUSTER = 6
-MIN_PAIRS = 20  # below it a precision says little
+MIN_PAIRS = 20  # with fewer, a precision means little
 RATES = (0.05, 0.082, 0.12)
 Pair = tuple[float, str, str]
 Floats = NDArray[np.float64]
 
 
 def main(path: str, *draws: str) -> None:
-    """Print a line for each draw, and one for all of them together."""
+    """Print a line for each sample, and one for all of them together."""
     with Archive.open(Path(path)) as archive:
         texts = {question.id: question for _, question in archive.view().questions()}
         cluster_of = {id: name for id, name in Clusters.read(archive).visible_names.items() if id in texts}
@@ -56,7 +56,7 @@ def main(path: str, *draws: str) -> None:
 
 
 def draw_questions(archive: Archive, cluster_of: Mapping[str, str], draw: str) -> list[str]:
-    """Return the questions of some of a split's clusters."""
+    """Return the questions of a sample of a split's clusters."""
     split, count = draw.split(":")
     names = sorted({cluster_of[id] for id in load_split(archive, split).queries if id in cluster_of})
     rng = np.random.default_rng(0)
@@ -80,7 +80,7 @@ def find_links(searcher: Searcher, linker: ProbableLinker, questions: Sequence[Q
 def describe(
     ids: set[str], links: Iterable[Link], linker: ProbableLinker, rate: float, cluster_of: Mapping[str, str]
 ) -> str:
-    """Return what is found at precisions of 0.95 and 0.85 (and intervals over clusters) and at a probability of 0.5."""
+    """Return the results at precisions of 0.95 and 0.85 (with intervals over clusters) and at a probability of 0.5."""
     own = [link for link in links if link[0] in ids]
     pairs = sorted(linker.combine_at(rate, own).items(), key=lambda pair: (-pair[1], pair[0]))
     labelled = Labelled([(p, a, b) for (a, b), p in pairs if a in ids and b in ids], ids, cluster_of)
@@ -99,7 +99,7 @@ def describe(
 
 
 class Labelled:
-    """Pairs, most probable first, of questions whose clusters are known. Weights: how often each cluster counts."""
+    """Pairs, most probable first, of questions with known clusters. weights: how often each cluster counts."""
 
     def __init__(self, pairs: Sequence[Pair], ids: set[str], cluster_of: Mapping[str, str]) -> None:
         place = {id: n for n, id in enumerate(sorted(ids))}
@@ -110,7 +110,7 @@ class Labelled:
         self.right = self.clusters[self.first] == self.clusters[self.second]
 
     def found_at(self, precision: float, weights: Floats) -> tuple[float, int]:
-        """Return the share of questions that are found (in %), and the number of pairs that this takes."""
+        """Return the share of questions found (in %), and the number of pairs needed."""
         a, b = weights[self.clusters[self.first]], weights[self.clusters[self.second]]
         count = np.where(self.right, a, a * b)
         precisions = np.cumsum(count * self.right) / np.maximum(np.cumsum(count), 1e-9)
@@ -123,8 +123,8 @@ class Labelled:
         right = np.zeros(len(self.clusters))
         for side in (self.first[:n], self.second[:n]):
             right[side[self.right[:n]]] = 1
-        of_question = weights[self.clusters] * self.partnered
-        return float(100 * (right * of_question).sum() / max(of_question.sum(), 1e-9))
+        query_weights = weights[self.clusters] * self.partnered
+        return float(100 * (right * query_weights).sum() / max(query_weights.sum(), 1e-9))
 
 
 if __name__ == "__main__":

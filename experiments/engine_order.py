@@ -1,10 +1,10 @@
-"""SemEval Task 3 B with the search engine's order of the candidates as one more feature: run, weights and test.
+"""SemEval Task 3 B with the search engine's order of the candidates as an additional feature: run, weights and test.
 
 python experiments/engine_order.py ARCHIVE PART,PART,… [PART,PART,… …]
 
-Each part is a ranker or a trained model of the archive; several lists of parts are the same system with other seeds.
-Scores are scaled to 0 … 1 within a query's candidates; the engine's are 1 / √place. Weights are chosen by MAP on dev,
-the test is looked at once: against the engine's own order, by Welch's t over seeds and queries.
+Each part is a ranker or a trained model of the archive; several lists of parts are the same system with different
+seeds. Scores are scaled to 0 … 1 within a query's candidates; the engine's are 1 / √rank. Weights are chosen by MAP on
+dev; test is used once, to compare with the engine's own order by Welch's t over seeds and queries.
 """
 
 import itertools
@@ -26,7 +26,7 @@ CHOICES = (0, 0.5, 1, 2)
 
 
 def main(directory: str, *systems: str) -> None:
-    """Print weights and MAP of each seed, and the difference to the engine over all of them."""
+    """Print weights and MAP of each seed, and the difference to the engine over all seeds."""
     seeds = [tuple(parts.split(",")) for parts in systems]
     with Archive.open(Path(directory)) as archive:
         splits = [(features(archive, "dev", parts), features(archive, "test", parts)) for parts in seeds]
@@ -53,7 +53,7 @@ def _measure(dev: Features, test: Features, parts: tuple[str, ...], with_engine:
 
 
 def features(archive: Archive, name: str, parts: tuple[str, ...]) -> Features:
-    """Return for each query its candidates' features, (parts + 1, candidates), and which are relevant."""
+    """Return for each query its candidates' features, (parts + 1, candidates), and whether each is relevant."""
     labels, view = load_split(archive, name), archive.view()
     runs = [rankers.open_current(rankers.create(part, {}, archive.path), view) for part in parts]
     ranked = [ranker.rank(labels.queries, 10, candidates=labels.candidates) for ranker in runs]
@@ -69,7 +69,7 @@ def features(archive: Archive, name: str, parts: tuple[str, ...]) -> Features:
 
 
 def precisions(queries: Features, weights: Array) -> Array:
-    """Average precision of each query by the official rule, 0 without a relevant candidate."""
+    """Return the average precision of each query by the official rule; 0 without a relevant candidate."""
     hits = np.array([relevant[np.argsort(-(weights @ rows), kind="stable")] for rows, relevant in queries])
     return average_precision(hits, hits.sum(axis=1))
 

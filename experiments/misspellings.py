@@ -1,8 +1,8 @@
-"""What a ranker finds for queries with one or two made misspellings, with and without its spelling step.
+"""Results of a ranker for queries with one or two synthetic misspellings, with and without spelling correction.
 
 python experiments/misspellings.py ARCHIVE SPLIT RANKER [KEY=VALUE …]
 
-Titles alone are asked, as they are typed. SPLIT may be `titles`: every question's own title, which is to find it.
+Queries are titles, as people type them. SPLIT may be `titles`: every question's own title, which should find it.
 """
 
 import random
@@ -46,7 +46,7 @@ def read_split(archive: Archive, split: str) -> tuple[Mapping[str, Question], Qr
 
 
 def read_titles(archive: Archive) -> tuple[Mapping[str, Question], Qrels]:
-    """Return the title of every question under another id, which is to find the question."""
+    """Return the title of every question under another id, as a query that should find the question."""
     questions = [question for _, question in archive.view().questions()]
     queries = {f"title of {q.id}": Question(f"title of {q.id}", q.title) for q in questions}
     return queries, {query: {question.id: 1} for query, question in zip(queries, questions, strict=True)}

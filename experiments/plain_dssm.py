@@ -1,10 +1,10 @@
-"""A plain second implementation of the DSSM ("Unified sentence embedding for question answering"), as `plain_lstm.py`.
+"""A plain second implementation of DSSM ("Unified sentence embedding for question answering"), like `plain_lstm.py`.
 
 python experiments/plain_dssm.py ARCHIVE triplet|in_batch RUN.trec
 
 Written from the paper's text: word2vec vectors; an LSTM for questions and another for answers, the last state of each
-through a dense layer; the score is minus the Euclidean distance. triplet: the paper's loss, a margin of 10 and one
-drawn answer; in_batch: cross-entropy over the scores of all answers of a batch. Sizes are those of
+through a dense layer; the score is the negative Euclidean distance. triplet: the paper's loss, with a margin of 10 and
+one random answer; in_batch: cross-entropy over the scores of all answers in a batch. Sizes are those of
 `unified-embedding-paper.toml`, pairs and split those of `plain_lstm.py`.
 """
 
@@ -20,7 +20,7 @@ LATENT, MARGIN, PASSES = 256, 10.0, 5
 
 
 class PlainDssm(nn.Module):
-    """Texts of word numbers to vectors of LATENT numbers, otherwise for questions than for answers."""
+    """Encodes texts as word ids into vectors of size LATENT, with separate weights for questions and answers."""
 
     def __init__(self, vectors: Tensor) -> None:
         super().__init__()
@@ -56,13 +56,13 @@ def main(directory: str, loss: str, output: str) -> None:
 
 
 def triplet(question: Tensor, answer: Tensor) -> Tensor:
-    """Return the mean loss of a batch; the answer drawn for a pair is its neighbour's."""
+    """Return the mean loss of a batch; the wrong answer for a pair is its neighbour's."""
     right, wrong = (functional.pairwise_distance(question, other) for other in (answer, answer.roll(1, 0)))
     return (right - wrong + MARGIN).clamp_min(0).mean()
 
 
 def in_batch(question: Tensor, answer: Tensor) -> Tensor:
-    """Return the mean cross-entropy over the answers of a batch."""
+    """Return the mean cross-entropy over the answers in a batch."""
     return functional.cross_entropy(-torch.cdist(question, answer), torch.arange(len(question)))
 
 

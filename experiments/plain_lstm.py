@@ -1,12 +1,12 @@
-"""A plain second implementation of the Siamese LSTM, to tell what is the recipe's from what is the code's.
+"""A plain second implementation of the Siamese LSTM, to separate effects of the recipe from those of the code.
 
 python experiments/plain_lstm.py ARCHIVE contrastive|in_batch RUN.trec
 
-It shares nothing with `askalike.nn` and `askalike.training` but the pairs: one LSTM over random word vectors reads
-questions and answers, its last state is the text, cosines are the scores. contrastive: Lin et al. (2017), 1 − cos of a
-pair and max(0, cos − 0.3) of one drawn answer; in_batch: cross-entropy over all answers of a batch. Trained on what
-`focus/test` and `focus/dev` do not hold out; a fixed number of epochs; the run is of `focus/test`.
-`experiments/plain-lstm.toml` measures its runs beside the recipes. `plain_dssm.py` and `plain_scqa.py` are the same for
+It shares only the pairs with `askalike.nn` and `askalike.training`: one LSTM over random word vectors encodes questions
+and answers as its last state; scores are cosines. contrastive: Lin et al. (2017), 1 − cos of a pair and
+max(0, cos − 0.3) of one random answer; in_batch: cross-entropy over all answers in a batch. It is trained on everything
+outside `focus/test` and `focus/dev`, for a fixed number of epochs; the run is of `focus/test`.
+`experiments/plain-lstm.toml` compares its runs with the recipes. `plain_dssm.py` and `plain_scqa.py` are the same for
 the DSSM and for SCQA.
 """
 
@@ -34,7 +34,7 @@ WORD = re.compile(r"\w+")
 
 
 class PlainLstm(nn.Module):
-    """Texts of word numbers to vectors of length 1."""
+    """Encodes texts as word ids into unit vectors."""
 
     def __init__(self, words: int) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class PlainLstm(nn.Module):
 
 
 class Texts(NamedTuple):
-    """The pairs that train, and the texts that are ranked: those of queries and of answers by their ids."""
+    """The training pairs, and the texts to rank: those of queries and of answers by their ids."""
 
     pairs: list[tuple[str, str]]
     queries: dict[str, str]
@@ -68,7 +68,7 @@ def main(directory: str, loss: str, output: str) -> None:
 
 
 def read_texts(directory: str) -> Texts:
-    """Return the pairs that `focus/test` and `focus/dev` do not hold out, and what `focus/test` ranks."""
+    """Return the pairs outside `focus/test` and `focus/dev`, and the texts that `focus/test` ranks."""
     torch.manual_seed(SEED)
     torch.set_num_threads(1)
     with Archive.open(Path(directory)) as archive:
@@ -83,7 +83,7 @@ def read_texts(directory: str) -> Texts:
 
 
 def number_words(texts: Texts) -> dict[str, int]:
-    """Return the words of at least two texts of the pairs, from 1 on."""
+    """Return word → id, from 1, for words in at least two texts of the pairs."""
     counts = Counter(word for pair in texts.pairs for text in pair for word in dict.fromkeys(split(text)))
     return {word: n for n, word in enumerate((word for word, count in counts.items() if count > 1), 1)}
 
@@ -94,7 +94,7 @@ def split(text: str) -> list[str]:
 
 
 def read(text: str, numbers: Mapping[str, int]) -> list[int]:
-    """Return the numbers of a text's known words; 0 alone for a text without one."""
+    """Return the ids of a text's known words; only 0 for a text without any."""
     return [numbers[word] for word in split(text)[:LONGEST] if word in numbers] or [0]
 
 
@@ -106,7 +106,7 @@ def learn(
     epochs: int = EPOCHS,
     batch_size: int = BATCH,
 ) -> None:
-    """Train. network: texts and their side (0: questions, 1: answers) to vectors. pairs: questions and answers."""
+    """Train. network: maps texts and their side (0: questions, 1: answers) to vectors. pairs: questions and answers."""
     random = np.random.default_rng(SEED)
     for epoch in range(1, epochs + 1):
         total = 0.0
@@ -122,13 +122,13 @@ def learn(
 
 
 def contrastive(question: Tensor, answer: Tensor) -> Tensor:
-    """Return the mean loss of a batch, whose order is random: the answer drawn for a pair is its neighbour's."""
+    """Return the mean loss of a batch in random order: the wrong answer for a pair is its neighbour's."""
     wrong = (question * answer.roll(1, 0)).sum(1)
     return (1 - (question * answer).sum(1) + (wrong - MARGIN).clamp_min(0)).mean()
 
 
 def in_batch(question: Tensor, answer: Tensor) -> Tensor:
-    """Return the mean cross-entropy over the answers of a batch."""
+    """Return the mean cross-entropy over the answers in a batch."""
     return functional.cross_entropy(SCALE * question @ answer.T, torch.arange(len(question)))
 
 

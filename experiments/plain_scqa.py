@@ -1,10 +1,10 @@
-"""A plain second implementation of SCQA (Das et al. 2016), as `plain_lstm.py`.
+"""A plain second implementation of SCQA (Das et al. 2016), like `plain_lstm.py`.
 
 python experiments/plain_scqa.py MEDQUAD YAHOO contrastive|in_batch RUN.trec
 
 Written from the paper's text: a dense layer over the set of a text's letter trigrams, hashed; convolution, max-pooling
-and ReLU twice; a dense layer; cosines. contrastive: the paper's loss by SGD, one drawn answer a pair; in_batch:
-cross-entropy over all answers of a batch by Adam. Trained on all of MedQuAD's questions and answers, in place of Yahoo!
+and ReLU twice; a dense layer; cosines. contrastive: the paper's loss with SGD, one random answer per pair; in_batch:
+cross-entropy over all answers in a batch with Adam. Trained on all questions and answers of MedQuAD, instead of Yahoo!
 Answers L6. The run orders the candidates of `halves/test` of the Yahoo! questions of Zhang et al. (2014), as in
 `scqa.toml`.
 """
@@ -31,7 +31,7 @@ OPTIMIZERS = {"contrastive": (torch.optim.SGD, 0.05), "in_batch": (torch.optim.A
 
 
 class PlainScqa(nn.Module):
-    """Texts of trigrams' numbers to vectors of length 1."""
+    """Encodes texts as trigram ids into unit vectors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ def main(medquad: str, yahoo: str, loss: str, output: str) -> None:
 
 
 def read(text: str) -> list[int]:
-    """Return the numbers of the letter trigrams of a text's words, each once."""
+    """Return the distinct ids of the letter trigrams in a text's words."""
     words = (f"#{word}#" for word in split(text))
     trigrams = {word[n : n + 3] for word in words for n in range(len(word) - 2)}
     return sorted({zlib.crc32(trigram.encode()) % TRIGRAMS for trigram in trigrams}) or [0]

@@ -1,10 +1,10 @@
-"""Does a task made of an archive's own texts choose the ranker that labels choose? A table over archives and proxies.
+"""Is the same ranker chosen on a task made from an archive's texts as on labels? A table over archives and proxies.
 
 python experiments/proxies.py ARCHIVE:SPLIT …
 
-The default ranker is the incumbent, as in `askalike tune`. For labels and for each proxy: which ranker takes its place,
-and what labels say of that one, in points of nDCG@10 against the incumbent. Last, for each proxy: how often its verdict
-on a single ranker (better, worse, no difference) is that of the labels. Splits are looked at: take those that choose.
+The default ranker is the incumbent, as in `askalike tune`. For labels and for each proxy: the ranker that replaces it,
+and its gain on labels in points of nDCG@10 over the incumbent. Last, for each proxy: how often its verdict on a single
+ranker (better, worse, no difference) agrees with the labels. Use only splits that may be used for choosing.
 """
 
 import sys
@@ -29,7 +29,7 @@ Differences = Mapping[str, PairedDifference]
 
 
 def main(*places: str) -> None:
-    """Print what labels and proxies choose on each archive, and how often they agree."""
+    """Print the choices on labels and proxies for each archive, and how often they agree."""
     agreements: dict[str, list[bool]] = {}
     for place in places:
         path, split = place.split(":")
@@ -48,7 +48,7 @@ def main(*places: str) -> None:
 
 
 def candidates() -> Mapping[str, Trial]:
-    """Rankers by a short name."""
+    """Return short name → ranker."""
     fused = {
         f"{method} {words}:{vectors}": Trial("hybrid", {**PARTS, "weights": [words, vectors], "normalise": method})
         for method in ("absolute", "min_max")
@@ -58,7 +58,7 @@ def candidates() -> Mapping[str, Trial]:
 
 
 def compare_rankers(archive: Archive, labels: Split, fixed: Mapping[str, Any] | None = None) -> Differences:
-    """Ranker → what it is worth on at most MAX_LABELLED queries, less what the default ranker is."""
+    """Return ranker → its difference to the default ranker on at most MAX_LABELLED queries."""
     ids = sorted(labels.qrels)[:MAX_LABELLED]
     split = Split({id: labels.queries[id] for id in ids}, {id: labels.qrels[id] for id in ids}, labels.candidates)
     evaluator = TrialEvaluator(RankingTask(archive), {"dev": split}, (MEASURE,), fixed=fixed)
@@ -67,12 +67,12 @@ def compare_rankers(archive: Archive, labels: Split, fixed: Mapping[str, Any] | 
 
 
 def mark(difference: PairedDifference) -> str:
-    """A star for significantly better, a minus for significantly worse."""
+    """Return a star for significantly better, a minus for significantly worse."""
     return "*" if difference.better else "-" if difference.p < 0.05 else ""
 
 
 def format_choice(differences: Differences, truth: Differences) -> str:
-    """The best of those that are significantly better, and what labels say of it."""
+    """Return the best ranker that is significantly better, and its difference on labels."""
     better = {name: d.mean for name, d in differences.items() if d.better}
     if not better:
         return "the incumbent"

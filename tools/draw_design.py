@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draw the pictures of docs/design.md from the code, and list its components there. Needs the standard library only.
+"""Draw the figures of docs/design.md from the code, and list its components there. Needs only the standard library.
 
 docs/assets/layers.svg: the components of docs/layers.toml, with arrows measured from the imports.
-docs/assets/search.svg: the path of a search. Every name in it, and that the code before it uses it, is looked up in the
-source; what is not there is an error.
+docs/assets/search.svg: the path of a search. Each name in it is looked up in the source, and whether the preceding code
+uses it; a missing name or use is an error.
 
---check writes nothing, and exits with 1 if a file differs from what would be written.
+--check writes nothing, and exits with 1 if a file is out of date.
 """
 
 import ast
@@ -65,7 +65,7 @@ TIP = (
 
 
 class DriftError(Exception):
-    """A picture names what the code does not have."""
+    """A figure has a name or a use that the code does not have."""
 
 
 def main() -> None:
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def wanted_files() -> dict[Path, str]:
-    """Return the text of each file as it should be. Raises DriftError where the code lacks a name or its use."""
+    """Return the text of each file as it should be. Raises DriftError if the code lacks a name or its use."""
     layers = tomllib.loads(TABLE.read_text("utf-8"))["layer"]
     return {
         ASSETS / "layers.svg": draw_layers(layers, read_imports()),
@@ -97,7 +97,7 @@ def wanted_files() -> dict[Path, str]:
 
 
 def list_components(layers: Sequence[Mapping[str, str]], page: str) -> str:
-    """Return the page with its list of components renewed: the highest layer first."""
+    """Return the page with its list of components updated, the highest layer first."""
     before, found, rest = page.partition(COMPONENTS_BEGIN)
     _, ended, after = rest.partition(COMPONENTS_END)
     if not (found and ended):
@@ -118,7 +118,7 @@ def _component_path(component: str) -> str:
 
 
 def read_imports() -> dict[str, set[str]]:
-    """Return component → the other components that its files import, inside functions and for types too."""
+    """Return component → the other components that its files import, including imports in functions and for types."""
     used: dict[str, set[str]] = defaultdict(set)
     for file in sorted(SOURCE.rglob("*.py")):
         component = file.relative_to(SOURCE).parts[0].removesuffix(".py")
@@ -136,7 +136,7 @@ def _imported(node: ast.AST) -> list[str]:
 
 
 def draw_layers(layers: Sequence[Mapping[str, str]], imports: Mapping[str, set[str]]) -> str:
-    """Return the picture of the layers, the highest on top."""
+    """Return the figure of the layers, the highest on top."""
     level = {component: n for n, layer in enumerate(layers) for component in layer}
     if unknown := imports.keys() - level.keys() | set().union(*imports.values()) - level.keys():
         raise DriftError(f"docs/layers.toml lacks {', '.join(sorted(unknown))}")
@@ -146,7 +146,7 @@ def draw_layers(layers: Sequence[Mapping[str, str]], imports: Mapping[str, set[s
 
 
 def _direct_edges(imports: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the imports that no chain of other imports implies."""
+    """Yield the imports that are not implied by chains of other imports."""
 
     def reachable(component: str) -> set[str]:
         return set(imports.get(component, ())).union(*(reachable(other) for other in imports.get(component, ())))
@@ -181,7 +181,7 @@ class LayerChart:
         self._place()
 
     def _order(self) -> None:
-        """Order each row by the mean place of its neighbours, up and down in turn; keep what crosses least."""
+        """Order rows by the mean place of their neighbours, up and down in turn; keep the one with fewest crossings."""
         best, fewest = [list(row) for row in self.rows], self._crossings()
         for sweep in range(24):
             down = sweep % 2 == 0
@@ -203,7 +203,7 @@ class LayerChart:
         return count
 
     def _place(self) -> None:
-        """Give every name its x: as near to its neighbours' as the widths of its row allow."""
+        """Set the x of every name: as near to its neighbours' as the widths in its row allow."""
         self.x = {n: float(x) for row in self.rows for n, x in zip(row, self._spread(row), strict=True)}
         for sweep in range(60):
             for row in reversed(self.rows) if sweep % 2 == 0 else self.rows:
@@ -228,7 +228,7 @@ class LayerChart:
         return offsets
 
     def _separate(self, row: Sequence[str], wishes: Sequence[float]) -> list[float]:
-        """Return the places nearest to the wishes, in least squares, that keep order and distances (isotonic)."""
+        """Return the places nearest to the wishes, in least squares, with the given order and distances (isotonic)."""
         offsets = self._offsets(row)
         blocks: list[list[float]] = []  # the sum of the wishes in a block, and their number
         for wish, offset in zip(wishes, offsets, strict=True):
@@ -246,7 +246,7 @@ class LayerChart:
         return 4 if ">" in name else 28 + 8 * len(name)
 
     def draw(self) -> str:
-        """Return the picture as SVG."""
+        """Return the figure as SVG."""
         height = self.TOP + len(self.layers) * (self.BAND + self.GAP)
         parts = [
             _text(20, 28, "An arrow: files of one component import from the other.", "head"),
@@ -264,7 +264,7 @@ class LayerChart:
         return _svg(self.WIDTH, height - self.GAP + 16, "The components of askalike as layers", parts)
 
     def _arrow(self, path: Sequence[str], ys: Sequence[float]) -> str:
-        """Return one arrow through the places between its ends: a curve between layers, a line across each."""
+        """Return an arrow through the places between its ends: a curve between layers, a line across each layer."""
         level = {name: n for n, row in enumerate(self.rows) for name in row}
         inset = (self.BAND - self.BOX) / 2
         x = [self.x[path[0]] + self._port(path[0], path[1], self.below[path[0]])]
@@ -284,7 +284,7 @@ class LayerChart:
         return f'<path class="arrow" d="{" ".join(commands)}"/>'
 
     def _port(self, name: str, other: str, others: Sequence[str]) -> float:
-        """Return how far from a box's middle the arrow from or to another place is."""
+        """Return the distance from a box's middle of the arrow from or to another place."""
         ordered = sorted(others, key=lambda n: (self.x[n], n))
         step = min(14.0, (self._width(name) - 28) / max(len(ordered) - 1, 1))
         return (ordered.index(other) - (len(ordered) - 1) / 2) * step
@@ -300,7 +300,7 @@ class Code:
         self._trees: dict[str, ast.Module] = {}
 
     def find(self, place: str) -> ast.AST:
-        """Return the definition of a class, method or function. Raises DriftError where there is none."""
+        """Return the definition of a class, method or function. Raises DriftError if there is none."""
         module, _, dotted = place.partition(":")
         node: ast.AST = self._tree(module)
         for name in dotted.split("."):
@@ -318,7 +318,7 @@ class Code:
         return [n.target.id for n in body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
 
     def require_use(self, caller: str, place: str) -> None:
-        """Raise DriftError unless the code of `caller` uses the name that `place` ends with."""
+        """Raise DriftError unless the code of `caller` uses the last name in `place`."""
         name = place.partition(":")[2].rpartition(".")[2]
         used = {getattr(n, "attr", getattr(n, "id", None)) for n in ast.walk(self.find(caller))}
         if name not in used:
@@ -336,18 +336,18 @@ class Code:
 
 @dataclass(frozen=True)
 class Step:
-    """A box of the picture."""
+    """A box of the figure."""
 
     column: int
     place: str
     caller: str
-    """The code that uses it, which is checked."""
+    """The code that uses it; this is checked."""
     text: str = ""
-    """What it does; for data nothing, its fields are shown."""
+    """What it does; empty for data, whose fields are shown."""
     begins: bool = False
-    """No arrow leads to it from the box above."""
+    """Whether there is no arrow from the box above."""
     returns: bool = False
-    """The arrow points to the box on its left, which takes what it returns."""
+    """Whether the arrow points to the box on its left, which takes its result."""
 
 
 ENGINE, RESULTS = "engines.local:LocalEngine", "engines._hits:HitSelection"
@@ -448,12 +448,12 @@ ROWS: tuple[tuple[Step, ...], ...] = (
         Step(1, "types:SearchHit", "engines._hits:HitSelection", begins=True),
     ),
 )
-"""From top to bottom. Column 0 is the engine's, 1 the ranker's, 2 what a ranker reads."""
+"""Rows from top to bottom. Column 0: the engine, 1: the ranker, 2: what a ranker reads."""
 COLUMNS = ("The engine", "The search session", "What it reads")
 
 
 def draw_search(code: Code) -> str:
-    """Return the picture of a search."""
+    """Return the figure of a search."""
     margin, width, gap = 12, 232, 20
     left = [margin + n * (width + gap) for n in range(len(COLUMNS))]
     boxes, arrows = [_text(x, 30, name, "head") for x, name in zip(left, COLUMNS, strict=True)], []

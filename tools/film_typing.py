@@ -1,4 +1,4 @@
-"""Films a question being typed into the page Ask, as docs/assets/typing.webp: python tools/film_typing.py
+"""Records a question being typed into the page Ask as docs/assets/typing.webp: python tools/film_typing.py
 
 Needs what `make test` installs: a calibrated copy of the example archive is served and shown in headless Chromium.
 """
@@ -28,7 +28,7 @@ SHOWN_SIZE = (930, 480)
 
 @contextmanager
 def serve_example() -> Iterator[Any]:
-    """Serve a calibrated copy of the example archive, whose duplicates nobody has linked, as `Service` of the tests."""
+    """Serve a calibrated copy of the example archive without its duplicate links, with the tests' `Service`."""
     from serving import Service
 
     from askalike import rankers
@@ -49,7 +49,7 @@ def serve_example() -> Iterator[Any]:
 
 
 def write_unlinked(path: Path) -> Path:
-    """Write the example's table without its duplicate links, which the queue is to find, and return its path."""
+    """Write the example's table without its duplicate links, for the queue to find; return its path."""
     with EXAMPLE.open(encoding="utf-8", newline="") as table, path.open("w", encoding="utf-8", newline="") as copy:
         rows = csv.DictReader(table)
         writer = csv.DictWriter(copy, rows.fieldnames or ())
@@ -59,7 +59,7 @@ def write_unlinked(path: Path) -> Path:
 
 
 def main() -> None:
-    """Make the picture."""
+    """Make the animation."""
     from chromium import launch_chromium
 
     with serve_example() as service, sync_playwright() as running:
@@ -84,7 +84,7 @@ def film(page: Any, address: str) -> Iterator[Image.Image]:
 
 
 def screenshot(page: Any) -> Image.Image:
-    """Return what the page shows now."""
+    """Return a screenshot of the page."""
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB").resize(SHOWN_SIZE)
 
 

@@ -1,6 +1,6 @@
-"""The tables of docs/papers.md that come from reports: between `<!-- table: NAME -->` and `<!-- end of table -->`.
+"""Tables of docs/papers.md made from reports: between `<!-- table: NAME -->` and `<!-- end of table -->`.
 
-`<!-- table: NAME with cost -->` has a column of the processor time of a query, too.
+`<!-- table: NAME with cost -->` also has a column of the processor time per query.
 """
 
 import re
@@ -14,7 +14,7 @@ TABLE = re.compile(r"(<!-- table: ([\w-]+)( with cost)? -->\n).*?(<!-- end of ta
 
 
 def fill_tables(page: str, load: Callable[[str], Report | None]) -> str:
-    """Return the page with its tables made anew. load: the report of a name. Raises ValueError where there is none."""
+    """Return the page with its tables regenerated. load: reads a report by name. Raises ValueError if there is none."""
 
     def table(match: re.Match[str]) -> str:
         if (report := load(match[2])) is None:
@@ -25,7 +25,7 @@ def fill_tables(page: str, load: Callable[[str], Report | None]) -> str:
 
 
 def paper_table(report: Report, with_cost: bool = False) -> str:
-    """Return a report's table: each system's measures in percent, the paper's values, and where they come from."""
+    """Return a report's table: each system's measures in percent, the paper's values, and their provenance."""
     columns = ["", *report["measures"], *(["the paper"] if report["paper"] else []), *([COST] if with_cost else [])]
     rows = [columns, ["---"] * len(columns)]
     for system in report["systems"]:
@@ -41,7 +41,7 @@ def _cells(report: Report, system: Report) -> Iterator[str]:
     yield f"{compared[measures[0]]['letter']} {label}"
     for measure in measures:
         value = system["measures"][measure]
-        factor = 1 if value["high"] > 1 else 100  # the rule semeval gives measures in percent
+        factor = 1 if value["high"] > 1 else 100  # the rule semeval has measures in percent
         sd = "" if value["sd"] is None else f" ± {factor * value['sd']:.1f}"
         low, high = factor * value["low"], factor * value["high"]
         yield f"{factor * value['mean']:.1f}{sd} [{low:.1f}, {high:.1f}] {''.join(compared[measure]['beats'])}".strip()

@@ -1,4 +1,4 @@
-"""Pictures of the pages for the documentation, docs/assets/page-*.webp: python tools/picture_pages.py [NAME …]
+"""Takes screenshots of the pages for the documentation, docs/assets/page-*.webp: python tools/picture_pages.py [NAME …]
 
 Needs what `make test` installs: a calibrated copy of the example archive is served and shown in headless Chromium.
 """
@@ -24,7 +24,7 @@ ASKED_IN_VAIN = ("Do you rent canoes?", "Can I rent a canoe here?", "Is there a 
 class Picture:
     """What to show, in a window of `width` × `height`, saved `scale` times as large.
 
-    press: a button of the page, and what the page says once it has been pressed.
+    press: a button of the page, and the text that the page shows after it has been pressed.
     """
 
     place: str
@@ -48,7 +48,7 @@ PICTURES = {
 
 
 def main() -> None:
-    """Make all pictures, or those that are named."""
+    """Take all screenshots, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES], default=[])
     names = parser.parse_args().names or list(PICTURES)
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def prepare(service: Any) -> None:
-    """Leave gaps behind, and wait until every question is checked for duplicates."""
+    """Create gaps, and wait until every question is checked for duplicates."""
     from serving import wait_for
 
     for title in ASKED_IN_VAIN:
@@ -72,7 +72,7 @@ def prepare(service: Any) -> None:
 
 
 def show(chromium: Browser, home: str, picture: Picture, path: Path) -> None:
-    """Write what a page shows."""
+    """Write the screenshot of a page."""
     page = chromium.new_page(viewport={"width": picture.width, "height": picture.height}, **picture.options)
     page.goto(f"{home}{picture.place}", wait_until="networkidle")
     if picture.press:

@@ -1,4 +1,4 @@
-"""The figures of the results pages: quality beside BM25, quality over speed, calibration, speed over size."""
+"""The figures of the results pages: gain over BM25, quality over speed, calibration, speed over size."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
@@ -21,7 +21,7 @@ from askalike.experiments.plotting import (
 WIDTH = 620
 BASELINE, MEASURE = "BM25", "AP"
 FULL_COLOUR = 20.0
-"""The gain in points that has the full colour of the heat map."""
+"""The gain in points shown in the full colour of the heat map."""
 Reports = Mapping[str, Mapping[str, Any]]
 
 
@@ -109,7 +109,7 @@ def _span(reports: Reports) -> tuple[float, float]:
 
 
 def _label_plainly(axis: Any, steps: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
-    """Label a logarithmic axis with numbers as people write them: 0.1, 20, 1,000."""
+    """Label a logarithmic axis with plain numbers: 0.1, 20, 1,000."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=steps))

@@ -1,4 +1,4 @@
-"""Writes what every `--help` prints to tests/cli/help.txt, where a change shows: python tools/write_help.py"""
+"""Writes the output of every `--help` to tests/cli/help.txt, to make changes visible: python tools/write_help.py"""
 
 import contextlib
 import io

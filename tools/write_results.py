@@ -1,8 +1,8 @@
 """Writes the results pages, docs/results/, and the README's table from experiments/reports/.
 
-    python tools/write_results.py                   writes what differs from the reports
-    python tools/write_results.py --add runs/cs     first takes over a report.json as experiments/reports/cs.json
-    python tools/write_results.py --add bench-data/cluster.json    the same for what a benchmark measured
+    python tools/write_results.py                   writes the files that differ from the reports
+    python tools/write_results.py --add runs/cs     first copies its report.json to experiments/reports/cs.json
+    python tools/write_results.py --add bench-data/cluster.json    the same for the results of a benchmark
     python tools/write_results.py --check           writes nothing; exits with 1 if a file differs
 
 No figure is typed by hand. A report keeps commit, data hash, hardware and command; texts of the archive are left out.
@@ -61,11 +61,11 @@ DATASETS = {
     ),
     "yahoo": ("Yahoo! questions", "The candidates of each query of Zhang et al. (2014), ranked again. Titles alone."),
 }
-"""Name of a report → heading, and what the data set is, in the order of the pages."""
+"""Name of a report → heading and description of the data set, in the order of the pages."""
 
 
 def main() -> int:
-    """Write the pages, or say which of them are out of date."""
+    """Write the pages, or list those that are out of date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--add", metavar="RUN", type=Path, nargs="+", default=[], help="folders, or JSON of benchmarks")
     parser.add_argument("--check", action="store_true")
@@ -103,7 +103,7 @@ def shorten(report: Report) -> Report:
 
 
 def _round(value: Any) -> Any:
-    """Return the value with six digits behind the point of every number in it."""
+    """Return the value with every number in it rounded to six decimals."""
     if isinstance(value, dict):
         return {key: _round(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -123,7 +123,7 @@ def load(name: str) -> Any:
 
 
 def all_files() -> dict[Path, str]:
-    """Return every file that is made from the reports, with its text."""
+    """Return every file that is generated from the reports, with its text."""
     reports = {name: report for name in DATASETS if (report := load(name))}
     drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"), load("scale"))
     files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
@@ -142,13 +142,13 @@ def all_files() -> dict[Path, str]:
 
 
 def replace_block(text: str, begin: str, end: str, block: str) -> str:
-    """Return the text with another block between two lines of it."""
+    """Return the text with the block between two of its lines replaced."""
     before, _, rest = text.partition(begin)
     return f"{before}{begin}{block}{end}{rest.partition(end)[2]}"
 
 
 def existing_files() -> Iterator[Path]:
-    """Yield the files of the folder that this script writes, the page of negative results aside."""
+    """Yield the files of the folder that this script writes, which exclude the page of negative results."""
     yield from (path for path in PAGES.glob("*") if path.name != "negative.md")
 
 
@@ -192,18 +192,18 @@ GENERATED = "<!-- written by tools/write_results.py from experiments/reports/ --
 def interval(system: Report, measure: str) -> str:
     """Return a mean in percent with its interval."""
     value = system["measures"][measure]
-    percent = 1 if value["high"] > 1 else 100  # the rule semeval gives RR in percent
+    percent = 1 if value["high"] > 1 else 100  # the rule semeval has RR in percent
     return f"{percent * value['mean']:.1f} [{percent * value['low']:.1f},{NO_BREAK}{percent * value['high']:.1f}]"
 
 
 def cost(system: Report) -> tuple[str, str]:
-    """Return the processor time of a query and the size of the index, as people read them."""
+    """Return the processor time per query and the size of the index, formatted."""
     ms, size = system["cost"]["ms_per_query"], system["cost"]["index_bytes"]
     return f"{ms:.2f}" if ms < 1 else f"{ms:.1f}", f"{size / 1e6:.1f}{NO_BREAK}MB"
 
 
 def provenance(origin: Report) -> Iterator[str]:
-    """Yield the table of where a page's figures come from."""
+    """Yield the table of the provenance of a page's figures."""
     yield "## Where the figures come from"
     yield ""
     yield from map(table_row, [("what", "value"), ("---", "---")])
@@ -214,7 +214,7 @@ def provenance(origin: Report) -> Iterator[str]:
 
 
 def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, str]]) -> str:
-    """Return the first page: the data sets, every figure, and what the benchmarks measured."""
+    """Return the first page: the data sets, all figures, and the results of the benchmarks."""
     rows = [("data set", "queries", "best AP", "BM25", "default"), ("---",) * 5]
     for name, report in reports.items():
         systems = {system["label"]: system for system in report["systems"]}
@@ -242,7 +242,7 @@ This table has the mean average precision (AP) in percent, with 95 % intervals:"
 def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report]) -> str:
     """Return the README's table: the first hit, and the first ten, on three archives.
 
-    distilled: the reports that have the row distil, of the same queries. A row that a report lacks is left out.
+    distilled: the reports with the row distil, on the same queries. A row that a report lacks is left out.
     """
     shown = {name: reports[name] for name in README_DATASETS}
     heads = [f"{DATASETS[name][0]} (n = {report['queries']:,})" for name, report in shown.items()]

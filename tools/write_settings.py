@@ -38,9 +38,9 @@ KINDS = {
     "features": "Keys of the table `[features]`; the network decides which kind applies.",
     "loss": "Keys of the table `[loss]` of a recipe, by its `name`.",
 }
-"""Kinds of the registry with settings → what stands below their heading."""
+"""Kind of the registry with settings → the text below its heading."""
 RECORDS = {("encoder", "lookup")}
-"""What is stored beside a model, and nobody sets."""
+"""Settings that are stored with a model, and not set by users."""
 HEADINGS = {"similarity": "Similarities", "features": "Features", "loss": "Losses"}
 OTHERS = {
     "Distillation": ("askalike.encoders.learning.lookup", "Settings of `askalike distil`."),
@@ -75,7 +75,7 @@ def _sections() -> Iterator[str]:
 
 
 def _recipes() -> Iterator[str]:
-    """Yield a table for each packaged recipe: its values that are not the defaults."""
+    """Yield a table for each packaged recipe, with its values that differ from the defaults."""
     for name in list_recipes():
         recipe = Recipe.read(name)
         summary = (RECIPE_FOLDER / f"{name}.toml").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
@@ -91,7 +91,7 @@ def _recipes() -> Iterator[str]:
 
 
 def _models(module: str) -> list[type[Settings]]:
-    """The settings classes that a module defines and that have settings; the last one derives from those before it."""
+    """Return the settings classes of a module that have settings; the last one derives from those before it."""
     classes = vars(importlib.import_module(module)).values()
     own = [c for c in classes if isinstance(c, type) and issubclass(c, Settings) and c.__module__ == module]
     return [model for model in own if model.model_fields]
@@ -111,13 +111,13 @@ def _table(name: str, model: type[Settings]) -> Iterator[str]:
 
 
 def _meaning(model: type[Settings], key: str) -> str:
-    """The description of a setting, which a subclass with another default does not repeat."""
+    """Return the description of a setting, which a subclass with another default does not repeat."""
     fields = (base.model_fields.get(key) for base in model.__mro__ if issubclass(base, Settings))
     return next((field.description for field in fields if field and field.description), "")
 
 
 def _type(annotation: Any) -> str:
-    """An annotation in words: `Literal["a", "b"]` as its values, a class by its name."""
+    """Return an annotation in words: `Literal["a", "b"]` as its values, a class by its name."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _type(inner[0])

@@ -1,1 +1,1 @@
-"""OpenSearch on this machine, for tests and benchmarks: one to three nodes from Maven's artifacts."""
+"""OpenSearch on this machine, for tests and benchmarks: one to three nodes from Maven artifacts."""

@@ -1,4 +1,4 @@
-"""The class path of an OpenSearch node: Maven's artifacts in the user's cache, and the compiled launcher."""
+"""The class path of an OpenSearch node: Maven artifacts in the user's cache, and the compiled launcher."""
 
 import fcntl
 import hashlib
@@ -18,11 +18,11 @@ JDK_FOLDERS = (Path("/usr/lib/jvm"), Path("/opt"), Path.home() / ".sdkman/candid
 
 
 class NoClusterError(Exception):
-    """Why no node can be started on this machine."""
+    """The reason why no node can be started on this machine."""
 
 
 def find_jdk() -> Path:
-    """Return the home of a JDK from MIN_JDK on: `JAVA_HOME`, else the newest where JDKs usually lie."""
+    """Return the home of a JDK of at least MIN_JDK: `JAVA_HOME`, else the newest one in the usual folders."""
     homes = [Path(home)] if (home := os.environ.get("JAVA_HOME")) else []
     homes += [path.parent.parent for folder in JDK_FOLDERS for path in folder.glob("*/bin/javac")]
     versions = {home: version for home in homes if (version := _jdk_version(home)) >= MIN_JDK}
@@ -32,7 +32,7 @@ def find_jdk() -> Path:
 
 
 def class_path(jdk: Path) -> str:
-    """Return the class path of the launcher. Downloads the jars (76 MB) where the user's cache lacks them."""
+    """Return the class path of the launcher. Downloads the jars (76 MB) if they are not in the user's cache."""
     digest = hashlib.sha256((HERE / "pom.xml").read_bytes() + KNN_PLUGIN.encode()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "askalike" / "opensearch"
     folder = cache / digest
@@ -49,7 +49,7 @@ def class_path(jdk: Path) -> str:
 
 
 def _jdk_version(home: Path) -> int:
-    """Return the JDK's major version as its file `release` tells it; 0 where it has none."""
+    """Return the JDK's major version from its file `release`; 0 if it has none."""
     try:
         match = re.search(r'JAVA_VERSION="(\d+)', (home / "release").read_text())
     except OSError:

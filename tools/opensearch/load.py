@@ -1,4 +1,4 @@
-"""Searches and writes at a steady pace, as a service has them, while something happens to a cluster."""
+"""Searches and writes at a steady rate, as of a service, while something happens to a cluster."""
 
 import threading
 import time
@@ -18,10 +18,10 @@ WRITES_PER_S, WRITERS = 20, 10
 
 
 class Load:
-    """Threads that search and threads that write, as many clients of a service, until it is stopped.
+    """Threads that search and threads that write, like many clients of a service, until it is stopped.
 
-    errors: what no retry helped against. gaps, write_gaps: the seconds in which no search ended, or no write, one for
-    each that did.
+    errors: the errors that remained after retries. gaps, write_gaps: for each search or write that ended, the seconds
+    since the previous one.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -37,16 +37,16 @@ class Load:
 
     @property
     def written(self) -> int:
-        """How many writes were acknowledged."""
+        """The number of acknowledged writes."""
         return sum(self._acknowledged)
 
     @property
     def written_ids(self) -> set[str]:
-        """The questions whose write was acknowledged."""
+        """The ids of the questions with acknowledged writes."""
         return {f"new{writer}-{n}" for writer, count in enumerate(self._acknowledged) for n in range(count)}
 
     def forget_gaps(self) -> None:
-        """Begin to measure anew."""
+        """Restart the measurement."""
         with self._lock:
             self.gaps, self.write_gaps = [], []
 
@@ -61,7 +61,7 @@ class Load:
             thread.join()
 
     def _run(self, work: Callable[[OpenSearchEngine], float], follows: bool) -> None:
-        """follows: whether the thread sends changes. The others search what was sent, as a service's processes do."""
+        """follows: whether the thread sends changes; other threads search what was sent, like a service's processes."""
         try:
             with Archive.open(self._path, self._url) as archive:
                 view = archive.view() if follows else archive.committed_view()
@@ -84,7 +84,7 @@ class Load:
         def write(engine: OpenSearchEngine) -> float:
             n = self._acknowledged[number]
             engine.archive.upsert([Question(f"new{number}-{n}", f"samovar number {number} {n}")])
-            engine.searcher()  # follows the archive: the cluster acknowledges the write
+            engine.searcher()  # applies the archive's changes: the cluster acknowledges the write
             self._acknowledged[number] += 1
             self._note("write")
             return WRITERS / WRITES_PER_S
@@ -113,6 +113,6 @@ def manager_index(url: str, nodes: int) -> int:
 
 
 def find_samovars(archive: Archive) -> set[str]:
-    """Return the ids of the questions that the load has written, as they are found afterwards."""
+    """Return the ids of the questions written by the load that searches find afterwards."""
     searcher = rankers.open_current(rankers.create("bm25"), archive.view())
     return {hit.id for hit in searcher.rank({"q": Question("q", "samovar")}, 10_000)["q"]}

@@ -1,7 +1,7 @@
-"""A network of its own for each node, so that nodes can be cut off from each other; needs Linux, root and iproute2.
+"""A separate network for each node, so that nodes can be cut off from each other; needs Linux, root and iproute2.
 
-Each node has a network namespace, joined with the others by a bridge, over which this machine reaches all of them. A
-node that is cut off has no route to the others: what they send each other is lost, and nobody is told.
+Each node has a network namespace, connected with the others by a bridge, over which this machine reaches all of them. A
+node that is cut off has no route to the others: packets between them are lost silently.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from opensearch.jars import NoClusterError
 BRIDGE, SUBNET = "askalike0", "10.203.117"
 LOCK = Path(tempfile.gettempdir()) / "askalike-network.lock"
 Place = tuple[str, Sequence[str]]
-"""A node's address, and the words before a command that runs there."""
+"""A node's address, and the prefix of commands that run there."""
 
 
 class Network:
@@ -35,11 +35,11 @@ class Network:
         return list(zip(self._addresses, prefixes, strict=True))
 
     def cut_off(self, node: int) -> None:
-        """Let nothing through between a node and the others."""
+        """Block traffic between a node and the others."""
         self._route(node, "add")
 
     def heal(self, node: int) -> None:
-        """Let everything through again."""
+        """Allow all traffic again."""
         self._route(node, "del")
 
     def _route(self, node: int, action: str) -> None:
@@ -66,13 +66,13 @@ class Network:
 
 @contextlib.contextmanager
 def open_network(nodes: int) -> Iterator[Network]:
-    """Yield a network of so many nodes. Raises NoClusterError where this process may not make one."""
+    """Yield a network of this number of nodes. Raises NoClusterError if this process may not create one."""
     if os.geteuid() != 0 or not shutil.which("ip"):
         raise NoClusterError("a network of its own for each node needs root and the command ip (iproute2)")
     network = Network(nodes)
     with open(LOCK, "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time on a machine, as its parts have names
-        network._close()  # what a killed process left
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time per machine, as its parts have fixed names
+        network._close()  # remove the remains of a killed process
         try:
             network._open()
             yield network
@@ -81,7 +81,7 @@ def open_network(nodes: int) -> Iterator[Network]:
 
 
 def _ip(*arguments: str) -> None:
-    """Run `ip`. Raises NoClusterError with what it says."""
+    """Run `ip`. Raises NoClusterError with its message."""
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise NoClusterError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")

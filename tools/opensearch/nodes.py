@@ -27,9 +27,9 @@ HEAP = "512m"
 
 
 class Node:
-    """One node: a process of its own, with its ports and its folder. Its process ends with the one that started it.
+    """One node: a process with its own ports and folder, which ends with the process that started it.
 
-    settings: may be changed until it is launched. host: where it listens. prefix: the words before its command.
+    settings: may be changed until it is launched. host: where it listens. prefix: the prefix of its command.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class Node:
 
     @property
     def is_running(self) -> bool:
-        """Whether its process runs."""
+        """Whether its process is running."""
         return self._process is not None and self._process.poll() is None
 
     def launch(self, others: Sequence[str], managers: Sequence[str]) -> None:
-        """Start the process. others: the transport addresses to join. managers: the names that elect the first."""
+        """Start the process. others: transport addresses to join. managers: names of nodes that elect the first one."""
         jdk = find_jdk()
         (self.folder / "config").mkdir(parents=True, exist_ok=True)
         settings = {
@@ -77,7 +77,7 @@ class Node:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self.folder)
 
     def wait(self) -> None:
-        """Wait until it answers. Raises NoClusterError where it does not."""
+        """Wait until it responds. Raises NoClusterError if it does not."""
         until = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < until and self.is_running:
             with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/_cluster/health", timeout=5):
@@ -87,7 +87,7 @@ class Node:
         raise NoClusterError(f"{self.name} did not start within {START_TIMEOUT_S:.0f} s: {log}")
 
     def stop(self) -> None:
-        """End the process: it closes when its standard input does."""
+        """End the process by closing its standard input."""
         if self._process is None:
             return
         if self._process.stdin:
@@ -98,7 +98,7 @@ class Node:
             self.kill()
 
     def kill(self) -> None:
-        """End the process at once, as `kill -9` does."""
+        """End the process at once, like `kill -9`."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -107,15 +107,15 @@ class Node:
 
 
 class Cluster:
-    """Some nodes that know each other, in a temporary folder, or in one that stays."""
+    """Nodes that form a cluster, in a temporary folder or a permanent one."""
 
     def __init__(
         self, nodes: int = 1, settings: Mapping[str, str] | None = None, heap: str = HEAP,
         places: Sequence[tuple[str, Sequence[str]]] = (), folder: Path | None = None,
     ) -> None:  # fmt: skip
-        """places: the host of each node and the words before its command, where they are not this machine's.
+        """places: the host of each node and the prefix of its command, if they are not this machine's.
 
-        folder: where the nodes' data stays for the next cluster of as many nodes.
+        folder: where the nodes' data is kept for the next cluster of the same size.
         """
         self._stays = folder is not None
         self._folder = folder or Path(tempfile.mkdtemp(prefix="askalike-opensearch-"))
@@ -127,11 +127,11 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """The addresses of all its nodes, as `--engine` takes them."""
+        """The addresses of all its nodes, in the format of `--engine`."""
         return "http://" + ",".join(f"{node.host}:{node.port}" for node in self.nodes)
 
     def start(self) -> Self:
-        """Start the nodes that do not run, and wait for them. Raises NoClusterError where that cannot be."""
+        """Start the nodes that are not running, and wait for them. Raises NoClusterError if that fails."""
         try:
             for node in self.nodes:
                 if not node.is_running:
@@ -145,7 +145,7 @@ class Cluster:
         return self
 
     def close(self) -> None:
-        """End the nodes and remove what they stored, unless it stays."""
+        """End the nodes and remove their data, unless the folder is permanent."""
         for node in self.nodes:
             node.stop()
         if not self._stays:
@@ -159,7 +159,7 @@ class Cluster:
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that is free now."""
+    """Return a free port on the loopback address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> Any:
     parser.add_argument("--seconds", type=float, default=600.0, help="how long at most")
     parser.add_argument("--while", type=int, dest="process", help="end with this process, given by its id")
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it ends as with Ctrl-C, and removes its folder
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as with Ctrl-C, which removes the folder
     try:
         with Cluster(options.nodes) as cluster:
             print(f"{cluster.url}  (ends after {options.seconds:.0f} s, or with Ctrl-C)", flush=True)

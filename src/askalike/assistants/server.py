@@ -1,4 +1,4 @@
-"""The tools as a server of the Model Context Protocol, for the current protocol and for clients of 2025."""
+"""The tools as a server of the Model Context Protocol, for the current version and for clients of 2025."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -26,7 +26,7 @@ OutputT = TypeVar("OutputT")
 
 
 class ToolServer(MCPServer[Any]):
-    """A server whose errors are one line, and that refuses arguments that a tool does not have."""
+    """A server with one-line errors, which refuses unknown arguments of tools."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -43,7 +43,7 @@ class ToolServer(MCPServer[Any]):
 
 
 def create_server(engine: LocalEngine) -> ToolServer:
-    """Return the server of an engine's archive."""
+    """Return a server for an engine's archive."""
     name = engine.archive.path.resolve().name
     server = ToolServer(
         "askalike", title=f"askalike: {name}", version=askalike.__version__, instructions=INSTRUCTIONS,
@@ -56,7 +56,7 @@ def create_server(engine: LocalEngine) -> ToolServer:
 
 
 def _with_tool_errors(tool: Callable[ToolParameters, OutputT]) -> Callable[ToolParameters, OutputT]:
-    """Return the tool with errors that a user can fix as the protocol's own, which the caller sees."""
+    """Return the tool with errors that a user can fix converted to the protocol's errors, which the caller sees."""
 
     @wraps(tool)
     def call(*args: ToolParameters.args, **kwargs: ToolParameters.kwargs) -> OutputT:

@@ -1,7 +1,7 @@
 """The tools of an assistant: search an archive, fetch a question, and find similar questions.
 
-`search` and `fetch` have the shapes that ChatGPT expects of a source, as in OpenAI's guide "Building MCP servers for
-ChatGPT and API integrations" (2026).
+`search` and `fetch` have the signatures that ChatGPT expects, as in OpenAI's guide "Building MCP servers for ChatGPT
+and API integrations" (2026).
 """
 
 from threading import Lock
@@ -32,7 +32,7 @@ MinProbability = Annotated[
 
 
 class FoundQuestion(BaseModel):
-    """A question that was found. `url` is empty for one without an address of its own."""
+    """A question that was found. `url` is empty if it has none."""
 
     id: str
     title: str
@@ -63,10 +63,10 @@ class AcceptedAnswer(BaseModel):
 
 
 class SimilarToIt(BaseModel):
-    """A similar question. `probability`: that it asks the same; null where the archive is not calibrated.
+    """A similar question. `probability`: that it asks the same; null if the archive is not calibrated.
 
-    `likeness` is then how alike they are, from 0 to 1. `words`: the words of the question that were found in it.
-    `states`: open, answered, closed, locked or outdated. `solution`: in which release, or when, it was solved.
+    `likeness` is then the similarity, from 0 to 1. `words`: the words of the question that were found in it.
+    `states`: open, answered, closed, locked or outdated. `solution`: the release or date of the solution.
     """
 
     id: str
@@ -89,7 +89,7 @@ class SimilarOutput(BaseModel):
 
 
 class ArchiveTools:
-    """The tools over one engine. They change nothing, and are called one after the other."""
+    """The tools of one engine. They are read-only, and not called concurrently."""
 
     def __init__(self, engine: LocalEngine) -> None:
         self._engine = engine
@@ -121,7 +121,7 @@ class ArchiveTools:
         before: BeforeDate = None,
         min_probability: MinProbability = None,
     ) -> SimilarOutput:
-        """Find questions that ask the same, with probability, matched words and accepted answer; none where unsure."""
+        """Find questions that ask the same, with probability, matched words and accepted answer; none if unsure."""
         with self._lock:
             hits = self._engine.search(
                 title, SIMILAR_QUESTIONS, body=body, filter=Filter(tuple(tags), None, before),

@@ -1,4 +1,4 @@
-"""The ways to reach the tools: standard input and output, or HTTP without sessions."""
+"""The transports of the tools: standard input and output, or HTTP without sessions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,16 +40,16 @@ class KeyMiddleware:
 
 
 def serve_stdio(server: ToolServer) -> None:
-    """Answer the client that has started this process, until it closes standard input."""
+    """Serve the client that started this process, until it closes standard input."""
     anyio.run(server.run_stdio_async)
 
 
 def serve_http(
     server: ToolServer, archive: Path, host: str, port: int, require_keys: bool, announce: Callable[[str], None]
 ) -> None:
-    """Answer over HTTP until the process is asked to end. Keys are needed anywhere but on loopback.
+    """Serve over HTTP until the process is asked to end. Keys are needed except on loopback.
 
-    announce: called with the address once it is listened at; a port of 0 is one that is free. Raises SettingsError.
+    announce: called with the address once the server listens; port 0 picks a free one. Raises SettingsError.
     """
     keyless = is_loopback(host) and not require_keys
     security = None if keyless else TransportSecuritySettings(enable_dns_rebinding_protection=False)

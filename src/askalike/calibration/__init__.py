@@ -1,1 +1,1 @@
-"""From a ranker's scores to probabilities: features of a hit, curves, thresholds, and when to abstain."""
+"""Turns a ranker's scores into probabilities: features of a hit, curves, thresholds, and when to abstain."""

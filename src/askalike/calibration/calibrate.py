@@ -1,4 +1,4 @@
-"""Calibrate a ranker on an archive, and measure the calibration on clusters that it was not fitted on."""
+"""Calibrates a ranker on an archive, and measures the calibration on clusters that it was not fitted on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -37,11 +37,11 @@ from askalike.types import Floats, Progress, Question, Split
 
 @dataclass(frozen=True, slots=True)
 class CalibrationReport:
-    """A calibration, and what was measured by curves that were not fitted on the same clusters.
+    """A calibration, and measurements of curves on clusters that they were not fitted on.
 
-    later_hits: of the hits after the first, down to CALIBRATION_DEPTH; None where there are none.
-    half_answerable: of first hits where half of the queries have nothing right in the archive.
-    threshold_choice: None where no precision was requested. group_averages: of first hits; None without groups.
+    later_hits: of the hits after the first, down to CALIBRATION_DEPTH; None if there are none.
+    half_answerable: of first hits if half of the queries have no right question in the archive.
+    threshold_choice: None if no precision was requested. group_averages: of first hits; None without groups.
     """
 
     calibration: Calibration
@@ -62,7 +62,7 @@ class CalibrationReport:
         return measure_threshold(probabilities, relevant, len(self.sample.queries), threshold)
 
     def as_dict(self) -> Mapping[str, Any]:
-        """Return everything but the single hits, for JSON."""
+        """Return everything except the single hits, for JSON."""
         return {
             "ranker": self.calibration.ranker,
             "split": self.sample.split,
@@ -93,13 +93,13 @@ def calibrate(
 ) -> CalibrationReport:
     """Fit a calibration and measure it by nested cross-validation over folds that keep duplicate clusters whole.
 
-    Nothing is saved until `.calibration.save(archive.path)`. The index holds the whole archive; the ranker must not
-    have learned from the split. Where the archive has groups, each query is ranked within its own.
-    precision: the precision that the threshold is chosen for; None for no threshold.
-    prevalence: the share of queries in use that have a duplicate, to which probabilities are lowered.
-    resume: take the hits that an earlier call has saved below the archive's `index/`, and save new ones; only for
-    rankers that `rankers.create` makes, as a change of another one's code goes unnoticed.
-    Raises what `draw_sample` raises, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
+    Nothing is saved until `.calibration.save(archive.path)`. The index covers the whole archive; the ranker must not
+    have learned from the split. If the archive has groups, each query is ranked within its own.
+    precision: the precision for which the threshold is chosen; None for no threshold.
+    prevalence: the share of queries in use that have a duplicate, to which probabilities are adjusted.
+    resume: reuse hits that an earlier call saved in the archive's `index/`, and save new ones; only for rankers made
+    by `rankers.create`, as changes of other rankers' code are not detected.
+    Raises like `draw_sample`, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
     """
     _require_shares(precision, prevalence)
     sample = draw_sample(
@@ -146,7 +146,7 @@ def _require_shares(precision: float | None, prevalence: float) -> None:
 
 
 def _make_threshold(choice: ThresholdChoice | None, precision: float | None) -> Threshold | None:
-    """Return the chosen threshold; None where none was asked for, or the precision is out of reach."""
+    """Return the chosen threshold; None if none was requested, or the precision is out of reach."""
     if choice is None or choice.threshold is None:
         return None
     return Threshold(probability=choice.threshold, criterion="precision", share=precision)
@@ -155,10 +155,10 @@ def _make_threshold(choice: ThresholdChoice | None, precision: float | None) -> 
 def calibrate_each_use(
     archive: Archive, ranker: Ranker, split: str | None = None, *, titles_only: bool = False, **options: Any
 ) -> Sequence[CalibrationReport]:
-    """Calibrate for whole questions, and for titles where the questions have bodies: see `calibrate`.
+    """Calibrate for whole questions, and, if the questions have bodies, also for titles: see `calibrate`.
 
-    titles_only: for titles alone. The report of whole questions comes first, where there is one. It serves both uses
-    where titles alone find too little to calibrate on.
+    titles_only: only for titles. The report on whole questions, if any, comes first. It is used for both if titles
+    alone find too little to calibrate on.
     """
     first = calibrate(archive, ranker, split, titles_only=titles_only, **options)
     if not first.sample.has_bodies:
@@ -174,8 +174,8 @@ def measure_abstention(
 ) -> AbstentionCurve:
     """Measure abstention on queries that have nothing to do with the archive.
 
-    Their bodies are used only where labelled queries have some. The right first hits have the probabilities of curves
-    that were not fitted on their clusters. resume: see `calibrate`.
+    Their bodies are used only if labelled queries have some. The probabilities of right first hits are from curves that
+    were not fitted on their clusters. resume: see `calibrate`.
     """
     named = {f" off {index} ": query for index, query in enumerate(queries)}
     off_topic = {id: replace(q, id=id, body=q.body if report.sample.has_bodies else "") for id, q in named.items()}
@@ -200,7 +200,7 @@ def _measure_hits(sample: CalibrationSample, hits: LabelledHits, probabilities: 
 
 
 def _average_groups(sample: CalibrationSample, probabilities: Floats, seed: int) -> GroupAverages | None:
-    """Measure the first hits of each group, where there are groups."""
+    """Measure the first hits of each group; None without groups."""
     hits = sample.first_hits
     group_of_hit, cluster_of_hit = (np.array(each)[hits.query_index] for each in (sample.groups, sample.clusters))
     names = [name for name in dict.fromkeys(group_of_hit.tolist()) if name]
@@ -212,7 +212,7 @@ def _average_groups(sample: CalibrationSample, probabilities: Floats, seed: int)
 
 
 def _measure_half_answerable(sample: CalibrationSample, predictions: OutOfFoldPredictions, seed: int) -> Reliability:
-    """Measure first hits where each query counts twice: as it is, and as if nothing right were in the archive."""
+    """Measure first hits with each query counted twice: unchanged, and as if the archive had no right question."""
     probabilities = np.concatenate([predictions.adjust_to_prevalence(0.5), predictions.first_wrong_probabilities])
     relevant = np.concatenate([sample.first_hits.relevant, sample.first_wrong_hits.relevant])
     query_index = np.concatenate([sample.first_hits.query_index, sample.first_wrong_hits.query_index])

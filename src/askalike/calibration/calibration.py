@@ -24,13 +24,13 @@ FOLDER = "calibration"
 Use = Literal["title", "question"]
 """The kind of query: a title, as people type it, or a whole question, as in `dedupe` and the queue."""
 TITLE_SUFFIX = ".title"
-"""In the name of a calibration's file that was made on titles, though their questions have bodies."""
+"""Part of the file name of a calibration made on titles of questions that have bodies."""
 MAX_DRIFT = 0.1
 """The share of the archive's questions that may be added, changed or deleted before a calibration is stale."""
 
 
 class ArchiveState(Settings):
-    """The state of the archive at a calibration: its last change, the date of that, and the number of questions."""
+    """The state of the archive at a calibration: its last change and the change's date, and the number of questions."""
 
     change: int
     made_at: str | None
@@ -38,11 +38,11 @@ class ArchiveState(Settings):
 
     @classmethod
     def from_view(cls, view: View) -> Self:
-        """Return the state of the archive as it is."""
+        """Return the current state of the archive."""
         return cls(change=view.change, made_at=view.change_date(view.change), questions=len(view))
 
     def stale_reason(self, view: View) -> str | None:
-        """Why measurements of this state do not hold for the archive as it is; None where they do."""
+        """Return why measurements of this state are not valid for the current archive; None if they are."""
         if self.change > view.change or self.made_at != view.change_date(self.change):
             return "it belongs to another archive"
         moved = view.count_changed(self.change) + len(view.deleted_docids(self.change))
@@ -56,7 +56,7 @@ class CalibrationQuality(Settings):
     """The measurements of a calibration, on queries with a known duplicate.
 
     found_by_rank: of the `queries`, those with a right question among the first 1, 2, … hits.
-    bins: of first hits, by curves not fitted on their clusters: (mean probability, share that is right, number).
+    bins: of first hits, from curves not fitted on their clusters: (mean probability, share that is right, number).
     error, chance: see Reliability.
     """
 
@@ -70,7 +70,7 @@ class CalibrationQuality(Settings):
 
 
 class Calibration(Settings):
-    """Curves from a hit's features to the probability that it asks the same, and what they hold for."""
+    """Curves from a hit's features to the probability that it asks the same, and the conditions of their validity."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
@@ -103,16 +103,16 @@ class Calibration(Settings):
     quality: CalibrationQuality | None = Field(None, validation_alias="measured", serialization_alias="measured")
 
     def curve_probabilities(self, features: Floats) -> Floats:
-        """Return falling probabilities, (hits,), where there is a duplicate. features: (hits, columns), best first."""
+        """Return decreasing probabilities, (hits,), given a duplicate exists. features: (hits, columns), best first."""
         if not len(features):
             return np.empty(0)
         each = np.concatenate([self.first_hit_curve.predict(features[:1]), self.later_hit_curve.predict(features[1:])])
         return np.minimum.accumulate(each)
 
     def estimate(self, features: Floats) -> Floats:
-        """Return the probabilities, (hits,), where `prevalence` of the queries have a duplicate.
+        """Return the probabilities, (hits,), if a share of `prevalence` of the queries has a duplicate.
 
-        Each is the probability that the query has a duplicate, by the first hit, times that of the hit being one.
+        Each is the probability that the query has a duplicate, from the first hit, times that of the hit being one.
         features: (hits, columns), of the query's first hits, best first.
         """
         each = self.curve_probabilities(features)
@@ -121,7 +121,7 @@ class Calibration(Settings):
         return np.asarray(each * shift_balanced_prior(self.answerable_curve.predict(features[:1]), self.prevalence))
 
     def stale_reason(self, view: View, ranker: Ranker) -> str | None:
-        """Why it does not hold for an archive and a ranker as they are; None where it does."""
+        """Return why it is not valid for the current archive and ranker; None if it is."""
         if self.fingerprint != ranker.fingerprint:
             return f"{self.ranker} has been trained again since"
         return self.state.stale_reason(view)
@@ -137,7 +137,7 @@ class Calibration(Settings):
 
 
 def load_calibration(archive: Archive, ranker: Ranker, use: Use = "question") -> Calibration | None:
-    """Return a ranker's calibration with its settings on an archive, if any; another use's where this one has none.
+    """Return a ranker's calibration with its settings on an archive, if any; that of the other use if this has none.
 
     Raises ArchiveError or SettingsError.
     """
@@ -158,13 +158,13 @@ def load_calibration(archive: Archive, ranker: Ranker, use: Use = "question") ->
 
 
 def calibration_version(archive: Archive, ranker: Ranker) -> int:
-    """Return a number that changes with each new calibration of the ranker; 0 where there is none."""
+    """Return a number that changes with each new calibration of the ranker; 0 if there is none."""
     paths = _paths_by_fitness(archive, ranker, "question")
     return max((path.stat().st_mtime_ns for path in paths if path.exists()), default=0)
 
 
 def _paths_by_fitness(archive: Archive, ranker: Ranker, use: Use) -> Sequence[Path]:
-    """Return where a ranker's calibrations are saved, the one for a use first."""
+    """Return the paths of a ranker's calibrations, the one for a use first."""
     other: Use = "title" if use == "question" else "question"
     settings = settings_json(ranker.values)
     return [_calibration_path(archive.path, ranker.name, settings, name) for name in (use, other)]

@@ -1,4 +1,4 @@
-"""From the hits of a search to probabilities, by the calibration that is saved for a ranker on an archive."""
+"""Estimates the probabilities of a search's hits with the calibration saved for a ranker on an archive."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -12,7 +12,7 @@ from askalike.types import Floats, Question
 
 
 class Calibrator:
-    """Estimates how probable it is that a hit asks the same as its query, while the saved calibration holds."""
+    """Estimates the probability that a hit asks the same as its query, while the saved calibration is valid."""
 
     def __init__(self, archive: Archive, ranker: Ranker, saved_calibration: Calibration | None) -> None:
         self._path = archive.path
@@ -30,12 +30,12 @@ class Calibrator:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The calibration that holds for the archive as it is; None where there is none or it is stale."""
+        """The calibration that is valid for the current archive; None if there is none or it is stale."""
         return None if self.stale_reason else self._saved_calibration
 
     @property
     def stale_reason(self) -> str | None:
-        """Why the saved calibration no longer holds; None where it holds or none was saved."""
+        """Why the saved calibration is no longer valid; None if it is or none was saved."""
         if self._saved_calibration is None:
             return None
         change = self._view.change
@@ -45,11 +45,11 @@ class Calibrator:
         return self._stale_reason
 
     def retrieval_depth(self, k: int) -> int:
-        """Return how many hits to retrieve to show k: where there is a calibration, at least CALIBRATION_DEPTH."""
+        """Return the number of hits to retrieve to show k: with a calibration, at least CALIBRATION_DEPTH."""
         return max(k, CALIBRATION_DEPTH) if self.calibration else k
 
     def min_probability(self, requested: float | None) -> float:
-        """Return the least probability shown: as requested, else the threshold, else 0. Raises SettingsError."""
+        """Return the minimum probability shown: the requested one, else the threshold, else 0. Raises SettingsError."""
         calibration = self.calibration
         if requested is None:
             return calibration.threshold.probability if calibration and calibration.threshold else 0.0
@@ -62,13 +62,13 @@ class Calibrator:
     def estimate(
         self, query: Question, scores: Floats, hits: Sequence[Question], similarities: Floats | None = None
     ) -> Floats:
-        """Return the probability of each hit, (hits,). It does not depend on how many hits are given.
+        """Return the probability of each hit, (hits,). It does not depend on the number of hits given.
 
         scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents if that many exist.
         hits: the questions of the first of these scores.
-        similarities: (at least hits,), from Searcher.similarities; None where the ranker has none.
-        Uses the saved calibration even if it has just become stale, so that one search has one answer to whether it
-        is calibrated. Raises SettingsError where none was saved.
+        similarities: (at least hits,), from Searcher.similarities; None if the ranker has none.
+        Uses the saved calibration even if it has just become stale, so that a search is consistently calibrated or not.
+        Raises SettingsError if none was saved.
         """
         if self._saved_calibration is None:
             raise self._uncalibrated_error()

@@ -1,7 +1,7 @@
 """The similarity of a query to everyday questions that have nothing to do with the archive, by the ranker's encoder.
 
-An encoder finds short or vague texts, and all texts in some languages, similar to many others. How similar it finds a
-query to everyday questions says what it would score without anything in common.
+With an encoder, short or vague texts, and all texts in some languages, are similar to many others. The similarity of a
+query to everyday questions shows what its score would be with nothing in common.
 """
 
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from askalike.rankers import SearchSession
 from askalike.types import Floats
 
 NEAREST = 3
-"""Number of nearest everyday questions that a query is compared with."""
+"""Number of nearest everyday questions with which a query is compared."""
 
 
 class Contrast:
-    """Everyday questions as vectors, (questions, dim); without rows for a ranker that has no encoder."""
+    """Everyday questions as vectors, (questions, dim); no rows for a ranker without an encoder."""
 
     def __init__(self, vectors: NDArray[np.float32]) -> None:
         self.vectors = vectors
 
     @classmethod
     def from_session(cls, session: SearchSession) -> "Contrast":
-        """Return the contrast of the everyday questions that were searched for."""
+        """Return the contrast of the everyday questions that are the session's queries."""
         return cls(_read_vectors(session))
 
     def select(self, mask: Bools) -> "Contrast":
@@ -49,7 +49,7 @@ class Contrast:
 
 
 def _read_vectors(session: SearchSession) -> NDArray[np.float32]:
-    """Return the queries' vectors, whose products are similarities; none where the ranker has no such vectors."""
+    """Return the queries' vectors, whose dot products are similarities; no rows if the ranker has no such vectors."""
     vectors = session.query_vectors
     if vectors is None or any(part.is_sparse or part.metric != "cosine" for part in vectors.parts):
         return np.empty((0, 0), np.float32)

@@ -1,4 +1,4 @@
-"""The choice of curves by cross-validated log loss; no curve is measured on clusters that it was fitted on."""
+"""Chooses curves by cross-validated log loss; no curve is measured on clusters that it was fitted on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -31,9 +31,9 @@ CURVE_METHODS: Mapping[str, CurveFitter] = {
 
 
 class FittedCurves(NamedTuple):
-    """The method that was chosen, and the curves fitted by it.
+    """The chosen method, and the curves fitted with it.
 
-    answerable_curve: from the features of a first hit to the probability that its query has a duplicate, where half of
+    answerable_curve: from the features of a first hit to the probability that its query has a duplicate, if half of
     the queries have one.
     """
 
@@ -44,12 +44,12 @@ class FittedCurves(NamedTuple):
 
 
 class OutOfFoldPredictions(NamedTuple):
-    """Probabilities of a sample's hits by curves that were not fitted on their clusters.
+    """Probabilities of a sample's hits from curves that were not fitted on their clusters.
 
     first_probabilities: (first hits,). later_probabilities: (later hits,). fold_of_query: (queries,).
-    methods: the method that each fold's other folds chose.
-    answerable_probabilities: (first hits,), that the query has a duplicate, where half of the queries have one.
-    first_wrong_probabilities: (first wrong hits,), to be right, where half of the queries have a duplicate.
+    methods: for each fold, the method chosen on the other folds.
+    answerable_probabilities: (first hits,), that the query has a duplicate, if half of the queries have one.
+    first_wrong_probabilities: (first wrong hits,), to be right, if half of the queries have a duplicate.
     """
 
     first_probabilities: Floats
@@ -60,7 +60,7 @@ class OutOfFoldPredictions(NamedTuple):
     first_wrong_probabilities: Floats
 
     def adjust_to_prevalence(self, prevalence: float) -> Floats:
-        """Return the first hits' probabilities where this share of the queries has a duplicate, (first hits,)."""
+        """Return the first hits' probabilities if this share of the queries has a duplicate, (first hits,)."""
         return self.first_probabilities * shift_balanced_prior(self.answerable_probabilities, prevalence)
 
 
@@ -70,7 +70,7 @@ def select_curves(sample: CalibrationSample, seed: int = 0) -> FittedCurves:
 
 
 def predict_out_of_fold(sample: CalibrationSample, seed: int = 0) -> OutOfFoldPredictions:
-    """Predict each fold by curves that the other folds choose, by inner folds of their own, and fit."""
+    """Predict each fold with curves chosen on the other folds, by inner cross-validation, and fitted on them."""
     first, later = np.zeros(len(sample.first_hits.relevant)), np.zeros(len(sample.later_hits.relevant))
     answerable, first_wrong = np.zeros(len(first)), np.zeros(len(sample.first_wrong_hits.relevant))
     fold_of_query = np.zeros(len(sample.queries), np.int64)
@@ -108,10 +108,10 @@ def _select_curves(sample: CalibrationSample, query_mask: Bools, fold_count: int
 
 
 def _fit_answerable_curve(first_hits: LabelledHits, first_wrong_hits: LabelledHits) -> Curve:
-    """Fit the curve that separates first hits of queries with a duplicate from first hits where there is none.
+    """Fit the curve that separates first hits of queries with a duplicate from first hits of queries without one.
 
-    The queries of both belong to the archive's topics. A query whose first hit is less similar to it than nearly all of
-    theirs does not, so the probability is multiplied by how usual the similarity is, where the ranker has one.
+    The queries of both are on the archive's topics. A query whose first hit is less similar than nearly all of theirs
+    is off topic, so the probability is multiplied by the typicality of the similarity, if the ranker has one.
     """
     features = np.concatenate([first_hits.features, first_wrong_hits.features])
     has_duplicate = np.arange(len(features)) < len(first_hits.features)
@@ -122,7 +122,7 @@ def _fit_answerable_curve(first_hits: LabelledHits, first_wrong_hits: LabelledHi
 
 
 def _held_out_loss(hits: LabelledHits, fit: CurveFitter, query_mask: Bools, fold_masks: Sequence[Bools]) -> float:
-    """Return the log loss of the hits in each fold by a curve fitted on the other folds."""
+    """Return the log loss of the hits in each fold with a curve fitted on the other folds."""
     probabilities, labels = [], []
     for in_fold in fold_masks:
         fitted_on, held_out = hits.select(query_mask & ~in_fold), hits.select(in_fold)
@@ -144,7 +144,7 @@ def _split_into_fold_masks(sample: CalibrationSample, query_mask: Bools, fold_co
 
 
 def _make_non_increasing(sample: CalibrationSample, first_probabilities: Floats, later_probabilities: Floats) -> Floats:
-    """Return the later hits' probabilities, none above that of a hit before it; rows are by query and rank."""
+    """Return the later hits' probabilities, each at most that of the hit before it; rows are by query and rank."""
     lowest = np.ones(len(sample.queries))
     lowest[sample.first_hits.query_index] = first_probabilities
     limited = later_probabilities.copy()

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 Bools = NDArray[np.bool_]
 RIDGE_PENALTY = 1.0
-"""The cost of half the square of a standardised weight, in units of log loss. It keeps weights finite where the classes
-can be separated."""
+"""The penalty on half the square of a standardised weight, in units of log loss. It keeps weights finite for classes
+that are separable."""
 CLIP_PERCENTILES = (0.5, 99.5)
-"""The percentiles of each feature beyond which a logistic curve is level."""
+"""The percentiles of each feature beyond which a logistic curve is constant."""
 RARE_SHARE = 0.05
-"""The share of rows that count as unusual: see `fit_typicality`."""
+"""The share of rows that count as atypical: see `fit_typicality`."""
 MAX_ITERATIONS = 1_000
 MIN_PREVALENCE = 1e-6
 
@@ -46,7 +46,7 @@ class LogisticCurve(Settings):
 
 
 class IsotonicCurve(Settings):
-    """A rising curve through knots, straight between them and level beyond them (Zadrozny and Elkan 2002)."""
+    """An increasing curve through knots, linear between them and constant beyond them (Zadrozny and Elkan 2002)."""
 
     kind: Literal["isotonic"] = "isotonic"
     columns: tuple[int, ...] = Field(description="the one column that is used")
@@ -87,7 +87,7 @@ def isotonic_fitter(column: int) -> CurveFitter:
 
 
 def fit_typicality(features: Floats, column: int) -> IsotonicCurve:
-    """Return the curve of the share of rows, and one below all (Laplace), with a smaller value, over RARE_SHARE."""
+    """Return the curve of the share of rows with a smaller value (with Laplace smoothing) over RARE_SHARE."""
     values, counts = np.unique(features[:, column], return_counts=True)
     share = (np.cumsum(counts) - counts + 1) / (len(features) + 1) / RARE_SHARE
     knots = slice(0, int(np.searchsorted(share, 1.0)) + 1)
@@ -112,14 +112,14 @@ def _fit_logistic(features: Floats, labels: Bools, columns: tuple[int, ...]) -> 
 
 
 def _platt_targets(labels: Bools) -> Floats:
-    """Return Platt's targets, (n,): 1 and 0 moved inwards as by one more row of each label."""
+    """Return Platt's targets, (n,): 1 and 0 smoothed as by one more row of each label."""
     n = int(labels.sum())
     return np.where(labels, (n + 1) / (n + 2), 1 / (len(labels) - n + 2))
 
 
 def _minimise_log_loss(features: Floats, targets: Floats) -> Floats:
     """Return the intercept and weights, (1 + columns,), that minimise log loss plus ridge penalty."""
-    from scipy.optimize import minimize  # slow to import, and a search fits nothing
+    from scipy.optimize import minimize  # slow to import, and not needed for searches
 
     design = np.column_stack([np.ones(len(features)), features])
     ridge = np.array([0.0, *[RIDGE_PENALTY] * features.shape[1]])
@@ -130,7 +130,7 @@ def _minimise_log_loss(features: Floats, targets: Floats) -> Floats:
         gradient = design.T @ (1 / (1 + np.exp(-np.clip(z, -500, 500))) - targets) + ridge * weights
         return float(value), gradient
 
-    with _blas_controller().limit(limits=1, user_api="blas"):  # its threads wait for one another: 5 times the work
+    with _blas_controller().limit(limits=1, user_api="blas"):  # more threads wait for each other: 5 times the work
         return np.asarray(minimize(loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B").x)
 
 
@@ -151,26 +151,26 @@ def _fit_isotonic(scores: Floats, labels: Bools, column: int) -> IsotonicCurve:
     fitted = isotonic_regression(share, weights=counts).x
     edge = 1 / (len(scores) + 2)
     rises = np.diff(fitted) != 0
-    knots = np.append(rises, True) | np.insert(rises, 0, True)  # the two ends of each level stretch
+    knots = np.append(rises, True) | np.insert(rises, 0, True)  # both ends of each constant segment
     return _make_isotonic(column, values[knots], np.clip(fitted[knots], edge, 1 - edge))
 
 
 def shift_prior(probabilities: Floats, base_rate: float, target_prevalence: float) -> Floats:
-    """Return probabilities fitted at `base_rate` as they are at another, both in (0, 1) (Saerens et al. 2002)."""
+    """Return probabilities fitted at `base_rate` adjusted to a prevalence, both in (0, 1) (Saerens et al. 2002)."""
     factor = target_prevalence / (1 - target_prevalence) * (1 - base_rate) / base_rate
     return np.asarray(probabilities * factor / (probabilities * factor + 1 - probabilities))
 
 
 def shift_balanced_prior(probabilities: Floats, prevalence: float) -> Floats:
-    """Return probabilities fitted where half is right as they are at a prevalence in (0, 1]; see `shift_prior`."""
+    """Return probabilities fitted at a prevalence of one half, adjusted to one in (0, 1]; see `shift_prior`."""
     return np.ones_like(probabilities) if prevalence == 1 else shift_prior(probabilities, 0.5, prevalence)
 
 
 def estimate_prevalence(probabilities: Floats, base_rate: float) -> float:
-    """Estimate the share that is right among unjudged hits by expectation-maximisation (Saerens et al. 2002).
+    """Estimate the share of unjudged hits that are right by expectation-maximisation (Saerens et al. 2002).
 
-    probabilities: (n,), by curves that were fitted where the share was `base_rate`. Returns at most `base_rate`, and
-    just that where n is 0.
+    probabilities: (n,), from curves fitted where the share was `base_rate`. Returns at most `base_rate`, and exactly
+    that if n is 0.
     """
     share = base_rate
     for _ in range(MAX_ITERATIONS if len(probabilities) else 0):
@@ -182,17 +182,17 @@ def estimate_prevalence(probabilities: Floats, base_rate: float) -> float:
 
 
 def _sigmoid(values: Floats) -> Floats:
-    """Return 1 / (1 + exp(-x)) of each value.
+    """Return 1 / (1 + exp(-x)) for each value.
 
-    One call of `math.exp` per value: numpy computes exp in vector registers, but the rest at the end of an array by
-    other instructions, which on some processors give another last bit. For the same reason the sum of the weighted
-    features is not a matrix product. So a probability is the same to the last bit, whatever else is computed with it.
+    It calls `math.exp` for each value: numpy computes exp in vector registers, but the remainder of an array with
+    other instructions, which give another last bit on some processors. For the same reason the sum of the weighted
+    features is not a matrix product. So a probability does not depend, to the last bit, on the rest of its batch.
     """
     return np.array([_sigmoid_of_float(value) for value in values.tolist()], np.float64)
 
 
 def _sigmoid_of_float(value: float) -> float:
-    """1 / (1 + exp(-value)), without overflow for values far below 0."""
+    """Return 1 / (1 + exp(-value)), without overflow for values far below 0."""
     if value >= 0:
         return 1 / (1 + math.exp(-value))
     power = math.exp(value)

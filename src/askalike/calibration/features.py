@@ -1,4 +1,4 @@
-"""The features of a hit of any ranker, whatever the number of hits: scores, the words of both texts, similarity."""
+"""The features of a hit, for any ranker and number of hits: scores, the words of both texts, similarity."""
 
 import math
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ FEATURES = ("score", "length", "margin", "mean_margin", "shared", "overlap")
 
 score: the ranker's score. length: log(1 + number of words of the query). margin: the score minus that of the best other
 hit. mean_margin: the score minus the mean of the others among the first CALIBRATION_DEPTH. shared: the share of the
-words of the query's title that are in the hit's title. overlap: the Jaccard index of the words of both titles.
+words in the query's title that are in the hit's title. overlap: the Jaccard index of the words of both titles.
 """
 SIMILARITY_COLUMN = len(FEATURES)
-"""The column after FEATURES: the similarity of query and hit (Searcher.similarities); NaN where there is none."""
+"""The column after FEATURES: the similarity of query and hit (Searcher.similarities); NaN if there is none."""
 CALIBRATION_DEPTH = 10
 TITLE_CACHE_SIZE = 10_000
 """The number of titles whose words are cached."""
 
 
 class HitFeatureExtractor:
-    """Computes the features of hits. `language` is the archive's, for texts that have none of their own."""
+    """Computes the features of hits. `language` is the archive's, for texts without one of their own."""
 
     def __init__(self, language: str | None) -> None:
         self._language = language
@@ -65,7 +65,7 @@ class HitFeatureExtractor:
 
 
 def _margins(scores: Floats, n: int) -> tuple[Floats, Floats]:
-    """Return `margin` and `mean_margin` of the first n scores, (n,) each; the score itself where there is one only."""
+    """Return `margin` and `mean_margin` of the first n scores, (n,) each; the score itself if there is only one."""
     hit_scores, first = scores[:n], scores[:CALIBRATION_DEPTH]
     if len(scores) < 2:
         return hit_scores, hit_scores

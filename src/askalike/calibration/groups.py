@@ -1,4 +1,4 @@
-"""Calibrations of archives with several groups, such as CQADupStack's forums: each counts the same in the averages."""
+"""Calibrations of archives with several groups, such as CQADupStack's forums, which have equal weights in averages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ class GroupAverages:
     """Measurements of each group, and the means over groups.
 
     base_rate: the share of hits that are right. skill: Brier skill against each group's own base rate. Their 95 %
-    intervals come from clusters drawn with replacement within their group. error: the calibration error.
+    intervals are by bootstrap over clusters within their group. error: the calibration error.
     """
 
     groups: Mapping[str, Reliability]
@@ -32,7 +32,7 @@ class GroupAverages:
 
     @classmethod
     def measure(cls, groups: Mapping[str, GroupHits], seed: int = 0) -> Self:
-        """Measure groups of at least one hit."""
+        """Measure groups with at least one hit."""
         measured = {name: measure_reliability(*hits, seed) for name, hits in groups.items()}
         drawn = [resample_clusters(*hits, seed + number) for number, hits in enumerate(groups.values())]
 

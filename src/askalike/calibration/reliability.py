@@ -1,4 +1,4 @@
-"""Measures of how reliable probabilities are: calibration error, Brier skill and log loss."""
+"""Measures of the reliability of probabilities: calibration error, Brier skill and log loss."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MAX_BINS, MIN_BINS, HITS_PER_BIN = 10, 5, 100
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Hits of similar probability: their mean probability, the share that is right, and their number."""
+    """Hits with similar probabilities: their mean probability, the share that is right, and their number."""
 
     probability: float
     right: float
@@ -27,8 +27,8 @@ class Reliability:
     """Measurements of the probabilities of n hits.
 
     error: the mean distance between probability and share that is right over bins of equal mass (ECE).
-    chance: the error that exact probabilities would have on average at this n and with these bins.
-    skill: the share of the base rate's Brier score that the probabilities save.
+    chance: the mean error of exact probabilities with this n and these bins.
+    skill: the relative reduction of the Brier score against the base rate's.
     skill_interval: the 95 % interval of the skill, by bootstrap over clusters.
     """
 
@@ -58,12 +58,12 @@ def measure_reliability(probabilities: Floats, labels: Bools, clusters: Sequence
 
 
 def resample_clusters(probabilities: Floats, labels: Bools, clusters: Sequence[str], seed: int = 0) -> Floats:
-    """Return the mean cluster of clusters drawn with replacement: hits, right ones, squared error, (draws, 3)."""
+    """Return means over clusters drawn with replacement, (draws, 3): number of hits, of right ones, squared error."""
     return bootstrap_means(_cluster_sums(probabilities, labels, clusters), BOOTSTRAP_DRAWS, seed)
 
 
 def skill_of_means(means: Floats) -> Floats:
-    """Return 1 - Brier score / Brier score of the base rate, (draws,); 0 where all labels are equal.
+    """Return 1 - Brier score / Brier score of the base rate, (draws,); 0 if all labels are equal.
 
     means: (draws, 3) of n, right hits and squared errors.
     """
@@ -73,9 +73,9 @@ def skill_of_means(means: Floats) -> Floats:
 
 
 def log_loss(probabilities: Floats, labels: Bools) -> float:
-    """Return the mean negative logarithm of the probability of the label."""
-    of_label = np.where(labels, probabilities, 1 - probabilities)
-    return float(-np.log(np.maximum(of_label, 1e-12)).mean())
+    """Return the mean negative log probability of the labels."""
+    label_probabilities = np.where(labels, probabilities, 1 - probabilities)
+    return float(-np.log(np.maximum(label_probabilities, 1e-12)).mean())
 
 
 def _make_bins(probabilities: Floats, labels: Bools) -> tuple[Bin, ...]:

@@ -1,4 +1,4 @@
-"""Labelled queries and their hits: the rows that curves are fitted and measured on."""
+"""Labelled queries and their hits: the rows on which curves are fitted and measured."""
 
 import math
 from collections import Counter
@@ -34,12 +34,12 @@ from askalike.types import Floats, Progress, Question, Split
 MAX_QUERIES = 5_000
 MAX_PER_CLUSTER = 3
 MIN_QUERIES = 100
-"""The number of labelled queries needed. A tenth of them must have a right first hit, and a tenth a wrong one."""
+"""Minimum number of labelled queries. A tenth of them must have a right first hit, and a tenth a wrong one."""
 MAX_OFF_TOPIC_QUERIES = 1_000
 BATCH_SIZE = 256
 QueryRows = tuple[Sequence[Sequence[float]], Sequence[bool], Sequence[Sequence[float]]]
-"""A query's hits: the features of each, whether each is right, and the features of the first wrong one, as if nothing
-right were in the archive; no such row where all are right."""
+"""A query's hits: the features of each, whether each is right, and the features of the first wrong one, as if the
+archive had no right question; no such row if all are right."""
 _Row = tuple[Sequence[float], bool, int]
 
 
@@ -59,11 +59,11 @@ class LabelledHits:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSample:
-    """Labelled queries of a split, the cluster of each, and their hits.
+    """Labelled queries of a split, their clusters, and their hits.
 
-    groups: the group that each query was ranked within; "" without groups. has_bodies: whether any query has a body.
+    groups: the group within which each query was ranked; "" without groups. has_bodies: whether any query has a body.
     later_hits: the hits after the first, down to CALIBRATION_DEPTH. first_wrong_hits: the hits that would be first if
-    nothing right were in the archive, as for a query without a duplicate.
+    the archive had no right question, as for a query without a duplicate.
     """
 
     split: str
@@ -97,7 +97,7 @@ class QueryHits:
         return self.compute_features(extractor).tolist(), relevant, first_wrong.tolist()
 
     def select(self, positions: Sequence[int]) -> "QueryHits":
-        """Return the hits in these positions, as if no others had been retrieved."""
+        """Return the hits at these positions, as if no others had been retrieved."""
         similarities = None if self.similarities is None else self.similarities[positions]
         documents = [self.documents[position] for position in positions]
         return QueryHits(self.query, documents, self.scores[positions], similarities)
@@ -117,11 +117,11 @@ def draw_sample(
 ) -> CalibrationSample:
     """Draw labelled queries of a split, at most `max_per_cluster` of a duplicate cluster, and rank the whole archive.
 
-    Where the archive has groups, each query is ranked within its own. resume: see `rank_labelled`.
+    If the archive has groups, each query is ranked within its own. resume: see `rank_labelled`.
 
-    split_name: None for the default split. titles_only: leave out the queries' bodies. A hit is right where the query's
-    own judgements say so. Raises ArchiveError where there are too few queries or right or wrong first hits;
-    SettingsError for a split that was judged on candidates only.
+    split_name: None for the default split. titles_only: leave out the queries' bodies. A hit is right according to the
+    query's own judgements. Raises ArchiveError if there are too few queries or right or wrong first hits;
+    SettingsError for a split that was judged only on candidates.
     """
     name = split_name or default_split(archive, ranker)
     split = load_split(archive, name)
@@ -147,14 +147,14 @@ def draw_sample(
     first, later, first_wrong = _collect_labelled_hits(hits)
     _require_right_and_wrong_hits(archive, name, first)
     has_bodies = any(query.body for query in queries.values())
-    of_queries = [clusters[id] for id in groups]
+    query_clusters = [clusters[id] for id in groups]
     return CalibrationSample(
-        name, list(groups), of_queries, list(groups.values()), has_bodies, first, later, first_wrong
+        name, list(groups), query_clusters, list(groups.values()), has_bodies, first, later, first_wrong
     )
 
 
 def count_found_by_rank(sample: CalibrationSample) -> tuple[int, ...]:
-    """Return how many queries have a right hit among their first 1, 2, … CALIBRATION_DEPTH hits."""
+    """Return the number of queries with a right hit among their first 1, 2, … CALIBRATION_DEPTH hits."""
     later = sample.later_hits
     first_rows = np.searchsorted(later.query_index, later.query_index)
     positions = np.arange(1, len(first_rows) + 1) - first_rows
@@ -165,9 +165,9 @@ def count_found_by_rank(sample: CalibrationSample) -> tuple[int, ...]:
 
 
 def default_split(archive: Archive, ranker: Ranker) -> str:
-    """Return dev, or else the first split with enough queries. Raises ArchiveError where there is none.
+    """Return dev, else the first split with enough queries. Raises ArchiveError if there is none.
 
-    Splits that the ranker has learned nothing of come before others.
+    Splits that the ranker has not learned from are preferred.
     """
     name = splits.default_split(archive, "dev", last_resort="test", min_queries=MIN_QUERIES)
     if ranker.learned_labels:
@@ -206,8 +206,8 @@ def rank_labelled(
 ) -> Iterator[QueryRows]:
     """Yield the rows of each query's first CALIBRATION_DEPTH hits, ranked batch by batch.
 
-    use: saves them under this name, and takes those that an earlier call has saved; see `resume_work`. None saves
-    nothing, as for a ranker that `rankers.create` does not make.
+    use: the name under which they are saved, and those of an earlier call are reused; see `resume_work`. None saves
+    nothing, as for a ranker not made by `rankers.create`.
     """
     work = partial(_rank_batches, ranker, view, labels, progress)
     inputs, total = [labels.queries, labels.qrels], math.ceil(len(labels.queries) / BATCH_SIZE)
@@ -218,22 +218,22 @@ def rank_labelled(
 def _rank_batches(
     ranker: Ranker, view: View, labels: Split, progress: Progress | None, done: int
 ) -> Iterator[list[QueryRows]]:
-    """Yield the rows of each batch of queries, without the first ones that are done."""
+    """Yield the rows of each batch of queries, skipping the first `done` queries."""
     searcher, extractor = open_current(ranker, view, progress), HitFeatureExtractor(view.language)
     for ids in remaining_chunks(labels.queries, BATCH_SIZE, done, progress):
         hits = load_hits(retrieve_hits(searcher, {id: labels.queries[id] for id in ids}))
-        yield [of_query.label(labels.qrels.get(id, {}), extractor) for id, of_query in zip(ids, hits, strict=True)]
+        yield [query_hits.label(labels.qrels.get(id, {}), extractor) for id, query_hits in zip(ids, hits, strict=True)]
 
 
 def retrieve_hits(searcher: Searcher, queries: Mapping[str, Question]) -> SearchSession:
-    """Return the first CALIBRATION_DEPTH hits of each query, with their similarities worked out."""
+    """Return the session with the first CALIBRATION_DEPTH hits of each query, and their similarities."""
     session = searcher.search(queries, CALIBRATION_DEPTH)
     session.similarities  # noqa: B018 (worked out here, as this may run in a thread of its own)
     return session
 
 
 def load_hits(session: SearchSession) -> Iterator[QueryHits]:
-    """Yield the hits of each query with their texts, but for those that have just been deleted."""
+    """Yield the hits of each query with their texts, except those that have just been deleted."""
     for row, (resolved, top) in enumerate(zip(session.queries, session.topdocs, strict=True)):
         docids = top.docids.tolist()
         present = [position for position, docid in enumerate(docids) if docid in session.texts]
@@ -243,7 +243,7 @@ def load_hits(session: SearchSession) -> Iterator[QueryHits]:
 
 
 def _collect_labelled_hits(rows_of_queries: Iterable[QueryRows]) -> tuple[LabelledHits, LabelledHits, LabelledHits]:
-    """Return the rows of first hits, of later hits, and of the hits that are first among the wrong ones."""
+    """Return the rows of first hits, of later hits, and of first wrong hits."""
     first: list[_Row] = []
     later: list[_Row] = []
     first_wrong: list[_Row] = []
@@ -266,7 +266,7 @@ def _stack_rows(rows: Sequence[_Row]) -> LabelledHits:
 def _draw_queries(
     ids: Sequence[str], cluster_of_query: Mapping[str, str], max_queries: int, max_per_cluster: int, seed: int
 ) -> list[str]:
-    """Return the queries to use, in an order that depends on the seed and the ids alone."""
+    """Return the queries to use, in an order that depends only on the seed and the ids."""
     seen: Counter[str] = Counter()
     drawn = []
     for id in shuffle_names(ids, seed):

@@ -26,17 +26,17 @@ QUESTIONS_FILE = "off_topic.tsv"
 CONTRAST_SHARE = 0.5
 """Weight of the similarity to everyday questions; a score has weight 1."""
 SILENT_SHARES = (0.93, 0.99)
-"""The share of off-topic questions that get nothing: at least, and where the archive's own questions allow it."""
+"""Share of off-topic questions that get nothing: the minimum, and the target if the archive's own questions allow."""
 OWN_SILENT_SHARES = (0.15, 0.6)
-"""The share of the archive's own questions that may get nothing: for more silence off topic, and in any case."""
+"""Maximum share of the archive's own questions that get nothing: to reach the target off topic, and in any case."""
 OWN_QUESTIONS = 200
-"""Number of the archive's own questions that are searched for, each without itself."""
+"""Number of the archive's own questions that are used as queries, each without itself as a hit."""
 MIN_CHARACTERS = 2
-"""Shorter texts are not questions."""
+"""Minimum number of letters and digits of a question."""
 
 
 class SavedSilence(Settings):
-    """A rule without its contrast, and what it holds for."""
+    """A rule without its contrast, and the state for which it is valid."""
 
     threshold: float
     typical: float
@@ -47,7 +47,7 @@ class SavedSilence(Settings):
 class SilenceRule(NamedTuple):
     """The minimum score of a hit that is shown.
 
-    threshold: the minimum score, less a share of the query's contrast. typical: the minimum score for half of the
+    threshold: the minimum score, without the share of the query's contrast. typical: the median minimum score of the
     archive's own questions.
     """
 
@@ -61,21 +61,21 @@ class SilenceRule(NamedTuple):
 
 
 class SilenceThreshold:
-    """The rule of a ranker on an archive: found when it is indexed, and saved with the calibrations."""
+    """The rule of a ranker on an archive, found at indexing and saved with the calibrations."""
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
         self._view, self._ranker = archive.view(), ranker
         digest = hashlib.sha256(settings_json(ranker.values).encode()).hexdigest()[:12]
         self._path = archive.path / FOLDER / f"{ranker.name}-{digest}.silence.json"
         self._vectors_path = self._path.with_suffix(".npy")
-        self._rule: SilenceRule | None = None  # that held at the archive's change last checked
+        self._rule: SilenceRule | None = None  # valid at the archive's change that was last checked
         self._checked_change: int | None = None
 
     def prepare(self, view: View) -> SilenceRule:
-        """Return the rule: the one that was saved, if it still holds, else a newly found one, which is saved.
+        """Return the saved rule if it is still valid, else find and save a new one.
 
-        One found while another process commits an index is not saved: not all indexes may have been searched.
-        `view`: the archive, as the ranker is opened on it.
+        A rule found while another process commits an index is not saved, as not all indexes may have been searched.
+        view: the view on which the ranker is opened.
         """
         if saved := self.saved_rule:
             self._rule = saved
@@ -93,7 +93,7 @@ class SilenceThreshold:
 
     @property
     def saved_rule(self) -> SilenceRule | None:
-        """The rule that was saved; None where there is none, or the archive or the ranker has changed."""
+        """The rule that was saved; None if there is none, or the archive or the ranker has changed."""
         try:
             saved = SavedSilence.model_validate_json(self._path.read_text(encoding="utf-8"))
             vectors = np.load(self._vectors_path)
@@ -107,7 +107,7 @@ class SilenceThreshold:
         change = self._view.change
         if self._rule and (change == self._checked_change or min(self._indexed_changes(), default=change) < change):
             return self._rule
-        self._checked_change = change  # first: other threads keep the rule while this one finds another
+        self._checked_change = change  # set first: other threads use the old rule while this one finds a new one
         return self.prepare(view)
 
     def _indexed_changes(self) -> Sequence[int]:
@@ -135,10 +135,10 @@ def prepare_silence(archive: Archive, ranker: Ranker) -> None:
 
 
 def find_rule(searcher: Searcher) -> SilenceRule:
-    """Return the rule by which 93 to 99 % of off-topic questions get nothing, and few of the archive's own.
+    """Return the rule with which 93 to 99 % of off-topic questions get nothing, and few of the archive's own.
 
-    The topic that is closest to the archive is left out, as it may be the archive's own. An archive about everything is
-    not silent, as most of its own questions find something.
+    The topic closest to the archive is left out, as it may be the archive's own. The rule hides little in an archive
+    about everything, as most of its own questions must find something.
     """
     questions = off_topic_questions(searcher.view)
     topics = np.array([topic for topic, _ in questions])
@@ -166,15 +166,15 @@ def off_topic_questions(view: View) -> Sequence[tuple[str, str]]:
 
 
 def says_nothing(text: str, language: str | None) -> bool:
-    """Whether a text has fewer letters and digits than any question, or no other words than function words.
+    """Return whether a text has fewer letters and digits than any question, or only function words.
 
-    Curves are fitted on questions, and no question consists of function words alone.
+    Curves are fitted on questions, and no question consists only of function words.
     """
     return sum(map(str.isalnum, text)) < MIN_CHARACTERS or not content_analyzer().analyze(text, language)
 
 
 def looks_up(query: str, title: str, language: str | None) -> bool:
-    """Whether a query is a single word that a title contains, no function word: it is looked up, not asked."""
+    """Return whether a query is a single word, but no function word, in a title: a keyword and not a question."""
     if len(query.split()) != 1:
         return False
     analyzer = content_analyzer()
@@ -184,7 +184,7 @@ def looks_up(query: str, title: str, language: str | None) -> bool:
 
 @cache
 def _packaged_rows() -> Sequence[tuple[str, str, str]]:
-    """The packaged questions: language, topic, question."""
+    """Return the packaged questions: language, topic, question."""
     text = files("askalike.calibration").joinpath(QUESTIONS_FILE).read_text(encoding="utf-8")
     return [(language, topic, question) for language, topic, question in (row.split("\t") for row in text.splitlines())]
 
@@ -196,10 +196,10 @@ def _own_questions(view: View) -> Mapping[str, str]:
 
 
 def _search(searcher: Searcher, texts: Mapping[str, str]) -> SearchSession:
-    """Search for texts by the ids of the questions that they must not find."""
+    """Search for texts. texts: id of the question that must not be found → query."""
     return searcher.search({id: Question(id, text) for id, text in texts.items()}, 1)
 
 
 def _first_scores(session: SearchSession) -> Floats:
-    """Return the absolute score of each query's first hit, 0 where it has none."""
+    """Return the absolute score of each query's first hit, 0 if it has none."""
     return np.array([float(scores[0]) if len(scores) else 0.0 for scores in session.absolute_scores])

@@ -16,9 +16,9 @@ from askalike.types import Floats
 
 THRESHOLD_GRID = tuple(step / 20 for step in range(20))
 MIN_HITS_ABOVE = 30
-"""The number of first hits that must lie above a threshold."""
+"""Minimum number of first hits above a threshold."""
 TARGET_ABSTENTION = 0.9
-"""The share of off-topic queries that get no hit at the threshold for abstention."""
+"""Minimum share of off-topic queries that get no hit at the threshold for abstention."""
 
 
 class Threshold(Settings):
@@ -50,7 +50,7 @@ class ThresholdRow:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdChoice:
-    """The lowest threshold with a precision, None out of reach, its row, and its cross-validated precision."""
+    """The lowest threshold with a precision, None if out of reach, with its row and cross-validated precision."""
 
     target_precision: float
     threshold: float | None
@@ -86,12 +86,12 @@ class AbstentionCurve:
 
     @property
     def threshold(self) -> Threshold:
-        """The threshold of the target point, as a calibration holds it."""
+        """The threshold of the target point, in the form stored in a calibration."""
         probability = min(self.target_point.threshold, 1.0)
         return Threshold(probability=probability, criterion="abstention", share=TARGET_ABSTENTION)
 
     def abstention_at(self, threshold: float) -> float:
-        """The share of off-topic queries that get no hit at the greatest measured threshold up to this one."""
+        """Return the share of off-topic queries without a hit at the greatest measured threshold up to this one."""
         points = [point for point in (*self.points, self.target_point) if point.threshold <= threshold]
         return max(points, key=lambda point: point.threshold).abstained.value
 
@@ -117,7 +117,7 @@ def measure_threshold(probabilities: Floats, relevant: Bools, query_count: int, 
 def choose_threshold(
     probabilities: Floats, relevant: Bools, fold_of_hit: NDArray[np.int64], query_count: int, target_precision: float
 ) -> ThresholdChoice:
-    """Choose the lowest threshold with a precision by first hits, (n,), and measure the choice by cross-validation."""
+    """Choose the lowest threshold with a precision on first hits, (n,), and measure the choice by cross-validation."""
     threshold = find_lowest_threshold(probabilities, relevant, target_precision)
     n_right = n_shown = 0
     for in_fold in (fold_of_hit == fold for fold in find_distinct(fold_of_hit)):
@@ -130,10 +130,10 @@ def choose_threshold(
 
 
 def find_lowest_threshold(probabilities: Floats, relevant: Bools, target_precision: float) -> float | None:
-    """Return the lowest probability above which at least MIN_HITS_ABOVE hits lie with the target precision.
+    """Return the lowest probability above which there are at least MIN_HITS_ABOVE hits with the target precision.
 
-    The mean of their probabilities must reach the precision too, so that a lucky run of few hits does not decide.
-    None where the precision is out of reach.
+    The mean of their probabilities must also reach the precision, so that a lucky run of few hits does not decide.
+    None if the precision is out of reach.
     """
     order = np.argsort(-probabilities, kind="stable")
     count = np.arange(1, len(order) + 1)
@@ -146,12 +146,12 @@ def find_lowest_threshold(probabilities: Floats, relevant: Bools, target_precisi
 
 
 def trace_abstention(best_probabilities: Floats, relevant_probabilities: Floats) -> AbstentionCurve:
-    """Return how many off-topic queries abstain and how many right first hits are shown at each threshold.
+    """Return the number of off-topic queries without a hit and of right first hits shown at each threshold.
 
-    best_probabilities: (queries,), of the first hit of each off-topic query; below 0 where it has no hit.
+    best_probabilities: (queries,), of the first hit of each off-topic query; below 0 if it has no hit.
     relevant_probabilities: (n,), of the right first hits of labelled queries.
     """
-    # The lowest threshold with so many below it is just above the probability of the last of them.
+    # The lowest threshold that excludes this many is just above the probability of the last of them.
     last = np.sort(best_probabilities)[int(np.ceil(TARGET_ABSTENTION * len(best_probabilities))) - 1]
     target = max(float(np.nextafter(last, 2.0)), 0.0)
     *points, target_point = [

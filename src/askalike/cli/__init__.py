@@ -17,7 +17,7 @@ from askalike.errors import AskalikeError
 
 INTERRUPTED_EXIT_CODE = 130
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""The errors of writing to a disk that is full or failing."""
+"""Error numbers of writing to a full or failing disk."""
 FILES = {
     "importing": "import",
     "health": "check info",
@@ -38,7 +38,7 @@ FILES = {
     "assistants": "mcp",
     "cluster": "cluster",
 }
-"""The files of this folder, each with its commands: `split` is the function, or the group, `split_command`."""
+"""File of this folder → its commands; `split` is the function or group `split_command`."""
 GROUPS = {
     "Start": "import check info index",
     "Search": "search rank answer suggest-tags",
@@ -48,12 +48,12 @@ GROUPS = {
     "Serve": "serve mcp keys cluster",
     "Maintain": "export backup restore purge",
 }
-"""The commands as the help groups them, in the order in which a newcomer meets them."""
+"""The commands by their heading in the help, in the order in which a newcomer needs them."""
 GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
 GC_THRESHOLD = 200_000
-"""Number of new objects after which Python looks for garbage: imports make many, and all of them stay."""
+"""Number of new objects after which Python collects garbage: imports create many, none of which is garbage."""
 PYDANTIC_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
-"""The variable that tells pydantic not to look for plugins in every installed package."""
+"""The variable that stops pydantic from looking for plugins in every installed package."""
 COMPLETION_VARIABLES = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
 """Variables in which a shell passes a command line for completion."""
 
@@ -86,7 +86,7 @@ app = typer.Typer(
 
 
 def register(app: typer.Typer, only: str = "") -> None:
-    """Set the commands of the application: all, or those of one file where `only` is one of its commands."""
+    """Register commands with the application: all, or only those in the file of the command `only`."""
     app.registered_commands, app.registered_groups = [], []
     files = [file for file, commands in FILES.items() if only in commands.split()] or FILES
     for file in files:
@@ -102,7 +102,7 @@ def register(app: typer.Typer, only: str = "") -> None:
 
 
 def register_summaries(app: typer.Typer) -> None:
-    """Set the commands with their summaries alone, for the list of all: none is imported, and none can be run."""
+    """Register all commands with only their summaries, for the list of commands: none is imported or can be run."""
     app.registered_commands, app.registered_groups = [], []
     for file in FILES:
         for name, summary in _read_summaries(file):
@@ -147,7 +147,7 @@ def main() -> None:
         register(app, command) if command else register_summaries(app)
         code = app(prog_name="askalike", standalone_mode=False)
         sys.stdout.flush()
-    except KeyboardInterrupt:  # before typer, which heeds it itself, has begun
+    except KeyboardInterrupt:  # before typer, which handles it itself, has started
         code = INTERRUPTED_EXIT_CODE
     except AskalikeError as error:
         _exit_with_error(str(error))
@@ -156,7 +156,7 @@ def main() -> None:
     except (BrokenPipeError, SystemExit) as error:
         if not isinstance(error.__context__ or error, BrokenPipeError):
             raise
-        _discard_output()  # the reader has read enough, as `head -1` has
+        _discard_output()  # the reader has closed the pipe, as `head -1` does
         sys.exit(0)
     except OSError as error:
         if error.errno not in DISK_ERRORS:
@@ -169,14 +169,14 @@ def main() -> None:
 
 
 def _find_command() -> str:
-    """Return the command that the command line names, whether it is to be run or to be completed; empty if none."""
+    """Return the command in the command line, to be run or completed; empty if there is none."""
     completed = next((os.environ[name].split() for name in COMPLETION_VARIABLES if name in os.environ), sys.argv)
     name = next(iter(completed[1:]), "")
     return name if name in GROUP_OF else ""
 
 
 def _discard_output() -> None:
-    """Let what is printed go nowhere, also what is still to be written."""
+    """Discard all output, including what is still buffered."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -187,7 +187,7 @@ def _exit_with_error(message: str) -> NoReturn:
 
 
 def _format_usage_error(error: Any) -> str:
-    """Return what is wrong with the command line and where to look; empty where the help was shown instead."""
+    """Return what is wrong with the command line and where to find help; empty if the help was shown instead."""
     problem = " ".join(error.format_message().split()).removesuffix(".").replace("Value error, ", "")
     command = error.ctx.command_path if error.ctx else "askalike"
     return f"{problem[:1].lower()}{problem[1:]}; see: {command} --help" if problem else ""

@@ -1,4 +1,4 @@
-"""Options that only have an effect together with others: a command refuses them where it would ignore them."""
+"""Options that only have an effect together with others: a command refuses them if it would ignore them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -7,9 +7,9 @@ from askalike.errors import SettingsError
 
 
 class Needs(NamedTuple):
-    """The options have an effect only where another parameter is set; if `values` are named, to one of them.
+    """The options have an effect only if another parameter is set; if there are `values`, only if it is one of them.
 
-    options: parameters by their names in Python, with spaces between them.
+    options: names of the parameters in Python, separated by spaces.
     """
 
     options: str
@@ -17,7 +17,7 @@ class Needs(NamedTuple):
     values: tuple[str, ...] = ()
 
     def describe_conflict(self, context: Any, given: Sequence[str]) -> str | None:
-        """Return what is wrong where these options were given; None if nothing is."""
+        """Return what is wrong if these options were given; None if nothing is."""
         value = context.params[self.other]
         if value in self.values if self.values else value:
             return None
@@ -26,7 +26,7 @@ class Needs(NamedTuple):
 
 
 class Excludes(NamedTuple):
-    """The options have no effect where another parameter is set; see Needs."""
+    """The options have no effect if another parameter is set; see Needs."""
 
     options: str
     other: str
@@ -66,11 +66,11 @@ RULES: Mapping[str, Sequence[Needs | Excludes]] = {
         Excludes("folds", "test"),
     ),
 }
-"""The rules of each command. Values from environment variables or of defaults may be without an effect."""
+"""The rules of each command. They do not apply to values from environment variables or defaults."""
 
 
 def check_combinations(context: Any) -> None:
-    """Raise SettingsError where an option of a command line would be ignored."""
+    """Raise SettingsError if an option of a command line would be ignored."""
     _, command = f"{context.command_path} ".split(" ")[:2]
     for rule in RULES.get(command, ()):
         given = [_name(context, option) for option in rule.options.split() if _is_given(context, option)]
@@ -90,7 +90,7 @@ def _is_given(context: Any, name: str) -> bool:
 
 
 def _name(context: Any, name: str) -> str:
-    """Return the name of a parameter as it is typed, or as the help shows it."""
+    """Return the name of a parameter as typed, or as in the help."""
     parameter = next(each for each in context.command.params if each.name == name)
     options: Iterable[str] = parameter.opts
     return next((option for option in options if option.startswith("-")), str(parameter.metavar))

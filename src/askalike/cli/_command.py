@@ -1,4 +1,4 @@
-"""A command: where it finds its archive, which of its options were renamed, and how its help reads."""
+"""A command: how it finds its archive, its renamed options, and the format of its help."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from askalike.cli._combinations import check_combinations
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
-"""The exception of typer for an invalid command line; the class has no public name there."""
+"""typer's exception for an invalid command line, which has no public name."""
 DIRECTORY_VARIABLE = "ASKALIKE_DIR"
 RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
     "calibrate": {"--queries": "--sample"},
@@ -26,13 +26,13 @@ RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
     "suggest-tags": {"--queries": "--sample"},
     "tune": {"--rankers": "--ranker"},
 }
-"""The earlier names of options, by command; None is an option that is no longer needed. Kept until version 2."""
+"""Command → former name of an option → its name; None for an option that was removed. Kept until version 2."""
 VALUE_NAMES = {"str": "TEXT", "path": "FILE", "Path": "FILE", "int": "N", "float": "NUMBER"}
-"""Names of values in the help, by their types in Python."""
+"""Python type → name of its values in the help."""
 
 
 class CommandGroup(TyperGroup):
-    """A group of commands whose help names values, and not their types in Python."""
+    """A group of commands whose help shows names of values instead of Python types."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the group's parameters as its help shows them."""
@@ -40,18 +40,18 @@ class CommandGroup(TyperGroup):
 
 
 class ArchiveCommand(TyperCommand):
-    """A command that finds its archive in ASKALIKE_DIR where the command line names none."""
+    """A command that takes its archive from ASKALIKE_DIR if the command line has none."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the command's parameters as its help shows them."""
         return _name_values(super().get_params(ctx), ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what the usage line shows after the command's name, such as `DIR TEXT` or `[DIR]`."""
+        """Return the rest of the usage line after the command's name, such as `DIR TEXT` or `[DIR]`."""
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the command line; where an argument is missing, the archive's directory may come from ASKALIKE_DIR."""
+        """Parse the command line; if an argument is missing, the archive's directory may come from ASKALIKE_DIR."""
         rest = self._parse_args(ctx, _replace_renamed_options(args, RENAMED_OPTIONS.get(str(self.name), {})))
         if not ctx.resilient_parsing:
             check_combinations(ctx)
@@ -64,7 +64,7 @@ class ArchiveCommand(TyperCommand):
         try:
             rest = super().parse_args(ctx, list(args))
         except typer.BadParameter as error:
-            if not hasattr(error, "param_type"):  # only that of a missing parameter has it
+            if not hasattr(error, "param_type"):  # only the error of a missing parameter has it
                 raise
             return super().parse_args(ctx, [directory, *args])
         given = ctx.params.get("directory")
@@ -91,11 +91,11 @@ def _name_values(parameters: list[Any], ctx: Any) -> list[Any]:
 
 
 def _show_nothing(ctx: Any) -> None:
-    """The type of an argument, which its name makes clear."""
+    """Show no type for an argument: its name makes it clear."""
 
 
 def _replace_renamed_options(args: list[str], renamed: dict[str, str | None]) -> list[str]:
-    """Return the command line with today's names of options, and say on stderr which were replaced."""
+    """Return the command line with the current names of options; report those replaced on stderr."""
     replaced = []
     for word in args:
         old, equals, value = word.partition("=")

@@ -20,7 +20,7 @@ from askalike.values import parse_tag
 
 
 def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
-    """Return the callback of an option whose texts `parse` turns into values; its ValueErrors are usage errors."""
+    """Return an option's callback, which parses each text with `parse`; its ValueErrors become usage errors."""
 
     def parse_option(value: Any) -> Any:
         try:
@@ -32,18 +32,18 @@ def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
 
 
 def check_assignment(text: str) -> str:
-    """Return KEY=VALUE as it was given. Raises SettingsError for a text of another form."""
+    """Return KEY=VALUE unchanged. Raises SettingsError for a text in another format."""
     parse_assignments([text])
     return text
 
 
 def assignment_option(help: str) -> Any:
-    """Return the option --set KEY=VALUE. help: what the settings are of."""
+    """Return the option --set KEY=VALUE. help: what it sets."""
     return Option("--set", metavar="KEY=VALUE", callback=checked(check_assignment), help=f"{help}; may be repeated.")
 
 
 RENAMED_SETTINGS = {"base": "encoder", "model": "encoder"}
-"""The earlier names of settings. Kept until version 2."""
+"""Former name of a setting → its name. Kept until version 2."""
 RANKER_NAMES = ", ".join(rankers.names())
 RANKER_HELP = f"A model of the archive, or one of: {RANKER_NAMES}."
 Directory = Annotated[Path, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive's directory.")]
@@ -113,7 +113,7 @@ QrelsFile = Annotated[
 
 
 def check_measures(text: str) -> str:
-    """Return a list of measures as it was given. Raises SettingsError for an unknown one."""
+    """Return a list of measures unchanged. Raises SettingsError for an unknown one."""
     from askalike.evaluation.measures import canonical_name
 
     if not (names := split_list(text)):
@@ -124,7 +124,7 @@ def check_measures(text: str) -> str:
 
 
 def check_measure(text: str) -> str:
-    """Return the name of one measure as it was given. Raises SettingsError for another text."""
+    """Return the name of one measure unchanged. Raises SettingsError for any other text."""
     if len(split_list(text)) != 1:
         raise SettingsError(f"measure {text!r}: expected one measure, such as nDCG@10")
     return check_measures(text)
@@ -139,19 +139,19 @@ def announce_compilation() -> None:
 
 
 def build_ranker(archive: Archive, name: str | None, settings: list[str] | None, fields: str | None = None) -> Ranker:
-    """Return the ranker that --ranker, --set and --fields describe, to search with; by default the active one."""
+    """Return the ranker given by --ranker, --set and --fields, to search with; by default the active one."""
     announce_compilation()
     return rankers.create(name, parse_settings(settings, fields), archive)
 
 
 def parse_settings(settings: list[str] | None, fields: str | None = None) -> dict[str, object]:
-    """Return the settings that --set and --fields give, as setting → value."""
+    """Return the settings given by --set and --fields, as setting → value."""
     values = {rename_setting(key): value for key, value in parse_assignments(settings or []).items()}
     return values | ({"fields": fields} if fields else {})
 
 
 def rename_setting(key: str) -> str:
-    """Return today's name of a setting, with a note on stderr if it was renamed."""
+    """Return the current name of a setting, with a note on stderr if it was renamed."""
     path, dot, last = key.rpartition(".")
     if last not in RENAMED_SETTINGS:
         return key
@@ -161,5 +161,5 @@ def rename_setting(key: str) -> str:
 
 
 def split_list(text: str) -> list[str]:
-    """Return the names in a list with commas or spaces between them."""
+    """Return the names in a list separated by commas or spaces."""
     return text.replace(",", " ").split()

@@ -8,7 +8,7 @@ from askalike.evaluation.proportion import BinomialProportion
 
 
 def to_json(value: Any) -> str:
-    """Return JSON for stdout: on one line for a program, indented for a person."""
+    """Return JSON for stdout: on one line for a program, indented for a terminal."""
     return json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
 
 
@@ -18,6 +18,6 @@ def print_remark(line: str) -> None:
 
 
 def format_proportion(proportion: BinomialProportion) -> str:
-    """Return `0.913 [0.850, 0.951]`: the share and its 95 % interval; `-` for a share of nothing."""
+    """Return `0.913 [0.850, 0.951]`: the share and its 95 % interval; `-` if n is 0."""
     low, high = proportion.interval
     return f"{proportion.value:.3f} [{low:.3f}, {high:.3f}]" if proportion.n else "-"

@@ -1,4 +1,4 @@
-"""Progress on stderr: bars where a person is watching, which vanish when their work ends; lines elsewhere."""
+"""Progress on stderr: on a terminal bars, which vanish when the work is done; otherwise lines."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Progress | None]:
-    """Yield a callback that takes (done, total) and draws one bar; None where stderr is not a terminal."""
+    """Yield a callback that takes (done, total) and draws one bar; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -25,7 +25,7 @@ def progress_bar(description: str) -> Iterator[Progress | None]:
 
 @contextmanager
 def nested_progress_bars() -> "Iterator[OpenBar]":
-    """Yield a function that opens a bar with a description; bars may lie within each other."""
+    """Yield a function that opens a bar with a description; bars may be nested."""
     with _display(*_counting_columns()) as display:
 
         @contextmanager
@@ -57,7 +57,7 @@ def byte_progress_bar() -> Iterator[Callable[[int, int], None]]:
 
 
 def lines_without_terminal() -> LogCallback:
-    """Return a function that prints lines on stderr where there is no terminal to draw bars in."""
+    """Return a function that prints lines on stderr if it is not a terminal, on which bars are drawn."""
     return (lambda line: None) if sys.stderr.isatty() else print_remark
 
 
@@ -68,7 +68,7 @@ def _counting_columns() -> tuple[Any, ...]:
 
 
 def _display(*columns: Any) -> Any:
-    """The bars' place on stderr, closed at the end of a `with` block (rich's `Progress`)."""
+    """Return the display of the bars on stderr (rich's `Progress`), to be used in a `with` block."""
     from rich.console import Console
     from rich.progress import Progress as Display
 

@@ -11,17 +11,17 @@ from askalike.text.snippet import extract_snippet
 from askalike.types import Explanation, SearchHit
 
 BAR_LENGTH = 5
-"""Length of the bar of the similarity of two questions, the same for every query and ranker."""
+"""Length of the bar that shows the similarity of two questions on a scale common to all queries and rankers."""
 MATCH_STYLE = "bold yellow"
 MIN_SHOWN_SCORE = 0.005
-"""Words that add less to a score are not shown."""
+"""Minimum contribution to a score for a word to be shown."""
 MAX_ANSWER_CHARACTERS = 600
-"""Characters shown of a stored answer."""
+"""Maximum number of characters shown of a stored answer."""
 NO_RESULT_MESSAGE = "nothing similar: no question of the archive is like this one"
 
 
 def matches_as_json(matches: Sequence[SearchHit], model: str, took_ms: float) -> dict[str, Any]:
-    """Return what `search --json` prints: the hits, whether there are none, the ranker and the milliseconds."""
+    """Return the output of `search --json`: the hits, whether there are none, the ranker and the milliseconds."""
     results = [_match_as_json(match) for match in matches]
     return {"results": results, "abstained": not matches, "model": model, "took_ms": round(took_ms, 2)}
 
@@ -48,7 +48,7 @@ def _match_as_json(match: SearchHit) -> dict[str, Any]:
 
 
 def reply_as_json(reply: Reply, ranker: str, took_ms: float) -> dict[str, Any]:
-    """Return what `answer --json` prints: the text, if any, the stored answers, the model and the milliseconds."""
+    """Return the output of `answer --json`: the text, if any, the stored answers, the model and the milliseconds."""
     return {
         "text": reply.text,
         "generated": reply.generated,
@@ -77,9 +77,9 @@ def _source_as_json(source: AnswerSource) -> dict[str, Any]:
 def match_lines(
     matches: Sequence[SearchHit], explain: bool, precedents: Mapping[str, Sequence[Precedent]]
 ) -> Iterator[Text]:
-    """Yield how misspelt words were read, then two lines or three of each match.
+    """Yield the corrections of misspelt words, then two or three lines per match.
 
-    explain: the words that matched, and its `precedents`, by id, follow.
+    explain: add the words that matched, and the match's `precedents`, by id.
     """
     if corrected := corrected_words(matches):
         yield Text(f"read as: {', '.join(corrected)}", "dim")
@@ -113,7 +113,7 @@ def reply_lines(reply: Reply) -> Iterator[Text]:
 
 
 def _title_line(rank: int, title: Text, score: float, probability: float | None, likeness: float | None = None) -> Text:
-    """Return the title with `83% (12.31)`, or a bar and `12.31 (uncalibrated)` where the probability is not known."""
+    """Return the title with `83% (12.31)`, or with a bar and `12.31 (uncalibrated)` without a probability."""
     shown = f"{score:.2f} (uncalibrated)" if probability is None else f"{probability:.0%} ({score:.2f})"
     if likeness is not None:
         full = round(likeness * BAR_LENGTH)
@@ -122,7 +122,7 @@ def _title_line(rank: int, title: Text, score: float, probability: float | None,
 
 
 def _describe_states(match: SearchHit) -> str:
-    """Return the states of a hit, and when it was solved; nothing for one that is open."""
+    """Return the states of a hit, and when it was solved; empty if it is open."""
     duplicate = f"duplicate of {match.duplicate_of}, which is not here" if match.duplicate_of else None
     states = [state for state in match.question.states if state != "open"]
     return ", ".join(filter(None, (*states, duplicate, match.solution)))

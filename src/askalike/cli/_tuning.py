@@ -1,4 +1,4 @@
-"""Output of tuning: the ladder of rankers with its verdict, and the tuned settings of lexical rankers."""
+"""Output of tuning: the ladder of rankers with the outcome, and the tuned settings of lexical rankers."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ ESTIMATE_NOTES = (
 
 
 class TuningPrinter:
-    """Prints each event of a ladder search as it comes: the table's head, one line per candidate."""
+    """Prints each event of a ladder search as it occurs: the table's header, then one line per candidate."""
 
     def __init__(self, directory: Path, measure: str, quiet: bool = False) -> None:
         self.directory, self.measure, self.quiet = directory, measure, quiet
@@ -59,7 +59,7 @@ def _format_trial(event: CandidateResult) -> str:
 
 
 def format_outcome(outcome: TuningResult, directory: Path) -> str:
-    """Return the verdict, the difference to the encoder alone, the folds' choices, and the calibration's quality."""
+    """Return the outcome, the difference to the encoder alone, the folds' choices, and the calibration's quality."""
     verdict, report = outcome.verdict, outcome.calibration_result
     calibration = _format_calibration(report) if report else f"not calibrated: {outcome.uncalibrated_reason}"
     over_words = format_difference(verdict.difference_to_lexical, f" over {verdict.best_lexical_name}")
@@ -104,7 +104,7 @@ def outcome_as_dict(outcome: TuningResult) -> Mapping[str, Any]:
 def format_estimate_heading(
     directory: Path, measure: str, dev: str, test: str | None, n: int, folds: int, seed: int
 ) -> str:
-    """Return in one line what `tune --only lexical` does."""
+    """Return a one-line summary of the work of `tune --only lexical`."""
     split = f"split {dev} ({format_count(n, 'query')})"
     if test:
         return f"{measure} on {directory}: settings chosen on {split}, measured once on split {test}"
@@ -113,7 +113,7 @@ def format_estimate_heading(
 
 
 def format_estimate(result: TuningEstimate) -> str:
-    """Return a ranker's lines of the table of estimates: two of figures, and its settings ready to be pasted."""
+    """Return a ranker's lines in the table of estimates: two of figures, and its settings as options to paste."""
     pair = result.difference
     difference = f"{pair.difference:+.4f} ({pair.low:+.4f} to {pair.high:+.4f})"
     lines = [
@@ -130,7 +130,7 @@ def format_estimate(result: TuningEstimate) -> str:
 
 
 def format_ranker(name: str, settings: RankerSettings) -> str:
-    """Return a ranker with its settings as options, as `--ranker` takes them: `bm25 --set k1=0.9`."""
+    """Return a ranker and its settings in the form of `--ranker`: `bm25 --set k1=0.9`."""
     return " ".join(filter(None, (name, format_settings(settings))))
 
 

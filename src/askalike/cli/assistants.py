@@ -1,4 +1,4 @@
-"""askalike mcp: an archive's tools for assistants."""
+"""askalike mcp: tools for assistants to search an archive."""
 
 from typing import Annotated
 

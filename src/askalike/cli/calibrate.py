@@ -1,4 +1,4 @@
-"""askalike calibrate: what a ranker's scores mean on an archive, and how that is shown."""
+"""askalike calibrate: turns a ranker's scores on an archive into probabilities, and reports their quality."""
 
 import math
 from collections.abc import Sequence
@@ -114,7 +114,7 @@ class SavedCalibration:
     path: Path
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the single hits, for JSON."""
+        """Return everything except the single hits, for JSON."""
         chosen = {
             "abstention": self.curve and self.curve.as_dict(),
             "line": self.threshold and self.threshold.model_dump(),
@@ -125,7 +125,7 @@ class SavedCalibration:
 def _save(
     directory: Path, archive: Archive, ranker: Ranker, report: CalibrationReport, off_topic: Sequence[Question]
 ) -> SavedCalibration:
-    """Save a calibration with the threshold for its precision, else for abstention on the off-topic queries."""
+    """Save a calibration with the threshold for the requested precision, else for abstention on off-topic queries."""
     curve = measure_abstention(archive, ranker, report, off_topic, resume=True) if off_topic else None
     threshold = curve.threshold if curve and report.threshold_choice is None else report.calibration.threshold
     path = report.calibration.model_copy(update={"threshold": threshold}).save(directory)
@@ -133,7 +133,7 @@ def _save(
 
 
 def _format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, threshold: Threshold | None) -> str:
-    """Return in sentences how useful the probabilities are to people who search."""
+    """Return sentences on how useful the probabilities are for search."""
     row = report.at(threshold.probability) if threshold else _find_reliable_row(report)
     if row is None:
         queries, found = len(report.sample.queries), report.thresholds[0].recall
@@ -149,7 +149,7 @@ def _format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, th
 
 
 def _find_reliable_row(report: CalibrationReport) -> ThresholdRow | None:
-    """Return the lowest of the usual thresholds above which nine of ten hits are right, or else most of them."""
+    """Return the lowest of the usual thresholds above which nine of ten hits are right, else most of them."""
     rows = [row for row in report.thresholds if row.precision.n >= MIN_HITS_ABOVE]
     for precision in (0.9, 0.8, 0.7, 0.6, 0.5):
         if fitting := [row for row in rows if row.precision.value >= precision]:
@@ -158,12 +158,12 @@ def _find_reliable_row(report: CalibrationReport) -> ThresholdRow | None:
 
 
 def _in_ten(share: float) -> str:
-    """Return a share as people say it: `9 of 10`, and `99 of 100` where it is nearer to all."""
+    """Return a share in words: `9 of 10`, or `99 of 100` if it is closer to 1."""
     return f"{math.floor(100 * share)} of 100" if share > 0.95 else f"{round(10 * share)} of 10"
 
 
 def _format_report(report: CalibrationReport, directory: Path, seed: int) -> str:
-    """Return all measurements, and the threshold where one was picked."""
+    """Return all measurements, and the threshold if one was chosen."""
     sample = report.sample
     text = "title and body" if sample.has_bodies else "title"
     parts = [
@@ -184,7 +184,7 @@ def _format_report(report: CalibrationReport, directory: Path, seed: int) -> str
 
 
 def _format_threshold_choice(choice: ThresholdChoice) -> str:
-    """Return in one line whether a threshold was picked, and how precise it is."""
+    """Return a line on whether a threshold was chosen, and its precision."""
     if choice.in_sample is None:
         return (
             f"no threshold: a precision of {choice.target_precision:.0%} is out of reach (over at least "
@@ -200,7 +200,7 @@ def _format_threshold_choice(choice: ThresholdChoice) -> str:
 
 
 def _format_saved(threshold: Threshold | None, prevalence: float) -> str:
-    """Return what search does from now on, and for which questions its probabilities hold."""
+    """Return how search behaves from now on, and for which questions its probabilities are valid."""
     for_whom = "for questions that were asked before; if only some are, say how many: --prevalence 0.3"
     if prevalence < 1:
         for_whom = f"where {prevalence:.0%} of the questions were asked before"
@@ -211,7 +211,7 @@ def _format_saved(threshold: Threshold | None, prevalence: float) -> str:
 
 
 def _format_abstention(curve: AbstentionCurve, source: Path) -> str:
-    """Return the whole curve, and the threshold above which enough off-topic queries get nothing."""
+    """Return the whole curve, and the threshold at which enough off-topic queries get nothing."""
     rows = [
         (f"{point.threshold:.2f}", format_proportion(point.abstained), format_proportion(point.retained))
         for point in curve.points
@@ -237,7 +237,7 @@ def _format_reliability(what: str, reliability: Reliability) -> str:
 
 
 def _group_table(averages: GroupAverages) -> ResultTable:
-    """Return one row per group, and the averages in which each counts the same."""
+    """Return one row per group, and the averages over groups."""
     rows = [
         (name, f"{of.n:,}", f"{of.base_rate:.3f}", f"{of.error:.3f}", f"{of.skill:+.3f}")
         for name, of in averages.groups.items()

@@ -1,4 +1,4 @@
-"""askalike encoder: the pre-trained encoder that an archive has made its own."""
+"""askalike encoder: the pre-trained encoder of an archive."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -30,7 +30,7 @@ encoder_command.callback()(lambda: None)
 def use_encoder_command(
     directory: Directory,
     model: Annotated[
-        str, Argument(metavar="MODEL", help="A model's folder, a package that carries one, or a name on the hub.")
+        str, Argument(metavar="MODEL", help="A model's folder, a package that contains one, or a name on the hub.")
     ],
     name: Annotated[
         str, Option(metavar="NAME", help="Its name in the archive.", show_default="the last part of MODEL")

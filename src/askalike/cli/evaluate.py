@@ -1,4 +1,4 @@
-"""askalike evaluate, compare, split, experiment: how well rankers find what is known to be relevant."""
+"""askalike evaluate, compare, split, experiment: how well rankers find the relevant questions."""
 
 import shlex
 import sys
@@ -141,7 +141,7 @@ def evaluate_command(
 
 @dataclass(slots=True)
 class _Measured:
-    """The measures of a run or a ranker, and further results that were asked for."""
+    """The measures of a run or a ranker, and further requested results."""
 
     heading: str
     result: Evaluation | MacroEvaluation
@@ -149,7 +149,7 @@ class _Measured:
     support: "AnswerSupport | None" = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the values of single queries, for JSON."""
+        """Return everything except the values of single queries, for JSON."""
         more = {"grounded": self.support.as_dict()} if self.support else {}
         more |= {"prediction": self.prediction.as_dict()} if self.prediction else {}
         return {"what": self.heading, **self.result.as_dict(), **more}
@@ -181,9 +181,9 @@ def _measure_prediction(
 ) -> "PredictionReport":
     from askalike.experiments.prediction import measure_prediction
 
-    of_queries = as_evaluation(result)
-    measure = next(iter(of_queries.values))
-    return measure_prediction(archive, ranker, split, measure, of_queries.values[measure])
+    evaluation = as_evaluation(result)
+    measure = next(iter(evaluation.values))
+    return measure_prediction(archive, ranker, split, measure, evaluation.values[measure])
 
 
 def compare_command(

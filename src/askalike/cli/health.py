@@ -1,4 +1,4 @@
-"""askalike check, info: is an archive fit to be searched and measured, and what is in it?"""
+"""askalike check, info: whether an archive is fit for search and evaluation, and what it contains."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`askalike import READER PATH... -o DIR`: one subcommand per registered reader, its options those of its settings."""
+"""`askalike import READER PATH... -o DIR`: one subcommand per registered reader, with its settings as options."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -63,12 +63,12 @@ COMMON_DEFAULTS: dict[str, Any] = dict.fromkeys(FLAGS, False) | dict.fromkeys(
 )
 
 TABLE_FORMATS = ("csv", "excel", "json", "jsonl", "tsv", "xlsx")
-"""Formats that people take for the names of readers."""
+"""Formats that users mistake for names of readers."""
 VALUE_NAMES = {
     "category": "IDS", "channels": "NAMES", "lang": "XX", "records": "PATH", "responses": "FOLDER", "site": "URL",
     "since": "DATE", "split": "SPLIT", "workspace": "URL",
 }  # fmt: skip
-"""Names of the values of readers' settings in the help."""
+"""Setting of a reader → name of its value in the help."""
 CHECKS = {
     "category": parse_ids,
     "lang": parse_language,
@@ -76,7 +76,7 @@ CHECKS = {
     "site": parse_url,
     "workspace": parse_url,
 }
-"""Checks of the values of readers' settings, before any file is read."""
+"""Setting of a reader → check of its value, before any file is read."""
 SHOWN_DEFAULTS = {
     "COLUMN": "recognised by its name",
     "channels": "all public ones", "dates": "as the file's dates show", "id": "recognised, else made from the text",
@@ -84,7 +84,7 @@ SHOWN_DEFAULTS = {
     "repeated_ids": "keep; with --strict reject", "responses": "in the user's cache",
     "semeval split": "as the files' names say", "yahoo lang": "all languages",
 }  # fmt: skip
-"""Descriptions of the defaults of settings whose default is None."""
+"""Setting whose default is None → description of the default."""
 
 
 class _ReaderCommands(CommandGroup):
@@ -121,7 +121,7 @@ import_command.callback()(lambda: None)
 
 
 def _check_reader(name: str, known: Sequence[str]) -> None:
-    """Raise SettingsError for an unknown reader, with the one that is probably meant."""
+    """Raise SettingsError for an unknown reader, and suggest the one that is probably meant."""
     if name.replace("_", "-") in known:
         return
     meant = "table" if name in TABLE_FORMATS else next(iter(get_close_matches(name, known, 1)), None)
@@ -130,7 +130,7 @@ def _check_reader(name: str, known: Sequence[str]) -> None:
 
 
 def _build_command(reader: str) -> Callable[..., None]:
-    """Return the command of one reader: the parameters of all, and an option for each of its settings."""
+    """Return the command of one reader, with the common parameters and an option for each of its settings."""
 
     def run(**values: Any) -> None:
         common = {name: values.pop(name) for name in COMMON_PARAMETERS}

@@ -1,4 +1,4 @@
-"""askalike train, models, promote, rollback: the trained models of an archive, and which ranker is active."""
+"""askalike train, models, promote, rollback: the trained models and the active ranker of an archive."""
 
 import importlib.util
 import sys
@@ -85,7 +85,7 @@ def train_command(
 
 
 def _print_training_progress(progress: Any) -> None:
-    """Print a line for each epoch on stderr, and between them one that a terminal renews."""
+    """Print a line per epoch on stderr, and on a terminal also the current batch, on a line updated in place."""
     start = "\r\033[K" if sys.stderr.isatty() else ""
     line = (
         f"{start}epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "

@@ -1,4 +1,4 @@
-"""askalike dedupe, gaps, suggest-tags: what is there twice, what is missing, and which tags a question should have."""
+"""askalike dedupe, gaps, suggest-tags: duplicates, missing answers, and tags for a question."""
 
 from dataclasses import asdict
 from math import comb
@@ -30,7 +30,7 @@ from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_sug
 from askalike.store import Archive
 
 MIN_LABELLED_PAIRS = 20
-"""The number of labelled pairs below which their share of duplicates says nothing about the others."""
+"""Minimum number of labelled pairs at which their share of duplicates is reported as the precision."""
 SIMILARITY_HELP = "Minimum similarity of a pair, for an uncalibrated ranker."
 
 
@@ -81,7 +81,7 @@ def dedupe_command(
 
 
 def _format_precision(report: DedupeReport) -> str:
-    """Return how many of the labelled pairs are right, or that too few are labelled to tell."""
+    """Return the share of the labelled pairs that are right, or that too few are labelled."""
     labelled = report.pair_precision
     pairs = format_count(sum(comb(len(proposal.members), 2) for proposal in report.proposals), "pair")
     if labelled.n < MIN_LABELLED_PAIRS:

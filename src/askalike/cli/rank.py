@@ -1,4 +1,4 @@
-"""askalike rank: many queries, answered by a TREC run."""
+"""askalike rank: ranks questions for many queries, as a TREC run."""
 
 from pathlib import Path
 from typing import Annotated

@@ -64,7 +64,7 @@ def replay_command(
     ```
     """
     values = parse_settings(settings, fields)
-    Filter(after=after, before=before)  # raises where no date lies between
+    Filter(after=after, before=before)  # raises if no date is between them
     with Archive.open(directory) as archive, progress_bar("replaying") as report:
         announce_compilation()
         active, active_settings = rankers.active_ranker(archive)

@@ -1,4 +1,4 @@
-"""askalike index, search, answer: from a question to similar questions and their answers."""
+"""askalike index, search, answer: similar questions and answers for a question."""
 
 import time
 from collections.abc import Iterable
@@ -112,7 +112,7 @@ def search_command(
 ) -> None:
     """Find the questions most similar to a text.
 
-    Term statistics are those of the whole archive, whatever `--before` says; `replay` goes back in time.
+    Term statistics are those of the whole archive, even with `--before`; use `replay` to go back in time.
 
     Examples:
 
@@ -181,7 +181,7 @@ def answer_command(
         Option(
             min=0,
             max=1,
-            help="With auto: use a stored answer from this probability up.",
+            help="With auto: use a stored answer at or above this probability.",
             show_default=str(DEFAULT_SURE),
         ),
     ] = None,
@@ -223,7 +223,7 @@ def answer_command(
 
 
 def _require_searchable(archive: Archive, text: str) -> None:
-    """Raise InputError or ArchiveError where a search for the text could not have found anything."""
+    """Raise InputError or ArchiveError if a search for the text could not have found anything."""
     if not any(c.isalnum() for c in text):
         expected = "no word in it to search for; expected letters or digits, as in: my card"
         raise InputError(f"{text[:MAX_SHOWN_CHARACTERS]!a}: {expected}")

@@ -93,9 +93,9 @@ def serve_command(
     values = {"archives": directories, "host": host, "port": port, "ranker": ranker, "engine": engine}
     values |= {"workers": workers, "allow_origins": allow_origin or []}
     assigned = parse_settings(settings, fields)
-    of_service = {key: value for key, value in assigned.items() if key in ServiceSettings.model_fields}
-    of_ranker = {key: value for key, value in assigned.items() if key not in of_service}
-    chosen = validate_settings(ServiceSettings, values | {"values": of_ranker} | of_service, "serve")
+    service_values = {key: value for key, value in assigned.items() if key in ServiceSettings.model_fields}
+    ranker_values = {key: value for key, value in assigned.items() if key not in service_values}
+    chosen = validate_settings(ServiceSettings, values | {"values": ranker_values} | service_values, "serve")
     announce_compilation()
     from askalike.service.processes.supervisor import supervise
 

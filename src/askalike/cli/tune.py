@@ -1,4 +1,4 @@
-"""askalike tune: the ranker that suits an archive best, and how good it is."""
+"""askalike tune: the best ranker for an archive, and how good it is."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -70,8 +70,8 @@ def tune_command(
     seed: Seed = SEED,
     rule: Annotated[RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
     only: Annotated[Literal["lexical"] | None, Option(help=ONLY_HELP)] = None,
-    dev: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split that chooses.")] = None,
-    test: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split that measures, once.")] = None,
+    dev: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split to tune on.")] = None,
+    test: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split to measure on, once.")] = None,
     ranker: Annotated[
         list[str] | None,
         Option(
@@ -126,7 +126,7 @@ def _tune_lexical(
     directory: Path, fixed: dict[str, Any], dev: str | None, test: str | None, measure: str, names: list[str],
     sample: int | None, folds: int, seed: int, rule: str, json: bool,
 ) -> None:  # fmt: skip
-    """Tune lexical rankers alone, and measure the gain."""
+    """Tune only lexical rankers, and measure the gain."""
     rankers = [each for name in names for each in split_list(name)] or registry.names("similarity")
     for name in rankers:
         require_lexical(name)

@@ -1,1 +1,1 @@
-"""Measures runs: files (`trec`), rules, measures, outcomes, and the significance of differences."""
+"""Evaluates runs: files (`trec`), rules, measures, outcomes, and the significance of differences."""

@@ -38,8 +38,8 @@ class QueryDifference:
 class SystemPair:
     """First minus second: the mean over queries with its 95 % interval, and p before and after Holm's correction.
 
-    wins, losses, ties: numbers of queries, seen from the first system. differing: the queries that differ most, the
-    largest difference first.
+    wins, losses, ties: numbers of queries, from the first system's point of view. differing: the queries that differ
+    most, the largest difference first.
     """
 
     first: str
@@ -57,7 +57,7 @@ class SystemPair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Systems on the same queries by one measure. notes: the rule and the tests, to be shown with the numbers."""
+    """Systems compared on the same queries by one measure. notes: the rule and the tests, shown with the numbers."""
 
     measure: str
     n: int
@@ -70,7 +70,7 @@ class Comparison:
         return asdict(self)
 
     def systems_table(self) -> ResultTable:
-        """Return one row per system, with the letters of the systems it beats raised after its mean."""
+        """Return one row per system, with the letters of the systems it beats in superscript after its mean."""
         rows = [(f"{s.letter} {s.name}", TableCell(_format_mean(s), "".join(s.beats))) for s in self.systems]
         return ResultTable(
             f"{self.measure}, n = {format_count(self.n, 'query')}", ("system", self.measure), rows, self.notes

@@ -1,4 +1,4 @@
-"""Expected reciprocal rank (Chapelle et al. 2009, eq. 4), as TREC's gdeval computes it, which is a Perl script."""
+"""Expected reciprocal rank (Chapelle et al. 2009, eq. 4), as computed by TREC's Perl script gdeval."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -8,14 +8,14 @@ from ir_measures import util
 from ir_measures.providers import base
 
 MAX_GRADE = 4
-"""Grades count up to this one: a reader who finds a document of grade g stops with (2^g − 1) / 2^MAX_GRADE."""
+"""Higher grades count as this one: a reader stops at a document of grade g with P = (2^g − 1) / 2^MAX_GRADE."""
 
 _untyped: Any = base
 _converters: Any = util
 
 
 class ExpectedReciprocalRank(_untyped.Provider):  # type: ignore[misc] # ir_measures has no types
-    """Computes ERR, with a cut-off or without."""
+    """Computes ERR, with or without a cut-off."""
 
     NAME = "askalike"
     SUPPORTED_MEASURES = [ir_measures.ERR(cutoff=_untyped.Any())]  # noqa: RUF012 (as ir_measures declares it)
@@ -24,7 +24,7 @@ class ExpectedReciprocalRank(_untyped.Provider):  # type: ignore[misc] # ir_meas
         super().__init__()
 
     def is_available(self) -> bool:
-        """Return True: it needs nothing."""
+        """Return True: it has no dependencies."""
         return True
 
     def _evaluator(self, measures: Iterable[Any], qrels: Any) -> "_ErrEvaluator":
@@ -46,7 +46,7 @@ class _ErrEvaluator(_untyped.Evaluator):  # type: ignore[misc]
 
 
 def expected_reciprocal_rank(grades: Iterable[int]) -> float:
-    """Return Σ 1/r · P(the reader stops at rank r), of the grades of a query's documents in their order."""
+    """Return Σ 1/r · P(the reader stops at rank r), for the grades of a query's documents in rank order."""
     total, still_reading = 0.0, 1.0
     for rank, grade in enumerate(grades, 1):
         stops = (2 ** min(max(grade, 0), MAX_GRADE) - 1) / 2**MAX_GRADE

@@ -1,4 +1,4 @@
-"""Measures a run against judgements under a rule; ir_measures computes trec_eval's measures."""
+"""Evaluates a run against judgements under a rule; ir_measures computes trec_eval's measures."""
 
 import operator
 from collections.abc import Mapping, Sequence
@@ -26,22 +26,22 @@ AnyRun = Run | Mapping[str, Hits]
 IdsAndScores = tuple[Sequence[str], NDArray[np.float64]]
 
 FirstRelevantRanks = Mapping[str, int | None]
-"""Query id → rank of its first relevant document, from 1; None where the run has none."""
+"""Query id → rank of its first relevant document, from 1; None if the run has none."""
 
 MAX_GRADE = 1_000_000
-"""Maximum grade of a document: trec_eval's code takes eight bytes for each grade up to a query's highest."""
+"""Maximum grade of a document: trec_eval's code allocates eight bytes for each grade up to a query's highest."""
 NOT_RETRIEVED = ""
-"""The id of no document."""
+"""An id that no document has."""
 CHUNK_SIZE = 256
-"""Queries handed to ir_measures at once: its dictionaries of a whole run would take gigabytes."""
+"""Number of queries passed to ir_measures at once: its dictionaries for a whole run would take gigabytes."""
 
 
 def evaluate(run: AnyRun, qrels: Qrels, measures: Sequence[str], rule: str = "trec_eval") -> Evaluation:
-    """Measure a run, per query and in the mean over all queries of the judgements that the rule measures.
+    """Evaluate a run, per query and as the mean over all judged queries that the rule includes.
 
     run: query id → hits, or → document id → score. measures: names such as `AP`, `MAP`, `P@5`, `Success@1`; the
-    result has them as they are spelled here. Raises SettingsError for an unknown rule or measure, and InputError where
-    run and judgements have no query in common, a document occurs twice in a query, or a score or grade is not a number.
+    result keeps their spelling. Raises SettingsError for an unknown rule or measure, and InputError if run and
+    judgements have no query in common, a document occurs twice in a query, or a score or grade is not a number.
     """
     chosen_rule = get_rule(rule)
     canonical_names = {name: canonical_name(name) for name in check_list("measures", measures)}
@@ -65,12 +65,12 @@ def evaluate(run: AnyRun, qrels: Qrels, measures: Sequence[str], rule: str = "tr
 
 
 def order_documents(run: Run, query_id: str, rule: Rule) -> Sequence[str]:
-    """Return a query's documents in the rule's order, without those that the rule drops; none if the run lacks it."""
+    """Return a query's documents in the rule's order, without those that it drops; none if the run lacks the query."""
     return rule.order_hits(query_id, *run.columns(query_id)) if query_id in run else ()
 
 
 def first_relevant_ranks(run: Run, qrels: Qrels, rule: Rule) -> FirstRelevantRanks:
-    """Return the rank of the first relevant document of every query that the rule measures, sorted by query."""
+    """Return the rank of the first relevant document of every query that the rule includes, sorted by query."""
     ranks: dict[str, int | None] = {}
     for query, grades in sorted(qrels.items()):
         if rule.includes_query(grades):
@@ -86,7 +86,7 @@ def success_by_depth(ranks: FirstRelevantRanks, max_depth: int) -> NDArray[np.fl
 
 
 class _Tally:
-    """Values of queries, one row each: ir_measures' values, and the first hits for the rule's own measures."""
+    """Values per query: those of ir_measures, and the first hits for the rule's own measures."""
 
     def __init__(self, queries: Sequence[str], names: set[str], rule: Rule) -> None:
         self._queries, self._rule = queries, rule
@@ -103,7 +103,7 @@ class _Tally:
         return self._values[name] if own_measure is None else own_measure(self._hits, self.relevant)
 
     def measure_chunk(self, start: int, run: AnyRun, qrels: Qrels) -> None:
-        """Measure the queries from `start` on, CHUNK_SIZE at most."""
+        """Measure at most CHUNK_SIZE queries, beginning at `start`."""
         rows = {query: row for row, query in enumerate(self._queries[start : start + CHUNK_SIZE], start)}
         grades = {query: _validate_grades(query, qrels[query]) for query in rows}
         ranked = {query: self._order_hits(query, run) for query in rows}
@@ -156,15 +156,15 @@ def _validate_grades(query: str, grades: Mapping[str, int]) -> dict[str, int]:
 
 
 def _with_a_grade_of_0(grades: Mapping[str, int]) -> Mapping[str, int]:
-    """Return grades that are not all negative, which trec_eval's code answers by writing outside its memory.
+    """Return grades that are not all negative, since those make trec_eval's code write out of bounds.
 
-    Without a relevant document, one more that is not relevant and not retrieved changes no measure.
+    If no document is relevant, adding one that is neither relevant nor retrieved changes no measure.
     """
     return {**grades, NOT_RETRIEVED: 0} if grades and max(grades.values()) < 0 else grades
 
 
 def _count_unjudged(run: AnyRun, qrels: Qrels) -> int:
-    """Return the number of the run's queries without judgements. Raises InputError where that is all of them."""
+    """Return the number of the run's queries without judgements. Raises InputError if that is all of them."""
     unjudged = sum(query not in qrels for query in run)
     if not run:
         raise InputError("the run has no query")

@@ -1,9 +1,9 @@
 """The names of measures, and the measures that ir_measures lacks.
 
-Names are written as ir_measures writes them, and read in the field's other spellings too. SemEval's AP, RR and AvgRec
-are those of the official scorer of SemEval-2016/2017 Task 3, over the first ten hits. Their functions take hits, bool
-(queries, 10): whether each query's k-th hit is relevant; and relevant, int64 (queries,): the number of its relevant
-documents. They return one value a query, float64 (queries,), whose mean is the scorer's figure.
+Names are written as in ir_measures; other common spellings are also read. SemEval's AP, RR and AvgRec are those of the
+official scorer of SemEval-2016/2017 Task 3, over the first ten hits. Their functions take hits, bool (queries, 10):
+whether each query's k-th hit is relevant; and relevant, int64 (queries,): the number of its relevant documents. They
+return one value per query, float64 (queries,), whose mean is the scorer's figure.
 """
 
 import re
@@ -30,7 +30,7 @@ ALIASES = {"MAP": "AP", "MRR": "RR", "Accuracy": "Success", "Acc": "Success", "P
 TREC_EVAL_NAMES = {
     "map_cut": "AP", "ndcg_cut": "nDCG", "p": "P", "recall": "R", "success": "Success", "iprec_at_recall": "IPrec"
 }  # fmt: skip
-"""Measures by the names that trec_eval writes before a cut-off, as in `ndcg_cut_10` or, as an option, `ndcg_cut.10`."""
+"""trec_eval's name before a cut-off, as in `ndcg_cut_10` or in the option `ndcg_cut.10` → the measure."""
 
 SEMEVAL_DEPTH = 10
 RANKS = np.arange(1, SEMEVAL_DEPTH + 1)
@@ -51,9 +51,9 @@ CALCULATOR = FallbackProvider(_PROVIDERS)  # type: ignore[no-untyped-call]
 
 
 def canonical_name(name: str) -> str:
-    """Return the measure's name as ir_measures writes it: `map` → `AP`, `Accuracy@1` and `FHS` → `Success@1`.
+    """Return the measure's name in ir_measures: `map` → `AP`, `Accuracy@1` and `FHS` → `Success@1`.
 
-    Raises SettingsError for an unknown name, and for a cut-off or parameter that the measure does not take or lacks.
+    Raises SettingsError for an unknown name, and for a cut-off or parameter that is not allowed or is missing.
     """
     if name.strip().lower() == FIRST_HIT_SUCCESS.lower():
         return "Success@1"
@@ -61,15 +61,15 @@ def canonical_name(name: str) -> str:
 
 
 def parse_cutoff(name: str) -> int | None:
-    """Return a measure's cut-off: 10 for `Success@10`, None for none. Raises what `canonical_name` raises."""
+    """Return a measure's cut-off: 10 for `Success@10`, None without one. Raises like `canonical_name`."""
     _, at, depth = canonical_name(name).rpartition("@")
     return int(depth) if at and depth.isdigit() else None
 
 
 def parse_measure(name: str) -> ir_measures.Measure:
-    """Return ir_measures' object for a measure in any spelling, except AvgRec and FHS.
+    """Return the ir_measures object for a measure in any spelling, except AvgRec and FHS.
 
-    Raises what `canonical_name` raises. ir_measures' own parser needs a part of `ast` that Python 3.14 no longer has.
+    Raises like `canonical_name`. ir_measures' own parser needs a part of `ast` that was removed in Python 3.14.
     """
     if trec_eval := _TREC_EVAL_NAME.fullmatch(name.strip().lower()):
         return parse_measure(f"{TREC_EVAL_NAMES[trec_eval[1]]}@{trec_eval[2]}")
@@ -86,7 +86,7 @@ def parse_measure(name: str) -> ir_measures.Measure:
 
 
 def average_precision(hits: HitMatrix, relevant: RelevantCounts) -> Values:
-    """Return the mean of the precisions at the relevant hits, over those retrieved only; 0 without one."""
+    """Return the mean of the precisions at the retrieved relevant hits; 0 without any."""
     precisions = hits * (hits.cumsum(axis=1) / RANKS)
     return np.asarray(precisions.sum(axis=1) / np.maximum(hits.sum(axis=1), 1))
 
@@ -97,12 +97,12 @@ def reciprocal_rank(hits: HitMatrix, relevant: RelevantCounts) -> Values:
 
 
 def average_recall(hits: HitMatrix, relevant: RelevantCounts) -> Values:
-    """Return the queries' parts of AvgRec: the mean over k = 1…10 of R_k = Σ retrieved by k / Σ min(k, relevant).
+    """Return each query's part of AvgRec, the mean over k = 1…10 of R_k = Σ retrieved by k / Σ min(k, relevant).
 
-    Both sums are over queries, so that AvgRec is a mean of ratios of sums and not a mean over queries. A query's value
+    Both sums are over queries, so AvgRec is a mean of ratios of sums and not a mean over queries. A query's value
     is AvgRec plus n times the query's influence on it, (retrieved − R_k · possible) / Σ possible. The mean of the
-    values is AvgRec, and their spread is that of AvgRec over other queries (the delta method). A single value may lie
-    outside 0…1.
+    values is AvgRec, and their spread estimates that of AvgRec over samples of queries (the delta method). A single
+    value may lie outside 0…1.
     """
     retrieved, possible = hits.cumsum(axis=1), np.minimum(RANKS, relevant[:, None])
     total = np.maximum(possible.sum(axis=0), 1)
@@ -111,7 +111,7 @@ def average_recall(hits: HitMatrix, relevant: RelevantCounts) -> Values:
 
 
 def _build_measure(base: str, parameters: str | None, cutoff: str | None) -> ir_measures.Measure | None:
-    """Return the measure, None where no installed provider computes it."""
+    """Return the measure, None if no installed provider computes it."""
     try:
         pairs = [pair.split("=") for pair in (parameters or "").split(",") if pair]
         measure = getattr(ir_measures, base, None)

@@ -21,13 +21,13 @@ BOOTSTRAP_SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Measures of one run, as their names were spelled; every measured query has a value of each.
+    """Measures of one run, with their names as requested; every measured query has a value of each.
 
     values: measure → query id → value. intervals: measure → the mean's 95 % bootstrap interval over queries.
     unanswered: the number of measured queries without hits. unanswerable: of measured queries without a relevant
-    document. dropped: of judged queries that the rule does not measure. unjudged: of the run's queries without
-    judgements. self_hits: of hits dropped because they are the query itself. groups: query id → its group where groups
-    of queries count the same in the means; empty where every query does.
+    document. dropped: of judged queries that the rule does not include. unjudged: of the run's queries without
+    judgements. self_hits: of hits dropped because they are the query itself. groups: query id → its group if all groups
+    have the same weight in the means; empty if all queries have.
     """
 
     rule: str
@@ -45,11 +45,11 @@ class Evaluation:
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """Query id → what it counts in the means, 1 on average; empty where every query counts the same."""
+        """Query id → its weight in the means, 1 on average; empty if all queries have the same weight."""
         return weigh_groups(self.groups)
 
     def weighted(self, measure: str) -> Mapping[str, float]:
-        """Return query id → value; where groups count the same, weighted so that the mean is that of the groups."""
+        """Return query id → value; with groups, weighted so that the mean is that of the groups."""
         values, weights = self.per_query(measure), self.weights
         return {query: value * weights[query] for query, value in values.items()} if weights else values
 
@@ -64,7 +64,7 @@ class Evaluation:
     def per_query_table(self) -> ResultTable:
         """Return the value of each measure for each query: one row per query, in the order of their ids."""
         queries = next(iter(self.values.values()))
-        rows = [(query, *(repr(of_query[query]) for of_query in self.values.values())) for query in queries]
+        rows = [(query, *(repr(query_values[query]) for query_values in self.values.values())) for query in queries]
         return ResultTable("Values of each query", ("query", *self.values), rows)
 
     def as_dict(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Evaluation:
 class MacroEvaluation:
     """Evaluations of several groups by the same measures and rule, such as CQADupStack's forums.
 
-    In the macro average every group counts the same, however many queries it has.
+    In the macro average every group has the same weight, regardless of its number of queries.
     """
 
     groups: Mapping[str, Evaluation]
@@ -116,7 +116,7 @@ class MacroEvaluation:
         return self.as_evaluation().intervals
 
     def as_evaluation(self) -> Evaluation:
-        """Return the evaluation of all queries, in whose means and intervals each group counts the same."""
+        """Return the evaluation of all queries, with the same weight for each group in means and intervals."""
         groups = self.groups.values()
         first = next(iter(groups))
         merged = {measure: {q: v for e in groups for q, v in e.values[measure].items()} for measure in first.values}
@@ -163,11 +163,11 @@ def weigh_groups(groups: Mapping[str, str]) -> Mapping[str, float]:
 
 
 def means_and_intervals(values: Values, groups: Mapping[str, str] | None = None) -> tuple[dict[str, float], Intervals]:
-    """Return each measure's mean over its queries, and its 95 % bootstrap interval from the same draws for all.
+    """Return each measure's mean over its queries, and its 95 % bootstrap interval, with the same draws for all.
 
-    groups: query id → its group, within which it is drawn; None: among all.
+    groups: query id → the group within which it is drawn; None: all queries are one group.
     """
-    columns = np.array([list(of_query.values()) for of_query in values.values()]).T
+    columns = np.array([list(query_values.values()) for query_values in values.values()]).T
     strata = group_column(groups or {}, next(iter(values.values())))
     drawn = bootstrap_means(columns, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, strata)
     means = {name: float(columns[:, i].mean()) for i, name in enumerate(values)}

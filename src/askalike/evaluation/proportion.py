@@ -18,7 +18,7 @@ class BinomialProportion:
 
     @property
     def value(self) -> float:
-        """The proportion; 0 where there are no trials."""
+        """The proportion; 0 if there are no trials."""
         return self.count / self.n if self.n else 0.0
 
     @property
@@ -32,7 +32,7 @@ class BinomialProportion:
 
 
 def wilson_interval(count: int, n: int) -> tuple[float, float]:
-    """Return the bounds of the 95 % Wilson interval of count / n; (0, 1) where n is 0."""
+    """Return the bounds of the 95 % Wilson interval of count / n; (0, 1) if n is 0."""
     if not n:
         return 0.0, 1.0
     share, z2 = count / n, NORMAL_QUANTILE_975**2

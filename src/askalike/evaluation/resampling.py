@@ -1,4 +1,4 @@
-"""Bootstrap and sign-flip resampling over queries, vectorised in chunks; a seed gives the same numbers every time."""
+"""Bootstrap and sign-flip resampling over queries, vectorised in chunks; deterministic for a given seed."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from askalike.types import Floats
 
 Groups = NDArray[Any]
-"""The group of each query, (queries,): any values that are equal within a group and differ between groups."""
+"""The group of each query, (queries,): any values, equal within a group and different between groups."""
 
 CHUNK_SIZE = 2_000_000
-"""The number of random numbers held at a time."""
+"""The number of random numbers in memory at a time."""
 
 
 def bootstrap_means(values: Floats, draws: int, seed: int, groups: Groups | None = None) -> Floats:
     """Return means over queries drawn with replacement, the same queries for every column: (draws, columns).
 
-    values: (queries, columns). groups: as many queries are drawn from each group as it has; None: all are one group.
+    values: (queries, columns). groups: the number of queries drawn from each is its size; None: all are one group.
     """
     rng, n = np.random.default_rng(seed), len(values)
     strata = [np.arange(n)] if groups is None else [np.flatnonzero(groups == group) for group in np.unique(groups)]
@@ -30,16 +30,16 @@ def bootstrap_means(values: Floats, draws: int, seed: int, groups: Groups | None
 
 
 def group_column(groups: Mapping[str, str], queries: Iterable[str]) -> Groups | None:
-    """Return the groups of some queries, (queries,). groups: query id → group; None where it is empty."""
+    """Return the groups of some queries, (queries,). groups: query id → group; None if it is empty."""
     return np.array([groups[query] for query in queries]) if groups else None
 
 
 def bootstrap_taus(one: Floats, other: Floats, draws: int, seed: int) -> Floats:
-    """Return Kendall's tau-b of two columns over queries drawn with replacement: (draws,); 0 where all are equal.
+    """Return Kendall's tau-b of two columns over queries drawn with replacement: (draws,); 0 if all are equal.
 
-    A query drawn several times is as many tied ones. So with c, how often each is drawn, tau is c·S·c divided by the
-    root of (n² − Σt²)(n² − Σu²): S holds +1 for pairs in the same order and −1 for pairs in the opposite one, t and u
-    are the numbers of drawn queries with each value of a column.
+    A query drawn several times counts as that many tied ones. With c, how often each is drawn, tau is c·S·c divided by
+    the root of (n² − Σt²)(n² − Σu²): S has +1 for pairs in the same order and −1 for pairs in the opposite one, t and
+    u are the numbers of drawn queries with each value of a column.
     """
     rng, n = np.random.default_rng(seed), len(one)
     block, taus = max(1, CHUNK_SIZE // n), []
@@ -62,10 +62,10 @@ def percentile_interval(means: Floats) -> tuple[float, float]:
 
 
 def sign_flip_p(differences: Floats, draws: int, seed: int) -> Floats:
-    """Return the two-sided p of a paired randomisation test on the mean, for each column: (columns,).
+    """Return the two-sided p-value of a paired randomisation test on the mean, for each column: (columns,).
 
-    differences: (queries, columns), one column per pair of systems. p is (1 + draws of signs whose sum is as far from
-    0) / (1 + draws), so never 0. A tolerance treats sums as equal that differ by rounding only.
+    differences: (queries, columns), one column per pair of systems. p is (1 + draws of signs whose sum is at least as
+    far from 0) / (1 + draws), so never 0. Sums that differ only by rounding count as equal.
     """
     rng, n = np.random.default_rng(seed), len(differences)
     observed = np.abs(differences.sum(axis=0)) - 1e-10 * np.abs(differences).sum(axis=0)
@@ -77,9 +77,9 @@ def sign_flip_p(differences: Floats, draws: int, seed: int) -> Floats:
 
 
 def max_sum_p(differences: Floats, draws: int, seed: int) -> float:
-    """Return the one-sided p of the greatest column sum, under random signs, one per query.
+    """Return the one-sided p-value of the greatest column sum, under random signs, one per query.
 
-    differences: (queries, columns). p is (1 + draws in which any column's sum is as great) / (1 + draws), so never 0.
+    differences: (queries, columns). p is (1 + draws in which any column sum is as great) / (1 + draws), so never 0.
     """
     rng, n = np.random.default_rng(seed), len(differences)
     observed, reached = differences.sum(axis=0).max() * (1 - 1e-10), 0
@@ -96,7 +96,7 @@ def _count_draws(drawn: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _count_untied(column: Floats, counts: Floats) -> Floats:
-    """Return the ordered pairs of drawn queries whose values differ, for each row of counts: (rows,)."""
+    """Return the number of ordered pairs of drawn queries whose values differ, for each row of counts: (rows,)."""
     order = np.argsort(column, kind="stable")
     starts = np.flatnonzero(np.diff(column[order], prepend=np.nan) != 0)
     tied = np.add.reduceat(counts[:, order], starts, axis=1)

@@ -14,7 +14,7 @@ RuleMeasure = Callable[[HitMatrix, RelevantCounts], Values]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Rules for the order of hits, and for the hits and queries that count.
+    """Determines the order of hits, and which hits and queries count.
 
     A query without hits in the run counts 0 under every rule. own_measures: measures that the rule defines itself.
     """
@@ -27,7 +27,7 @@ class Rule:
     remark: str = ""
 
     def describe(self) -> str:
-        """Return the rule in one line, which is printed with every table."""
+        """Return a one-line description, which is printed with every table."""
         by_id, by_run = "as 32-bit float, ties by document id, descending", "ties in the order of the run"
         parts = (
             f"hits by score {by_id}" if self.ties_by_id else f"hits by score, {by_run}",
@@ -42,7 +42,7 @@ class Rule:
         return not self.drops_unanswerable or any(grade > 0 for grade in grades.values())
 
     def order_hits(self, query_id: str, ids: Sequence[str], scores: NDArray[np.float64]) -> Sequence[str]:
-        """Return the document ids, best first, without those that the rule drops."""
+        """Return the document ids, best first, without the dropped ones."""
         with np.errstate(over="ignore"):
             compared = scores.astype(np.float32) if self.ties_by_id else scores
         if not np.all(compared[1:] < compared[:-1]):

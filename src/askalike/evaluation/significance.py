@@ -1,4 +1,4 @@
-"""Tests whether systems differ: paired over queries and seeds, and corrected over all pairs of systems."""
+"""Tests whether systems differ: paired over queries and seeds, and corrected for all pairs of systems."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -18,7 +18,7 @@ RESAMPLING_DRAWS = 10_000
 RESAMPLING_SEED = 0
 ALPHA = 0.05
 TIE_TOLERANCE = 1e-12
-"""Two values of a query no further apart are a tie: means over seeds carry rounding errors."""
+"""Maximum difference of two values of a query that are tied, as means over seeds have rounding errors."""
 
 SeedValues = Sequence[Mapping[str, float]]
 SystemValues = Mapping[str, Floats]
@@ -26,7 +26,7 @@ SystemValues = Mapping[str, Floats]
 
 
 class MeanEstimate(NamedTuple):
-    """The 95 % interval of a mean or a difference, and its two-sided p."""
+    """The 95 % interval of a mean or a difference, and its two-sided p-value."""
 
     low: float
     high: float
@@ -40,43 +40,43 @@ def compare(
     """Compare every pair of systems by one measure, query by query.
 
     evaluations: system name → its evaluation, or one for each seed; a query's value is then its mean over the seeds.
-    Queries are paired by id. common_only: compare on the queries that all systems have; without it different query sets
-    are refused. max_differing: the number of differing queries that a pair lists.
+    Queries are paired by id. common_only: compare on the queries that all systems have; otherwise different query sets
+    are refused. max_differing: the number of differing queries listed per pair.
 
-    Intervals are percentiles of a paired bootstrap, within each group where groups of queries count the same; p is that
-    of a two-sided paired randomisation test on the mean. Where a system of the pair has several seeds, both also allow
-    for other seeds (`estimate_difference`), and p is the larger one of the two tests. Holm corrects p over all pairs;
-    significant is a corrected p below 0.05. Raises SettingsError for fewer than two systems or a measure that was not
-    evaluated, InputError for different rules or different query sets.
+    Intervals are percentiles of a paired bootstrap, within each group if the queries have groups; p is that
+    of a two-sided paired randomisation test on the mean. If a system of the pair has several seeds, both also allow
+    for other seeds (`estimate_difference`), and p is the larger one of the two tests. p is corrected by Holm's method
+    over all pairs; a corrected p below 0.05 is significant. Raises SettingsError for fewer than two systems or a
+    measure that was not evaluated, InputError for different rules or different query sets.
     """
     seeds = {name: [e] if isinstance(e, Evaluation) else list(e) for name, e in evaluations.items()}
     if len(seeds) < 2 or not all(seeds.values()):
         raise SettingsError("a comparison needs two systems or more, each with an evaluation")
-    rule, *others = sorted({e.describe for of_seeds in seeds.values() for e in of_seeds})
+    rule, *others = sorted({e.describe for per_seed in seeds.values() for e in per_seed})
     if others:
         raise InputError(f"systems measured under different rules cannot be compared: {' | '.join((rule, *others))}")
-    values = {name: [e.per_query(measure) for e in of_seeds] for name, of_seeds in seeds.items()}
+    values = {name: [e.per_query(measure) for e in per_seed] for name, per_seed in seeds.items()}
     queries, apart = _select_common_queries(values, common_only)
     group_of = next(iter(seeds.values()))[0].groups
     groups = group_column(group_of, queries)
     weights_of = weigh_groups({query: group_of[query] for query in queries}) if group_of else {}
     weights = np.array([weights_of.get(query, 1.0) for query in queries])
-    runs = {name: np.array([[v[q] for q in queries] for v in of_seeds]) * weights for name, of_seeds in values.items()}
+    runs = {name: np.array([[v[q] for q in queries] for v in per_seed]) * weights for name, per_seed in values.items()}
     pairs = _compare_pairs(runs, queries, weights, groups, max_differing)
-    several = any(len(of_seeds) > 1 for of_seeds in seeds.values())
+    several = any(len(per_seed) > 1 for per_seed in seeds.values())
     systems = _summarise_systems(runs, pairs, groups)
     return Comparison(measure, len(queries), systems, pairs, _notes(rule, several, apart))
 
 
 def estimate_difference(first: Floats, second: Floats, groups: Groups | None = None) -> MeanEstimate:
-    """Estimate a difference of means by Welch's t; queries and each system's seeds have parts in its variance.
+    """Estimate a difference of means by Welch's t; its variance has parts from queries and from each system's seeds.
 
-    first, second: (seeds, queries), values of the same queries. The numbers of seeds may differ; a system of one row
-    counts as free of chance. groups: as in `bootstrap_means`; only what differs within a group is chance. Each part is
+    first, second: (seeds, queries), values of the same queries. The numbers of seeds may differ; a system with one row
+    counts as deterministic. groups: as in `bootstrap_means`; only the variance within groups counts. Each part is
     a variance of means: of the queries' differences (means over seeds), and of each system's seeds (means over
     queries). The degrees of freedom are Satterthwaite's (1946). In simulations without a true difference (1,000
     queries, 3 seeds per system) this test finds one in 5 % of trials. A bootstrap over seeds and queries finds one in
-    11 %, since it sees only two thirds of the variance of 3 seeds, and a test that ignores the seeds' variance in 42 %.
+    11 %, since it underestimates the variance of 3 seeds by a third, and a test that ignores that variance in 42 %.
     """
     per_query = first.mean(axis=0) - second.mean(axis=0)
     parts = (_within_groups(per_query, groups), first.mean(axis=1), second.mean(axis=1))
@@ -84,7 +84,7 @@ def estimate_difference(first: Floats, second: Floats, groups: Groups | None = N
 
 
 def interval_over_seeds(values: Floats, groups: Groups | None = None) -> tuple[float, float]:
-    """Return the 95 % interval of one system's mean over seeds and queries, by the same t. values: (seeds, queries)."""
+    """Return the 95 % interval of a system's mean over seeds and queries, by the same t. values: (seeds, queries)."""
     parts = (_within_groups(values.mean(axis=0), groups), values.mean(axis=1))
     estimate = _estimate_mean(float(values.mean()), parts)
     return estimate.low, estimate.high
@@ -92,7 +92,7 @@ def interval_over_seeds(values: Floats, groups: Groups | None = None) -> tuple[f
 
 def _select_common_queries(values: Mapping[str, SeedValues], common_only: bool) -> tuple[list[str], int]:
     """Return the queries to compare on, sorted, and the number of queries that not all systems have."""
-    sets = {f"{name}, seed {i}": set(v) for name, of_seeds in values.items() for i, v in enumerate(of_seeds, 1)}
+    sets = {f"{name}, seed {i}": set(v) for name, per_seed in values.items() for i, v in enumerate(per_seed, 1)}
     union, common = set.union(*sets.values()), set.intersection(*sets.values())
     apart = union - common
     if apart and not common_only:
@@ -111,7 +111,7 @@ def _compare_pairs(
     values: SystemValues, queries: Sequence[str], weights: Floats, groups: Groups | None, max_differing: int
 ) -> tuple[SystemPair, ...]:
     names = list(combinations(values, 2))
-    means = {name: of_seeds.mean(axis=0) for name, of_seeds in values.items()}
+    means = {name: per_seed.mean(axis=0) for name, per_seed in values.items()}
     differences = np.array([means[first] - means[second] for first, second in names]).T
     differences[np.abs(differences) <= TIE_TOLERANCE] = 0
     estimates = _estimate_differences([(values[first], values[second]) for first, second in names], differences, groups)
@@ -131,7 +131,7 @@ def _compare_pairs(
 def _estimate_differences(
     pairs: Sequence[tuple[Floats, Floats]], differences: Floats, groups: Groups | None
 ) -> list[MeanEstimate]:
-    """Return interval and p of each pair. differences: (queries, pairs)."""
+    """Return the interval and p-value of each pair. differences: (queries, pairs)."""
     drawn = bootstrap_means(differences, RESAMPLING_DRAWS, RESAMPLING_SEED, groups)
     p = sign_flip_p(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)
     estimates = [MeanEstimate(*percentile_interval(drawn[:, i]), float(p[i])) for i in range(len(pairs))]
@@ -143,7 +143,7 @@ def _estimate_differences(
 
 
 def correct_holm(p: Floats) -> Floats:
-    """Return p-values corrected for their number by Holm's step-down procedure (1979): (pairs,) → (pairs,)."""
+    """Return p-values corrected by Holm's step-down procedure (1979): (pairs,) → (pairs,)."""
     order = np.argsort(p)
     corrected = np.empty(len(p))
     corrected[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
@@ -157,18 +157,18 @@ def _summarise_systems(
     significant = [p for p in pairs if p.p_holm < ALPHA]
     wins = {(p.first, p.second) if p.difference > 0 else (p.second, p.first) for p in significant}
     systems = []
-    for name, of_seeds in values.items():
-        sd = float(of_seeds.mean(axis=1).std(ddof=1)) if len(of_seeds) > 1 else None
+    for name, per_seed in values.items():
+        sd = float(per_seed.mean(axis=1).std(ddof=1)) if len(per_seed) > 1 else None
         beats = tuple(letters[other] for other in values if (name, other) in wins)
-        interval = interval_over_seeds if len(of_seeds) > 1 else _interval_over_queries
-        low, high = interval(of_seeds, groups)
-        mean = float(of_seeds.mean())
-        systems.append(ComparedSystem(name, letters[name], mean, sd, len(of_seeds), beats, low, high))
+        interval = interval_over_seeds if len(per_seed) > 1 else _interval_over_queries
+        low, high = interval(per_seed, groups)
+        mean = float(per_seed.mean())
+        systems.append(ComparedSystem(name, letters[name], mean, sd, len(per_seed), beats, low, high))
     return tuple(systems)
 
 
 def _interval_over_queries(values: Floats, groups: Groups | None) -> tuple[float, float]:
-    """Return the 95 % interval of a mean, (1, queries), as an evaluation has it."""
+    """Return the 95 % interval of a mean, as in an evaluation. values: (1, queries)."""
     drawn = bootstrap_means(values.T, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, groups)
     return percentile_interval(drawn[:, 0])
 
@@ -194,7 +194,7 @@ def _notes(rule: str, has_seeds: bool, dropped_count: int) -> tuple[str, ...]:
 
 def _estimate_mean(mean: float, variance_parts: Sequence[Floats]) -> MeanEstimate:
     """Test a mean against 0; its variance is the sum of the variances of the parts' means."""
-    from scipy.stats import t  # takes long to import, and only comparing needs it
+    from scipy.stats import t  # slow to import, and only needed to compare
 
     variances = [_variance_of_mean(part) for part in variance_parts]
     variance = sum(part for part, _ in variances)
@@ -206,7 +206,7 @@ def _estimate_mean(mean: float, variance_parts: Sequence[Floats]) -> MeanEstimat
 
 
 def _within_groups(values: Floats, groups: Groups | None) -> Floats:
-    """Return the values, (queries,), less the differences between the means of their groups."""
+    """Return the values, (queries,), without the differences between the means of their groups."""
     if groups is None:
         return values
     _, group_of = np.unique(groups, return_inverse=True)

@@ -1,4 +1,4 @@
-"""A table of text cells, and its four renderings: plain text, HTML, LaTeX, CSV."""
+"""A table of text cells, and its four formats: plain text, HTML, LaTeX, CSV."""
 
 import csv
 import html
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TableCell:
-    """A text followed by a raised mark, such as the letters of the systems that a system beats."""
+    """A text followed by a superscript, such as the letters of the systems that a system beats."""
 
     text: str
     mark: str = ""
@@ -20,7 +20,7 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """Rows of one cell a column. notes: printed below the table."""
+    """Rows with one cell per column. notes: printed below the table."""
 
     title: str
     columns: tuple[str, ...]
@@ -29,7 +29,7 @@ class ResultTable:
 
 
 def to_text(table: ResultTable) -> str:
-    """Return aligned columns, the first to the left, the others to the right."""
+    """Return aligned columns, the first left-aligned, the others right-aligned."""
     rows = (table.columns, *table.rows)
     cells = ([cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row] for row in rows)
     columns = [_align(column, str.rjust if i else str.ljust) for i, column in enumerate(zip(*cells, strict=True))]
@@ -88,5 +88,5 @@ def _latex_cell(cell: str | TableCell) -> str:
 
 
 def format_p(p: float) -> str:
-    """Return a p value with its relation sign: `= 0.031`, or `< 0.001` where three decimals would show 0."""
+    """Return a p-value with its relation sign: `= 0.031`, or `< 0.001` if three decimals would show 0."""
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"

@@ -30,7 +30,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 @dataclass(frozen=True, slots=True)
 class _LineFormat:
-    """The columns of a format, the positions of document and value, and how the value is read."""
+    """The columns of a format, the positions of document and value, and how the value is parsed."""
 
     columns: tuple[str, ...]
     document_column: int
@@ -38,7 +38,7 @@ class _LineFormat:
     parse_value: Callable[[bytes], float]
     value_description: str
     value_header: bytes | None = None
-    """The value column of a header line; None where the format has none."""
+    """The value column of a header line; None if the format has none."""
 
 
 def _parse_score(text: bytes) -> float:
@@ -68,7 +68,7 @@ _QRELS_FORMATS = (_TREC_QRELS, _SEMEVAL_QRELS, _BEIR_QRELS)
 def read_run(path: str | Path) -> Run:
     """Read the run in a TREC or SemEval file, each query's hits by score, ties in file order.
 
-    The lines of a query need not follow each other. Raises InputError, with file and line, for a wrong number of
+    The lines of a query need not be consecutive. Raises InputError, with file and line, for a wrong number of
     columns, a score that is not a finite number, a document twice in one query, text that is not UTF-8, an empty file.
     """
     path = Path(path)
@@ -76,7 +76,7 @@ def read_run(path: str | Path) -> Run:
     shared: dict[str, str] = {}
     current = None
     for _, query, document, score in _read_rows(path, _RUN_FORMATS):
-        if query is not current:  # `rows` hands out one object as long as the query stays
+        if query is not current:  # `rows` yields the same object while the query does not change
             current = query
             ids, scores = columns.setdefault(query, ([], array("d")))
         ids.append(shared.setdefault(document, document))
@@ -90,7 +90,7 @@ def read_run(path: str | Path) -> Run:
 def read_qrels(path: str | Path) -> Qrels:
     """Read the judgements in a TREC, BEIR or SemEval gold file (true = 1, false = 0).
 
-    Raises InputError, with file and line, for what `read_run` refuses and for a grade that is not a whole number.
+    Raises InputError, with file and line, like `read_run`, and for a grade that is not an integer.
     """
     path = Path(path)
     qrels: dict[str, dict[str, int]] = {}
@@ -105,12 +105,12 @@ def read_qrels(path: str | Path) -> Qrels:
 
 
 def write_run(run: Run, path: str | Path, tag: str) -> None:
-    """Write a TREC run (gzipped where the name ends in .gz); the file appears whole or not at all.
+    """Write a TREC run atomically (gzipped if the name ends in .gz).
 
-    Scores fall strictly when read as 32-bit floats, as trec_eval reads them, so that every tool keeps this run's
-    order. A score that lies below its predecessor's is written as it is; one that does not becomes the next smaller
-    32-bit float. A query without hits leaves no line. Raises InputError for ids or a tag that are not one
-    word, for scores that are not finite as 32-bit floats, and where the file cannot be written.
+    Scores strictly decrease when read as 32-bit floats, as by trec_eval, so that every tool keeps this run's
+    order. A score below its predecessor is written unchanged; any other is replaced by the next smaller
+    32-bit float. A query without hits has no line. Raises InputError for ids or a tag that are not one word, for scores
+    that are not finite as 32-bit floats, and if the file cannot be written.
     """
     if len(tag.split()) != 1:
         raise InputError(f"tag {tag!r}: expected one word")
@@ -125,15 +125,15 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
 
 
 def separate_ties(run: Run) -> Run:
-    """Return the run with scores that fall strictly as 32-bit floats, as `write_run` writes them."""
+    """Return the run with scores that strictly decrease as 32-bit floats, as written by `write_run`."""
     return Run({q: (run.columns(q)[0], _make_strictly_decreasing(run.columns(q)[1], q)) for q in run})
 
 
 def _read_rows(path: Path, formats: Sequence[_LineFormat]) -> Iterator[tuple[int, str, str, float]]:
-    """Yield line number, query, document and value of each line; the first line decides which of the formats it is.
+    """Yield line number, query, document and value of each line; the first line determines which format it is.
 
     Raises InputError with file and line for a wrong number of columns, an unreadable value, text that is not UTF-8,
-    and for a file that cannot be read or has no line.
+    and for a file that cannot be read or is empty.
     """
     lines = _read_lines(path)
     number, fields = next(lines, (0, []))
@@ -185,7 +185,7 @@ def _read_lines(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _duplicate_document_error(path: Path, query: str) -> InputError:
-    """Read the file again, for the line on which a document of the query comes for the second time."""
+    """Return the error with the line on which a document of the query occurs again; reads the file again to find it."""
     seen: set[str] = set()
     for number, other, document, _ in _read_rows(path, _RUN_FORMATS):
         if other == query and document in seen:
@@ -203,7 +203,7 @@ def _sort_by_score(ids: list[str], scores: NDArray[np.float64]) -> tuple[Sequenc
 
 
 def _make_strictly_decreasing(scores: NDArray[np.float64], query: str) -> NDArray[np.float64]:
-    """Return the scores, each lowered where, as a 32-bit float, it does not lie below the one before it."""
+    """Return the scores, each lowered if, as a 32-bit float, it is not below the previous one."""
     with np.errstate(over="ignore"):
         single = scores.astype(np.float32)
         if not np.all(single[1:] < single[:-1]):
@@ -218,7 +218,7 @@ def _make_strictly_decreasing(scores: NDArray[np.float64], query: str) -> NDArra
 
 @contextmanager
 def _open_atomically(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    """Open a file to write, gzipped where the name ends in .gz; it takes its name once it is complete."""
+    """Open a file to write it atomically, gzipped if the name ends in .gz."""
     try:
         with (
             replace_file(path) as partial,

@@ -1,4 +1,4 @@
-"""Diagnostics of a system that ranks answers: how far apart right and wrong ones are, and what it writes."""
+"""Diagnostics of a system that ranks answers: distances of right and wrong answers, and the answers it generates."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,14 @@ from askalike.rankers.dense import DenseRanker
 from askalike.types import Answer, Question, Split
 
 MARGIN = 10.0
-"""The margin of the triplet loss, which is that of the paper and suits Euclidean distances only."""
+"""The margin of the triplet loss, as in the paper; it only suits Euclidean distances."""
 SAMPLE_SIZE, SEED = 50, 0
 TRIPLET_LOSS, PERPLEXITY = "validation triplet loss", "perplexity"
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerDiagnostics:
-    """values: name → value. samples: written answers as `question`, `written`, and the archive's `right` answer."""
+    """values: name → value. samples: generated answers as `question`, `written`, and the archive's `right` answer."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     samples: Sequence[Mapping[str, str]] = ()
@@ -32,9 +32,9 @@ class AnswerDiagnostics:
 
 
 def diagnose_answers(ranker: Ranker, task: RankingTask, labels: Split, validation: Split | None) -> AnswerDiagnostics:
-    """Return the triplet loss of a fitted ranker on a validation split, and what it writes to the queries.
+    """Return the triplet loss of a fitted ranker on a validation split, and figures on its generated answers.
 
-    Of what it writes: the perplexity of the right answers, and fifty written answers with their variety.
+    These are the perplexity of the right answers, and fifty generated answers with their diversity.
     """
     if task.kind != "answers" or not isinstance(ranker, DenseRanker):
         return AnswerDiagnostics()
@@ -43,7 +43,7 @@ def diagnose_answers(ranker: Ranker, task: RankingTask, labels: Split, validatio
         values[TRIPLET_LOSS] = loss
     if not getattr(ranker.encoder, "can_write_answers", False):
         return AnswerDiagnostics(values)
-    from askalike.answering.generate import Generator, distinct_n  # torch, which is loaded already
+    from askalike.answering.generate import Generator, distinct_n  # imports torch, which is already loaded
 
     writer, pairs = Generator.from_encoder(ranker.encoder, ranker.name), relevant_pairs(task, labels)
     values[PERPLEXITY] = writer.perplexity(pairs)
@@ -57,7 +57,7 @@ def diagnose_answers(ranker: Ranker, task: RankingTask, labels: Split, validatio
 def triplet_loss(ranker: DenseRanker, task: RankingTask, labels: Split) -> float | None:
     """Return the mean of [ρ(q, a+) − ρ(q, a−) + 10]+ over pairs of a query and a right answer; a− is drawn.
 
-    None where the ranker's vectors are not compared by Euclidean distance.
+    None if the ranker's vectors are not compared by Euclidean distance.
     """
     pairs = relevant_pairs(task, labels)
     answers = list({answer.id: answer for _, answer in pairs}.values())
@@ -83,7 +83,7 @@ def relevant_pairs(task: RankingTask, labels: Split) -> list[tuple[Question, Ans
 def _sample_wrong_answers(
     pairs: Sequence[tuple[Question, Answer]], ids: Sequence[str], rows: Mapping[str, int], labels: Split
 ) -> NDArray[np.int64]:
-    """Return for each pair the row of an answer not right for its query, drawn with the seed; its own if all are."""
+    """Return for each pair the row of a random answer that is wrong for its query; its own row if all are right."""
     generator, wrong = random.Random(SEED), []
     grades = {question.id: labels.qrels.get(query, {}) for query, question in labels.queries.items()}
     for question, answer in pairs:

@@ -19,9 +19,9 @@ DRAWS, SEED = 10_000, 0
 
 @dataclass(frozen=True, slots=True)
 class AnswerSupport:
-    """Grounded answers to some questions. share: of written sentences, those that a cited text supports; None of none.
+    """Grounded answers to some questions. share: of the sentences that a cited text supports; None without sentences.
 
-    interval: 95 %, from a bootstrap over answers. abstained: the questions that got no answer.
+    interval: 95 %, by bootstrap over answers. abstained: the questions without an answer.
     """
 
     questions: int
@@ -47,9 +47,9 @@ class AnswerSupport:
 
 
 def measure_support(engine: LocalEngine, questions: Sequence[Question], endpoint: ChatEndpoint) -> AnswerSupport:
-    """Return how far the cited texts support what the endpoint writes to questions, each asked as if it was typed.
+    """Return the support of the endpoint's answers by the texts they cite; each question is asked as if typed.
 
-    Raises EndpointError, ArchiveError where there are no answers.
+    Raises EndpointError, ArchiveError if there are no answers.
     """
     replies = [
         write_grounded(q, engine.answer(q.title, "nearest", STORED_ANSWERS, body=q.body), endpoint) for q in questions

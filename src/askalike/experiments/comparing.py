@@ -1,4 +1,4 @@
-"""Compares runs: their files and judgements, tests by every measure, and the queries that systems differ most on."""
+"""Compares runs: reads runs and judgements, tests each measure, and finds the queries with the largest differences."""
 
 import re
 import tomllib
@@ -30,12 +30,12 @@ SYSTEMS_NOTE = (
     f"Holm over all pairs, p < {ALPHA})"
 )
 SHOWN_QUERIES = 5
-"""The queries that are shown of a pair."""
+"""Number of queries that are shown for a pair of systems."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSource:
-    """A system: its run files, one per seed. folder: that of the experiment that they belong to, if any."""
+    """A system: its run files, one per seed. folder: that of their experiment, if any."""
 
     label: str
     paths: Sequence[Path]
@@ -44,9 +44,9 @@ class RunSource:
 
 @dataclass(frozen=True, slots=True)
 class RunJudgements:
-    """Judgements, with the texts of the queries and the archive that has the documents, where these are known.
+    """Judgements, with the texts of the queries and the archive with the documents, if these are known.
 
-    groups: the names of the archive's groups, each of which counts the same.
+    groups: the names of the archive's groups, which have equal weight.
     """
 
     qrels: Qrels
@@ -57,9 +57,9 @@ class RunJudgements:
 
 
 def parse_sources(arguments: Sequence[str]) -> list[RunSource]:
-    """Return the systems that the arguments name: `FILE`, `FOLDER` of an experiment, or `NAME=` before either.
+    """Return the systems given by the arguments: `FILE`, or `FOLDER` of an experiment, optionally after `NAME=`.
 
-    Systems of an experiment have its labels, with the folder's name before them where two would be equal. Raises
+    Systems of an experiment have its labels, prefixed with the folder's name if two would be equal. Raises
     InputError for a folder that is not an experiment's, SettingsError for a label given twice.
     """
     groups = [list(_parse_argument(argument)) for argument in arguments]
@@ -85,7 +85,7 @@ def _parse_argument(argument: str) -> Iterator[RunSource]:
 
 
 def _find_runs(folder: Path) -> dict[str, list[Path]]:
-    """Return label → the runs of an experiment's folder by rising seed, in the order of its configuration."""
+    """Return label → the runs of an experiment's folder by ascending seed, in the order of its configuration."""
     files = sorted(p for p in (folder / "runs").glob("*") if p.name.endswith(RUN_ENDINGS))
     if not files:
         expected = "a run file, or a folder made by askalike experiment"
@@ -107,7 +107,7 @@ def _disambiguate(source: RunSource, labels: Sequence[str]) -> RunSource:
 
 
 def declared_value(sources: Sequence[RunSource], key: str) -> Any:
-    """Return the value of a key in the config.toml of all experiments; None where it is missing or they differ."""
+    """Return the value of a key in the config.toml of all experiments; None if it is missing or they differ."""
     folders = dict.fromkeys(source.folder for source in sources if source.folder)
     values = [_read_config(folder).get(key) for folder in folders]
     return values[0] if values and all(value == values[0] for value in values) else None
@@ -126,7 +126,8 @@ def load_judgements(
 ) -> RunJudgements:
     """Return the judgements of a file, else of an archive's split, else of the split of the experiments.
 
-    With both, the file judges and the archive gives the texts. Raises SettingsError where there are none.
+    With both, the judgements are those of the file and the texts those of the archive. Raises SettingsError if there
+    are none.
     """
     path = archive or _find_archive(sources)
     if path is None and qrels is None:
@@ -148,7 +149,7 @@ def load_judgements(
 
 
 def _find_archive(sources: Sequence[RunSource]) -> Path | None:
-    """Return the path of the experiments' archive, seen from the working directory or from their folder."""
+    """Return the path of the experiments' archive, relative to the working directory or to their folder."""
     value = declared_value(sources, "archive")
     folder = next((source.folder for source in sources if source.folder), None)
     if not isinstance(value, str) or folder is None:
@@ -158,7 +159,7 @@ def _find_archive(sources: Sequence[RunSource]) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class TopHit:
-    """One system's first document for a query (id None: it has none), and the rank of its first relevant one."""
+    """A system's first document for a query (id None: it has none), and the rank of its first relevant one."""
 
     system: str
     value: float
@@ -182,7 +183,7 @@ class QueryContrast:
 
 @dataclass(frozen=True, slots=True)
 class PairContrasts:
-    """The queries that two systems differ most on by the first measure."""
+    """The queries on which two systems differ most by the first measure."""
 
     first: str
     second: str
@@ -206,11 +207,11 @@ class RunComparison:
         }
 
     def systems_table(self) -> ResultTable:
-        """Return one row per system: each measure's mean with its interval, and the letters of those it beats."""
+        """Return one row per system: each measure's mean with its interval, and the letters of the systems it beats."""
         rows: list[list[str | TableCell]] = []
-        for of_measures in zip(*(comparison.systems for comparison in self.comparisons), strict=True):
-            cells = (TableCell(f"{s.mean:.3f} [{s.low:.3f}, {s.high:.3f}]", "".join(s.beats)) for s in of_measures)
-            rows.append([f"{of_measures[0].letter} {of_measures[0].name}", *cells])
+        for system in zip(*(comparison.systems for comparison in self.comparisons), strict=True):
+            cells = (TableCell(f"{s.mean:.3f} [{s.low:.3f}, {s.high:.3f}]", "".join(s.beats)) for s in system)
+            rows.append([f"{system[0].letter} {system[0].name}", *cells])
         measures = (comparison.measure for comparison in self.comparisons)
         return ResultTable(
             f"n = {format_count(self.comparisons[0].n, 'query')}", ("system", *measures), rows, (SYSTEMS_NOTE,)
@@ -226,17 +227,17 @@ class RunComparison:
 def compare_runs(
     sources: Sequence[RunSource], truth: RunJudgements, measures: Sequence[str], rule: str, common_only: bool = False
 ) -> RunComparison:
-    """Compare every pair of systems by every measure. A query without hits counts 0, as the rule says.
+    """Compare every pair of systems by every measure. The rule decides how queries without hits count.
 
-    common_only: only the queries that every run has. Single queries are shown as the first seed's run has them.
-    Raises InputError for a bad run, and where nothing is in common; SettingsError for fewer than two systems.
+    common_only: only the queries that every run has. Single queries are shown from the run of the first seed.
+    Raises InputError for an invalid run, and if no query is in common; SettingsError for fewer than two systems.
     """
     if len(sources) < 2:
         raise SettingsError("compare: only one system; expected several runs, or an experiment with several systems")
     if not measures:
         raise SettingsError("compare: no measure is named; expected for instance AP, RR, P@5, Success@1")
     runs = {source.label: [(path, read_run(path)) for path in source.paths] for source in sources}
-    all_runs = [(path, run) for of_label in runs.values() for path, run in of_label]
+    all_runs = [(path, run) for label_runs in runs.values() for path, run in label_runs]
     for path, run in all_runs:
         if not any(query in truth.qrels for query in run):
             raise InputError(f"{path}: none of its {len(run)} queries (such as {next(iter(run))!r}) is judged")
@@ -250,13 +251,13 @@ def compare_runs(
         for name, pairs in runs.items()
     }
     comparisons = [compare(evaluations, measure, max_differing=SHOWN_QUERIES) for measure in measures]
-    builder = _ContrastBuilder({label: of_label[0][1] for label, of_label in runs.items()}, qrels, rule)
+    builder = _ContrastBuilder({label: label_runs[0][1] for label, label_runs in runs.items()}, qrels, rule)
     remarks = _remarks(all_runs, truth.qrels, len(truth.qrels) - len(qrels))
     return RunComparison(comparisons, builder.contrasts(comparisons[0], truth), remarks)
 
 
 def _remarks(labelled_runs: Sequence[tuple[Any, Run]], qrels: Qrels, n_excluded: int) -> list[str]:
-    """Return what in the runs does not count, and which of them lack queries."""
+    """Return remarks on parts of the runs that do not count, and on runs that lack queries."""
     remarks = [f"left out: {format_count(n_excluded, 'query')} that not all runs have"] if n_excluded else []
     for path, run in labelled_runs:
         unknown = [query for query in run if query not in qrels]
@@ -273,14 +274,14 @@ def _remarks(labelled_runs: Sequence[tuple[Any, Run]], qrels: Qrels, n_excluded:
 
 
 class _ContrastBuilder:
-    """The runs that single queries are shown from, one per system."""
+    """The runs from which single queries are shown, one per system."""
 
     def __init__(self, runs: Mapping[str, Run], qrels: Qrels, rule: str) -> None:
         self._runs, self._qrels, self._rule = runs, qrels, get_rule(rule)
         self._ranks = {label: first_relevant_ranks(run, qrels, self._rule) for label, run in runs.items()}
 
     def contrasts(self, comparison: Comparison, judgements: RunJudgements) -> list[PairContrasts]:
-        """Return every pair's queries that differ most, with their texts as far as the archive has them."""
+        """Return the queries on which each pair differs most, with their texts if the archive has them."""
         shown = {d.query_id for pair in comparison.pairs for d in pair.differing}
         ids = [self._first_id(label, query) for label in self._runs for query in sorted(shown)]
         ids += [self._relevant_id(query) for query in sorted(shown)]

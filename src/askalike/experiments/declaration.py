@@ -1,4 +1,4 @@
-"""An experiment's TOML file: its tables and keys, read with variables and changes, all errors at once, and resolved."""
+"""An experiment's TOML file: its tables and keys, variables, overridden values, validation, and all its defaults."""
 
 import os
 import re
@@ -37,7 +37,7 @@ Grid = dict[str, tuple[Any, ...]]
 """Setting → the values to try."""
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 RUN_FILE = "run"
-"""The ranker's name for a system that is a run file."""
+"""The value of `ranker` for a system that is a run file."""
 VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
 """`${NAME}` or `${NAME:-DEFAULT}`, an environment variable and its default."""
 
@@ -71,9 +71,9 @@ Measure = Annotated[str, AfterValidator(_check_measure)]
 
 
 class PartitionSettings(Settings):
-    """`[partition]`: a split that is cut into parts, `NAME/train`, `NAME/test`, …, as `askalike split` does.
+    """`[partition]`: a split that is divided into parts, `NAME/train`, `NAME/test`, …, as by `askalike split`.
 
-    It is cut where the archive has no partition of that name. One that was cut with other options is refused.
+    It is divided if the archive has no partition of that name. One that was made with other options is refused.
     """
 
     by: str = Field("cluster", description="what separates the parts: cluster, category, tag, time or folds")
@@ -96,7 +96,7 @@ class PartitionSettings(Settings):
 
 
 class SystemSettings(Settings):
-    """One row of the table: `[[system]]`. Lists in `settings` are values as they stand; what is tried is in `tune`."""
+    """`[[system]]`: one row of the table. A list in `settings` is one value; lists of values to try are in `tune`."""
 
     ranker: Annotated[str, AfterValidator(_check_ranker)] = Field(description="the ranker's name, as for --ranker")
     label: str = Field(min_length=1, description="name in tables; by default the ranker's name")
@@ -119,7 +119,7 @@ class SystemSettings(Settings):
     @model_validator(mode="before")
     @classmethod
     def _default_label(cls, values: Any) -> Any:
-        """Use the ranker's name, or that of the run's file, where no label is given. A run has no settings."""
+        """Use the name of the ranker or run file if no label is given. A run has no settings."""
         if not isinstance(values, Mapping) or "run" not in values:
             return {"label": values.get("ranker", "system"), **values} if isinstance(values, Mapping) else values
         if others := sorted(values.keys() & {"ranker", "settings", "tune", "tune_measure"} - {"ranker"}):
@@ -137,7 +137,7 @@ class SystemSettings(Settings):
     @field_validator("tune", mode="before")
     @classmethod
     def _normalise_grids(cls, tune: Any) -> Any:
-        """Return a bool, or a tuple of grids, which are tried one after the other; a single grid becomes a tuple."""
+        """Return a bool, or a tuple of grids to try one after the other; a single grid becomes a tuple."""
         grids = tune if isinstance(tune, list | tuple) else [tune]
         if isinstance(tune, bool) or (grids and all(map(_is_grid, grids))):
             return tune if isinstance(tune, bool) else tuple(grids)
@@ -152,7 +152,7 @@ class SystemSettings(Settings):
     @field_validator("tune")
     @classmethod
     def _check_grids(cls, tune: bool | tuple[Grid, ...], info: ValidationInfo) -> bool | tuple[Grid, ...]:
-        """Raise ValueError for a value of the grids that the ranker refuses."""
+        """Raise ValueError for a value in the grids that is invalid for the ranker."""
         grids, settings = tune if isinstance(tune, tuple) else (), info.data.get("settings")
         tried = [(key, value) for grid in grids for key, values in grid.items() for value in values]
         if settings is not None:
@@ -161,13 +161,13 @@ class SystemSettings(Settings):
 
 
 class Experiment(Settings):
-    """One experiment, as its TOML declares it."""
+    """An experiment as declared in TOML."""
 
     title: str = Field(description="title of the report; by default the file's name")
     archive: Path = Field(description="the archive's directory, relative to the working directory")
     engine: str | None = Field(None, description="the OpenSearch cluster that holds the indexes; by default none does")
     split: str = Field("test", min_length=1, description="the split whose queries are measured")
-    dev: str = Field("dev", min_length=1, description="the split whose queries tune")
+    dev: str = Field("dev", min_length=1, description="the split whose queries are used for tuning")
     fields: Literal["title", "body", "title,body"] | None = Field(
         None, description="the fields that every system searches"
     )
@@ -232,7 +232,7 @@ def _is_grid(value: Any) -> bool:
 
 
 def _check_ranker_settings(info: ValidationInfo, settings_list: list[dict[str, Any]]) -> None:
-    """Raise ValueError with all errors of the ranker. The context may name the `archive`, whose models are rankers."""
+    """Raise ValueError with all errors of the ranker. An `archive` in the context adds its models as rankers."""
     errors = []
     for settings in settings_list if info.data.get("ranker", RUN_FILE) != RUN_FILE else ():
         try:
@@ -244,7 +244,7 @@ def _check_ranker_settings(info: ValidationInfo, settings_list: list[dict[str, A
 
 
 def read_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Experiment:
-    """Return the experiment that a TOML file declares, with `changes` (key or `table.key` → value) made to it first.
+    """Return the experiment declared in a TOML file, after `changes` to it (key or `table.key` → value).
 
     Raises SettingsError with all errors, one line each with its path: keys, types, variables that are not set, rankers
     and their settings, a missing archive or split, a paper's values of measures that are not among the measures.
@@ -262,9 +262,9 @@ def read_experiment(path: Path, changes: Mapping[str, Any] | None = None) -> Exp
 
 
 def resolve(experiment: Experiment, archive: Archive) -> Experiment:
-    """Return the experiment with the archive's full path, every default setting, and every value that is tried.
+    """Return the experiment with the archive's full path, all default settings, and all values to try.
 
-    It runs the same way with a version that has other defaults, and from another folder.
+    So it runs the same way with a version that has other defaults, and from another folder.
     """
     systems = tuple(_resolve_system(experiment, system, archive) for system in experiment.system)
     return experiment.model_copy(update={"archive": experiment.archive.expanduser().resolve(), "system": systems})
@@ -288,7 +288,7 @@ def _resolve_system(experiment: Experiment, system: SystemSettings, archive: Arc
 
 
 def _full_names(name: str, values: Mapping[str, Any]) -> Sequence[str]:
-    """Return the names of settings that a short name stands for: `learning_rate` is `training.learning_rate`."""
+    """Return the full names of the settings with a short name: `learning_rate` is `training.learning_rate`."""
     return [name] if name in values else [full for full in values if full.endswith(f".{name}")]
 
 
@@ -313,7 +313,7 @@ def _set_value(values: dict[str, Any], keys: list[str], value: Any) -> None:
 
 
 def _expand_variables(value: Any, path: tuple[str | int, ...], errors: list[str]) -> Any:
-    """Return the value with its variables replaced, also within tables and lists; add an error for each unset one."""
+    """Return the value with its variables expanded, also in tables and lists; add an error for each unset one."""
     if isinstance(value, Mapping):
         return {key: _expand_variables(inner, (*path, key), errors) for key, inner in value.items()}
     if isinstance(value, list):
@@ -330,7 +330,7 @@ def _expand_variable(match: re.Match[str], path: tuple[str | int, ...], errors: 
 
 
 def _validate(values: dict[str, Any], errors: list[str]) -> Experiment | None:
-    """Return the experiment, or None where a table or key is wrong. Add all errors, those of missing data included."""
+    """Return the experiment, or None if a table or key is invalid. Add all errors, including those of missing data."""
     values = {"split": "test", "dev": "dev", "measures": list(DEFAULT_MEASURES), **values}
     path = values.get("archive")
     context = {"archive": Path(path).expanduser()} if isinstance(path, str) and not VARIABLE.search(path) else {}
@@ -344,7 +344,7 @@ def _validate(values: dict[str, Any], errors: list[str]) -> Experiment | None:
 
 
 def _drop_invalid(values: Mapping[str, Any], error: ValidationError) -> dict[str, Any]:
-    """Return the values without each key and system that an error is about, and without what depends on those."""
+    """Return the values without the keys and systems that have errors, and those that depend on them."""
     wrong = {e["loc"][:2] for e in error.errors()}
     keys = {loc[0] for loc in wrong} - {"system"}
     if "partition" in keys:
@@ -355,7 +355,7 @@ def _drop_invalid(values: Mapping[str, Any], error: ValidationError) -> dict[str
 
 
 def _find_missing(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield an error for each thing that valid values name and that does not exist."""
+    """Yield an error for each archive, split or file that valid values name and that does not exist."""
     for i, system in enumerate(values["system"]):
         if "run" in system and not Path(system["run"]).expanduser().is_file():
             yield f"system[{i}].run: {system['run']}: no such file; expected a run (query Q0 document rank score tag)"
@@ -389,6 +389,6 @@ def _find_missing_data(values: Mapping[str, Any], keys: Sequence[str]) -> Iterat
 
 
 def _part_names(partition: PartitionSettings) -> list[str]:
-    """Return the names of the splits that a partition makes. Raises SettingsError where its settings are wrong."""
+    """Return the names of the parts of a partition. Raises SettingsError if its settings are invalid."""
     splitter = create_splitter(partition.by, partition.settings)
     return [f"{partition.name or partition.by}/{part}" for part in splitter.part_names]

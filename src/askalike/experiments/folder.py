@@ -1,4 +1,4 @@
-"""An experiment's folder: its files, and when an experiment may be started or resumed in it."""
+"""An experiment's folder: its files, and whether an experiment may be started or resumed in it."""
 
 import json
 import logging
@@ -23,12 +23,12 @@ LEARNING_LOGGER = "askalike.encoders.learning"
 
 
 def file_name(label: str) -> str:
-    """Return a system's label as one word that every file system takes: `LM-JM (tuned)` → `LM-JM-tuned`."""
+    """Return a system's label as a word that every file system accepts: `LM-JM (tuned)` → `LM-JM-tuned`."""
     return re.sub(r"[^\w.+-]+", "-", label).strip("-.") or "system"
 
 
 def cell_name(label: str, seed: int | None) -> str:
-    """Return the file name, without its ending, of one system's run with one seed; None: the system is not random."""
+    """Return the stem of the file name of a system's run with one seed. seed: None if the system is not random."""
     return file_name(label) if seed is None else f"{file_name(label)}-seed{seed}"
 
 
@@ -36,11 +36,11 @@ class ExperimentFolder:
     """`config.toml`, `started.json`, `log.txt`, `runs/CELL.trec`, `cells/CELL.json`, `report.json`, `report.html`,
     `figures/NAME.svg` and `.pdf`.
 
-    Every file but the log appears whole or not at all. A cell is one system run with one seed.
+    Every file but the log is written atomically. A cell is one system run with one seed.
     """
 
     def __init__(self, path: Path, echo: LogCallback = lambda line: None) -> None:
-        """echo: also called with each line of the log."""
+        """echo: a function called with each line of the log."""
         self.path, self._echo = path, echo
 
     def begin(
@@ -51,12 +51,12 @@ class ExperimentFolder:
         force: bool = False,
         complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda config: config,
     ) -> None:
-        """Make the folder, with its configuration.
+        """Create the folder, with its configuration.
 
-        resume: continue in a folder whose configuration is the same. force: discard what an experiment left there.
-        complete: returns a stored configuration with the settings that were added to askalike since, at their defaults.
-        Raises SettingsError where the folder is not empty and neither is given, where it is not an experiment's, and
-        where the configurations differ; ArchiveError where it cannot be written.
+        resume: continue in a folder with the same configuration. force: discard an earlier experiment in it.
+        complete: returns a stored configuration with the defaults of settings that askalike has got since then.
+        Raises SettingsError if the folder is not empty and neither is given, if it is not an experiment's, or if the
+        configurations differ; ArchiveError if it cannot be written.
         """
         is_used = self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir()))
         if is_used and not (self.path / "config.toml").is_file():
@@ -75,7 +75,7 @@ class ExperimentFolder:
         self.write_text("config.toml", tomli_w.dumps(config, multiline_strings=False))
 
     def run_path(self, cell: str) -> Path:
-        """Return the path of a cell's run; once the file exists, the cell is finished."""
+        """Return the path of a cell's run, which exists once the cell is finished."""
         return self.path / "runs" / f"{cell}.trec"
 
     def log(self, line: str) -> None:
@@ -104,18 +104,18 @@ class ExperimentFolder:
         return None
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write a JSON file. Raises ArchiveError where it cannot be written."""
+        """Write a JSON file. Raises ArchiveError if it cannot be written."""
         self.write_text(name, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
     def write_text(self, name: str, text: str) -> None:
-        """Write a file that takes its name once it is complete. Raises ArchiveError where it cannot be written."""
+        """Write a file atomically. Raises ArchiveError if it cannot be written."""
         try:
             write_atomically(self.path / name, text)
         except OSError as error:
             raise ArchiveError(f"{self.path / name}: cannot be written ({error.strerror})") from None
 
     def _clear(self) -> None:
-        """Remove what an experiment writes, and nothing else."""
+        """Remove only the files that an experiment writes."""
         for name in OWN_FILES:
             path = self.path / name
             if path.is_dir():
@@ -137,24 +137,24 @@ class ExperimentFolder:
 
 
 def _as_read(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration as it is read from its file."""
+    """Return a configuration as it would be read from its file."""
     return tomllib.loads(tomli_w.dumps(config))
 
 
 class _LineHandler(logging.Handler):
-    """Hands each message to a function."""
+    """Passes each message to a function."""
 
     def __init__(self, write: LogCallback) -> None:
         super().__init__()
         self._write = write
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the message of a record."""
+        """Pass on the message of a record."""
         self._write(record.getMessage())
 
 
 def _find_differences(old: Any, new: Any, path: tuple[str | int, ...]) -> Iterator[str]:
-    """Yield one line for each value that is not the same, with its path, and for each table that only one has."""
+    """Yield one line for each value that differs, with its path, and for each table that only one of them has."""
     key = format_path(path)
     if isinstance(old, dict) and isinstance(new, dict):
         for name in dict.fromkeys([*old, *new]):

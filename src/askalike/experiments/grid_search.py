@@ -1,7 +1,7 @@
-"""Grid search: the settings of a ranker with the highest mean of a measure, and what the choice gains.
+"""Grid search: finds the settings of a ranker with the highest mean of a measure, and measures the gain.
 
-Given two sets of queries, the first chooses and the second is measured once. Given one, nested cross-validation:
-each fold is measured with the settings that all other folds choose. Folds keep duplicate clusters whole.
+With two sets of queries, settings are chosen on the first and measured once on the second. With one, nested
+cross-validation measures each fold with the settings chosen on all other folds. Folds keep duplicate clusters whole.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,10 +29,10 @@ from askalike.types import Progress, Qrels, Run, Split
 Grid = Mapping[str, Sequence[Any]]
 """Setting → the values to try."""
 SearchSpace = Grid | Sequence[Grid]
-"""A grid, or several where what one setting means depends on another (as the parameters of normalisations do)."""
+"""A grid, or several if the meaning of one setting depends on another (as for parameters of normalisations)."""
 
 MAX_COMBINATIONS = 1_000
-"""A grid of more combinations is searched one setting at a time, not exhaustively."""
+"""A grid with more combinations is searched one setting at a time instead of exhaustively."""
 FOLDS = 5
 SEED = 0
 
@@ -64,11 +64,11 @@ def tune_ranker(
     rule: str = "trec_eval",
     progress: Progress | None = None,
 ) -> GridSearchResult:
-    """Return the settings of a ranker with the highest mean of a measure; of equally good ones those tried first.
+    """Return the settings of a ranker with the highest mean of a measure; in case of a tie, those tried first.
 
     space: every combination of a grid's values is tried, in declared order, the last setting changing fastest; a grid
     of more than 1,000 combinations is searched setting by setting, from its first values, until nothing improves.
-    fixed: settings that all trials have. progress: called with the number of trials done and of all trials.
+    fixed: settings of all trials. progress: called with the number of finished trials and of all trials.
     Raises SettingsError for unknown settings, measures and rules, and for an empty space.
     """
     with TrialEvaluator(RankingTask(archive), {"dev": labels}, [measure], rule) as evaluator:
@@ -85,8 +85,8 @@ def search_grid(
 ) -> GridSearchResult:
     """Return the settings with the highest mean of the evaluator's first measure over some of the dev queries.
 
-    query_ids: the queries that choose; all dev queries by default. See `tune_ranker` for the rest. Raises InputError
-    where none of the queries is measured.
+    query_ids: the queries to choose on; all dev queries by default. See `tune_ranker` for the rest. Raises InputError
+    if none of the queries is measured.
     """
     grids = _check_space(space, fixed)
     queries = set(query_ids) if query_ids is not None else None
@@ -123,13 +123,13 @@ def combinations(grid: Grid, fixed: RankerSettings) -> Iterator[dict[str, Any]]:
 def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequence[Grid]:
     """Return the grids that a ranker declares, without the fixed settings.
 
-    A similarity's grids are its own, and those of text settings: the weights of the fields where the archive has titles
-    and bodies, and code where bodies have some. The first values are the defaults, so that the first trial is
-    the untuned ranker. Raises SettingsError for a ranker that declares nothing to tune.
+    A similarity has its own grids, and those of text settings: the weights of the fields if the archive has titles
+    and bodies, and the treatment of code if bodies contain any. The first values are the defaults, so that the first
+    trial is the untuned ranker. Raises SettingsError for a ranker that declares nothing to tune.
     """
     if ranker in registry.names("similarity"):
-        of_texts = registry.load("ranker", "lexical").text_grid(archive.view(), fixed.get("fields", "title,body"))
-        return [_drop_fixed({**of_texts, **grid}, fixed) for grid in registry.load("similarity", ranker).GRIDS]
+        text_grid = registry.load("ranker", "lexical").text_grid(archive.view(), fixed.get("fields", "title,body"))
+        return [_drop_fixed({**text_grid, **grid}, fixed) for grid in registry.load("similarity", ranker).GRIDS]
     created = rankers.create(ranker, fixed, archive.path)
     if not isinstance(created, Tunable):
         example = "tune = { KEY = [VALUE, VALUE] }"
@@ -149,7 +149,7 @@ def lexical_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Seque
 
 
 def require_lexical(ranker: str) -> None:
-    """Raise SettingsError for what is neither a similarity nor a ranker that may be a hybrid of them."""
+    """Raise SettingsError unless the ranker is a similarity or may be a hybrid of similarities."""
     if ranker not in rankers.names():
         raise _not_lexical(ranker)
 
@@ -205,10 +205,10 @@ def _count_combinations(grid: Grid) -> int:
 class TuningEstimate:
     """A ranker untuned and tuned, on the queries that chose the settings (`dev`) and on those that did not (`test`).
 
-    best: the settings to use, which all dev queries choose. comparison: tuned and untuned on test; in nested
-    cross-validation each test query is ranked with settings that its fold had no part in. untuned, tuned: "dev" and
-    "test" → the evaluation. run: the tuned run of the test queries. fold_settings: what the other folds of each fold
-    chose, if there are folds. n_leaked: the test queries in a duplicate cluster with a dev query; 0 with folds.
+    best: the settings to use, chosen on all dev queries. comparison: tuned and untuned on test; in nested
+    cross-validation each test query is ranked with settings chosen without its fold. untuned, tuned: "dev" and
+    "test" → the evaluation. run: the tuned run of the test queries. fold_settings: for each fold, the settings chosen
+    on the others. n_leaked: the number of test queries in a duplicate cluster with a dev query; 0 with folds.
     """
 
     best: GridSearchResult
@@ -225,7 +225,7 @@ class TuningEstimate:
         return self.comparison.pairs[0]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the single queries, for JSON."""
+        """Return everything except the single queries, for JSON."""
         pairs = {part: (self.untuned[part], self.tuned[part]) for part in ("dev", "test")}
         names = ("difference", "low", "high", "p", "wins", "losses", "ties")
         return {
@@ -255,10 +255,10 @@ def estimate_tuning(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> TuningEstimate:
-    """Tune a ranker on dev and measure it on test; nested cross-validation within dev where there is no test.
+    """Tune a ranker on dev and measure it on test; nested cross-validation on dev if there is no test split.
 
     The untuned ranker is the space's first combination: the defaults, if the grids begin with them. The index of the
-    chosen settings stays. Raises what `tune_ranker` raises, and SettingsError for fewer clusters than folds.
+    chosen settings is kept. Raises like `tune_ranker`, and SettingsError for fewer clusters than folds.
     """
     with TrialEvaluator(RankingTask(archive), {"dev": dev}, [measure], rule) as evaluator:
         best = search_grid(evaluator, ranker, space, fixed or {}, progress=progress)
@@ -291,7 +291,7 @@ def estimate_tuning(
 def nested_folds(
     query_ids: Iterable[str], qrels: Qrels, n_folds: int = FOLDS, seed: int = SEED
 ) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield each fold that is not empty with all other queries, in their order. Duplicate clusters stay whole."""
+    """Yield each non-empty fold and all other queries, in their order. Duplicate clusters stay whole."""
     queries = list(query_ids)
     for fold in assign_folds(queries, clusters_from_qrels(qrels), n_folds, seed):
         if fold:
@@ -300,7 +300,7 @@ def nested_folds(
 
 
 def sample_queries(labels: Split, size: int, seed: int = SEED) -> Split:
-    """Return at most `n` of a split's judged queries, drawn without replacement, in the split's order."""
+    """Return at most `size` of a split's judged queries, drawn without replacement, in the split's order."""
     judged = [q for q in labels.queries if q in labels.qrels]
     if len(judged) <= size:
         return labels
@@ -309,9 +309,9 @@ def sample_queries(labels: Split, size: int, seed: int = SEED) -> Split:
 
 
 def _count_leaked(dev: Split, test: Split) -> int:
-    """Return how many test queries share a duplicate cluster with a dev query.
+    """Return the number of test queries that share a duplicate cluster with a dev query.
 
-    A query that is a question of the archive counts as relevant to itself: two splits may have it.
+    A query that is a question of the archive counts as relevant to itself, as two splits may contain it.
     """
     own_ids = {f"{i} {id}": query.id for i, labels in enumerate((dev, test)) for id, query in labels.queries.items()}
     splits = enumerate((dev, test))

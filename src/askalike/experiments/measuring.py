@@ -34,21 +34,21 @@ from askalike.types import Columns, DocumentKind, Progress, Qrels, Run, Split
 DEFAULT_MEASURES = ("Success@1", "Success@5", "Success@10", "AP", "RR")
 """The measures that an evaluation reports."""
 LEADING_MEASURE = "Success@5"
-"""The measure of a plain sentence, and of promotion: people know what it means."""
+"""The measure of summaries in prose, and of promotion: people know what it means."""
 TUNING_MEASURE = "nDCG@10"
 """The measure that tuning maximises: with few queries, ranks are more informative than a cut-off at five."""
 LEXICAL_TUNING_MEASURE = "Success@10"
-"""The measure that the tuning of lexical rankers alone maximises."""
+"""The measure maximised by tuning only lexical rankers."""
 DEFAULT_DEPTH = 100
-"""Depth of a measure without a cut-off."""
+"""Number of hits per query for a measure without a cut-off."""
 BATCH_SIZE = 256
-"""The number of queries that are ranked, and saved, together."""
+"""The number of queries that are ranked and saved together."""
 
 
 def evaluation_split(archive: Archive, ranker: Ranker | None = None) -> str:
-    """Return the split to evaluate on where none is named: test, else the first.
+    """Return the split to evaluate on by default: test, else the first.
 
-    ranker: splits that it has learned nothing of come before others. Raises ArchiveError without labels.
+    ranker: splits that it has not learned from are preferred. Raises ArchiveError without labels.
     """
     name = splits.default_split(archive, "test", parts=True)
     if name and ranker and ranker.learned_labels:
@@ -61,9 +61,9 @@ def evaluation_split(archive: Archive, ranker: Ranker | None = None) -> str:
 
 
 def describe_choice(archive: Archive, ranker: Ranker, split_name: str) -> str:
-    """Return that the queries of a split chose the settings of the active ranker, and how many; "" where none did.
+    """Return a remark on how many queries of a split were used to choose the active ranker's settings; "" if none.
 
-    Their figure is too good: it says how well the best of many did on the queries that found it the best.
+    Results on them are too good: they are those of the best of many rankers on the queries that it was chosen on.
     """
     served = get_served_ranker(archive)
     if served is None or not served.chosen_by or document_kind(archive, split_name) == "answers":
@@ -79,10 +79,10 @@ def describe_choice(archive: Archive, ranker: Ranker, split_name: str) -> str:
 
 
 def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = None) -> tuple[str, str | None]:
-    """Return the names of the split that chooses settings and of the one that measures them; None without one.
+    """Return the names of the split to choose settings on and the one to measure them on, None if there is none.
 
-    Where nothing is named: dev (or train) and test, as far as the archive has them; with one split only, that one.
-    Raises SettingsError where both are the same, ArchiveError where the archive has no labels.
+    By default dev (or train) and test, if the archive has them; with only one split, that one.
+    Raises SettingsError if both are the same, ArchiveError if the archive has no labels.
     """
     if dev and dev == test:
         raise SettingsError(f"the split {dev!r} cannot both choose settings and measure them; leave out --test")
@@ -92,7 +92,7 @@ def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = N
 
 
 def evaluate_files(run: Path, qrels: Path, measures: Sequence[str], rule: str = "trec_eval") -> Evaluation:
-    """Measure a run file by a file of judgements. Raises InputError for either, naming file and line."""
+    """Measure a run file with a file of judgements. Raises InputError for either, with file and line."""
     ranked, judged = read_run(run), read_qrels(qrels)
     if not any(query in judged for query in ranked):
         reason = f"none of its {len(ranked)} queries (such as {next(iter(ranked))!r}) is judged in {qrels}"
@@ -112,9 +112,9 @@ def evaluate_ranker(
     progress: Progress | None = None,
     resume: bool = False,
 ) -> Evaluation | MacroEvaluation:
-    """Return a ranker's measures on a split; over an archive of several groups (CQADupStack's forums), their average.
+    """Return a ranker's measures on a split; for an archive of several groups (CQADupStack's forums), their average.
 
-    The ranker's own order counts: equal scores are separated before the rule sees them, as in a run that is written.
+    The ranker's own order counts: ties are broken before the rule is applied, as when a run is written.
     A query that is a question of the archive never finds itself. resume: see RankingTask.fit_and_rank.
     """
     task, labels = RankingTask(archive), load_split(archive, split_name)
@@ -125,7 +125,7 @@ def evaluate_ranker(
 def evaluate_groups(
     run: Run, qrels: Qrels, groups: Sequence[str], measures: Sequence[str], rule: str
 ) -> Evaluation | MacroEvaluation:
-    """Measure a run by each group's judgements, the ids of whose queries begin with `GROUP/`; by all without groups."""
+    """Measure a run group by group, if there are groups; the ids of a group's queries begin with `GROUP/`."""
     nothing: Columns = ([], np.empty(0))  # a run that is read from a file lacks the queries without hits
     evaluations = {}
     for name in groups:
@@ -137,18 +137,18 @@ def evaluate_groups(
 
 
 def as_evaluation(measured: Evaluation | MacroEvaluation) -> Evaluation:
-    """Return the evaluation of all queries, in which each group counts the same where there are groups."""
+    """Return the evaluation of all queries; if there are groups, each has the same weight."""
     return measured.as_evaluation() if isinstance(measured, MacroEvaluation) else measured
 
 
 def merge_runs(runs: Iterable[Run]) -> Run:
-    """Return one run of the queries of several."""
+    """Return one run with the queries of several runs."""
     return Run({query: run.columns(query) for run in runs for query in run})
 
 
 @dataclass(frozen=True, slots=True)
 class RankingTask:
-    """The documents of a task: questions, or answers, of which identical ones are one document.
+    """The documents of a task: questions, or answers, where identical answers are one document.
 
     representatives: answer id → the id of the first identical answer; empty for questions.
     """
@@ -159,7 +159,7 @@ class RankingTask:
 
     @classmethod
     def from_archive(cls, archive: Archive, kind: DocumentKind) -> Self:
-        """Return the task on an archive. Raises ArchiveError where answers are to be ranked and there are none."""
+        """Return the task on an archive. Raises ArchiveError if answers are to be ranked and there are none."""
         if kind == "questions":
             return cls(archive)
         view = archive.view(kind="answers")
@@ -195,10 +195,10 @@ class RankingTask:
     def groups(
         self, labels: Split, held_out: Iterable[str | Split], dev: Split | None = None
     ) -> Iterator[tuple[str, Split, TrainingView]]:
-        """Yield each group with its queries and what a ranker of them may learn from, which hides their labels.
+        """Yield each group with its queries and the view that a ranker may learn from, which hides their labels.
 
-        Where the archive has no groups, the group "" has all queries. held_out: what else is hidden. dev: the queries
-        that choose among a network's epochs.
+        Without groups in the archive, the group "" has all queries. held_out: other splits to hide. dev: the queries
+        for choosing a network's epoch.
         """
         hidden = [labels, *held_out]
         dev_parts = dict(self.split_groups(dev)) if dev else {}
@@ -213,11 +213,11 @@ class RankingTask:
     def measure_groups(
         self, run: Run, labels: Split, measures: Sequence[str], rule: str
     ) -> Evaluation | MacroEvaluation:
-        """Measure a run: group by group where the archive has groups."""
+        """Measure a run: group by group if the archive has groups."""
         return evaluate_groups(run, labels.qrels, splits.group_names(self.archive), measures, rule)
 
     def measure(self, run: Run, labels: Split, measures: Sequence[str], rule: str) -> Evaluation:
-        """Measure a run; where the archive has groups, each counts the same in means and intervals."""
+        """Measure a run; if the archive has groups, each has the same weight in means and intervals."""
         return as_evaluation(self.measure_groups(run, labels, measures, rule))
 
     def fit_and_rank(
@@ -229,11 +229,11 @@ class RankingTask:
         progress: Progress | None = None,
         resume: bool = False,
     ) -> Run:
-        """Fit and build a ranker and rank the queries of a split, those of each group within that group.
+        """Fit and build a ranker and rank the queries of a split, each group on its own.
 
-        held_out: what is hidden besides the labels of these queries. resume: take the hits that an earlier call has
-        saved below the archive's `index/`, and save new ones; only for rankers that `rankers.create` makes, as a change
-        of another one's code goes unnoticed.
+        held_out: splits to hide in addition to the labels of these queries. resume: reuse hits saved by an earlier call
+        in the archive's `index/`, and save new ones; only for rankers made by `rankers.create`, as changes of other
+        rankers' code are not detected.
         """
         ranker.require_candidates(labels.candidates)
         runs: list[Run] = []
@@ -248,18 +248,18 @@ class RankingTask:
     def _rank_batches(
         self, fitted: Ranker, labels: Split, view: View, k: int, progress: Progress | None, done: int
     ) -> Iterator[Run]:
-        """Yield the run of each batch of queries, without the first ones that are done."""
+        """Yield the run of each batch of queries, skipping the first `done` queries."""
         searcher = open_current(fitted, view, progress)
         for ids in remaining_chunks(labels.queries, BATCH_SIZE, done, progress):
             yield self.rank(searcher, restrict_split(labels, set(ids)), k)
 
     def require_unlearned(self, ranker: Ranker, labels: Split) -> None:
-        """Raise SettingsError where a ranker has learned from labels that it is to be measured by."""
+        """Raise SettingsError if a ranker has learned from the labels that it is to be measured with."""
         are_answers = self.kind == "answers"
         ranker.learned_labels.require_unlearned(self.archive, ranker.name, labels, rank_answers=are_answers)
 
     def _deduplicate(self, columns: Columns, k: int) -> Columns:
-        """Return the first k documents, each once, where the best of its identical answers stands."""
+        """Return the first k documents without duplicates, each at the rank of the best of its identical answers."""
         ids, scores = columns
         positions: dict[str, int] = {}
         for position, id in enumerate(ids):
@@ -269,7 +269,7 @@ class RankingTask:
         return first, scores[[positions[id] for id in first]]
 
     def _merge_grades(self, grades: Mapping[str, int]) -> dict[str, int]:
-        """Return each document's grade under its representative; the highest grade of several identical answers."""
+        """Return representative → grade, the highest of its identical answers."""
         merged: dict[str, int] = {}
         for id, grade in grades.items():
             if first := self.representatives.get(id):

@@ -1,4 +1,4 @@
-"""The trained models of an archive: training a recipe under a name, listing and removing models."""
+"""The trained models of an archive: trains a recipe under a name, lists and removes models."""
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """A trained model of an archive, as `model.toml` describes it. `value` is the dev measure, a share of 1."""
+    """A trained model of an archive, from its `model.toml`. `value` is the dev measure, as a share of 1."""
 
     name: str
     kind: str
@@ -38,12 +38,12 @@ class TrainedModel:
 
 
 def load_recipe(name: str, values: Mapping[str, Any]) -> Recipe | CorpusEncoder:
-    """Return what `--recipe` names, with some values set: a recipe, or an encoder that learns from texts alone."""
+    """Return the recipe of that name with some values set, or the encoder if it is one that learns only from texts."""
     return encoders.build(name, values) if name in CORPUS_ENCODERS else Recipe.read(name, values)  # type: ignore[return-value]
 
 
 def held_out_splits(archive: Archive) -> list[str]:
-    """Return the splits that nothing is learned from: imported ones except train, and dev and test parts."""
+    """Return the splits that are not used for training: imported ones except train, and dev and test parts."""
     parts = [name for name, part in partition_parts(archive).items() if part.name in ("dev", "test")]
     return [name for name in imported_splits(archive) if name != "train"] + parts
 
@@ -60,12 +60,12 @@ def train(
     report: "Callable[[TrainingProgress], None] | None" = None,
     log: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """Train what `load_recipe` returns on an archive, and return the model's folder, `models/<name>/`.
+    """Train the result of `load_recipe` on an archive, and return the model's folder, `models/<name>/`.
 
-    Nothing is learned from `held_out_splits(archive)`, from the splits in held_out, from dev, or from the questions in
-    excluded_ids. dev: the split whose queries choose the best epoch; without one, some clusters are set aside. teacher:
-    the encoder that the recipe names, if it is loaded already. The same call resumes an interrupted one.
-    Raises ArchiveError for a name that a model has already.
+    Training does not use `held_out_splits(archive)`, the splits in held_out, dev, or the questions in excluded_ids.
+    dev: the split whose queries choose the best epoch; without one, some clusters are set aside. teacher: the encoder
+    named in the recipe, if it is already loaded. The same call resumes an interrupted one. Raises ArchiveError if a
+    model already has the name.
     """
     folder = _new_model_folder(archive, name)
     hidden = list(dict.fromkeys([*held_out_splits(archive), *held_out, *([dev] if dev else [])]))
@@ -92,11 +92,11 @@ def distil(
     values: Mapping[str, Any] | None = None,
     log: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """Learn to look queries up in place of an encoder, and return the model's folder, `models/<name>/`.
+    """Train a lookup of queries that replaces an encoder, and return the model's folder, `models/<name>/`.
 
     model: a model of the archive, a sentence-transformers folder or package; "" for the archive's own encoder. values:
-    of LookupLearningSettings. The same call resumes an interrupted one. Raises SettingsError where there is
-    no such encoder, ArchiveError for a name that a model has already.
+    of LookupLearningSettings. The same call resumes an interrupted one. Raises SettingsError if there is no such
+    encoder, ArchiveError if a model already has the name.
     """
     from askalike.encoders.learning.distillation import load_teacher
     from askalike.encoders.learning.lookup import LookupLearningSettings, learn_lookup
@@ -115,7 +115,7 @@ def distil(
 
 
 def _new_model_folder(archive: Archive, name: str) -> Path:
-    """Return the folder of a model to be made. Raises ArchiveError for a name that a model has already."""
+    """Return the folder of a new model. Raises ArchiveError if a model already has the name."""
     rankers.check_model_name(name)
     folder = archive.path / MODELS_FOLDER / name
     if (folder / MODEL_FILE).exists():
@@ -130,9 +130,9 @@ def list_models(archive: Archive) -> Sequence[TrainedModel]:
 
 
 def remove_model(archive: Archive, name: str) -> None:
-    """Delete a model, or what an interrupted training of that name has left.
+    """Delete a model, or the files of an interrupted training of that name.
 
-    Raises ArchiveError without one, and for one that is active.
+    Raises ArchiveError if there is none, or if it is active.
     """
     folder = archive.path / MODELS_FOLDER / name
     paths = [path for path in (folder, folder.with_name(f".training-{name}")) if path.is_dir()]

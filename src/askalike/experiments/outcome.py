@@ -1,4 +1,4 @@
-"""The result of an experiment: every system's runs and measures, to be compared, as a table and as JSON."""
+"""The result of an experiment: every system's runs and measures, their comparisons, as a table and as JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,9 +21,9 @@ from askalike.types import Run, Split
 
 @dataclass(frozen=True, slots=True)
 class SeedResult:
-    """One system run once, with one seed. diagnostics: the name → value of `experiments.answer_measures`.
+    """One run of a system, with one seed. diagnostics: name → value, from `experiments.answer_measures`.
 
-    cost: `ms_per_query`, the processor time of ranking all queries together, divided by their number; `index_bytes`.
+    cost: `ms_per_query`, the processor time of ranking all queries together divided by their number; `index_bytes`.
     """
 
     run: Run
@@ -37,10 +37,10 @@ class SeedResult:
 class SystemResult:
     """One row of an experiment's table.
 
-    settings: the resolved ones, tuned values included. seed_results: one where the system is not random. tuned: what
-    tuning chose, and the value that it was chosen by, as in `{"k1": 0.9, "Success@10 on dev (n = 50)": 0.31}`.
-    trained_on, may_have_seen: what the experiment declares about the system's training data and this archive.
-    remark: that measured queries chose its settings, and how many; "" where none did.
+    settings: the resolved ones, including tuned values. seed_results: one if the system is not random. tuned: the
+    tuned settings, and the value they reached, as in `{"k1": 0.9, "Success@10 on dev (n = 50)": 0.31}`.
+    trained_on, may_have_seen: the experiment's declaration of the system's training data and this archive.
+    remark: how many measured queries were also used to choose its settings; "" if none.
     """
 
     label: str
@@ -61,16 +61,16 @@ class SystemResult:
         return stdev(self._means(measure)) if len(self.seed_results) > 1 else None
 
     def interval(self, measure: str) -> tuple[float, float]:
-        """Return the mean's 95 % interval: a bootstrap over queries; with several seeds, Welch's t over both.
+        """Return the mean's 95 % interval: by bootstrap over queries; with several seeds, by Welch's t over both.
 
-        Where groups of queries count the same, chance is what differs within a group.
+        If groups of queries have equal weights, only the variance within groups counts as chance.
         """
         evaluations = [result.evaluation for result in self.seed_results.values()]
         if len(evaluations) == 1:
             return evaluations[0].intervals[measure]
         values = [evaluation.weighted(measure) for evaluation in evaluations]
         groups = group_column(evaluations[0].groups, values[0])
-        return interval_over_seeds(np.array([[of_seed[query] for query in values[0]] for of_seed in values]), groups)
+        return interval_over_seeds(np.array([[by_id[query] for query in values[0]] for by_id in values]), groups)
 
     def diagnostics(self) -> Mapping[str, tuple[float, float | None]]:
         """Return the mean and standard deviation over seeds (None with one seed) of each diagnostic value."""
@@ -78,7 +78,7 @@ class SystemResult:
         return {name: (fmean(values), stdev(values) if len(values) > 1 else None) for name, values in lists.items()}
 
     def cost(self) -> Mapping[str, float]:
-        """Return the mean over seeds of what a query and the index cost; see SeedResult."""
+        """Return the mean cost of a query and of the index over seeds; see SeedResult."""
         return {name: fmean(values) for name, values in _collect([r.cost for r in self.seed_results.values()]).items()}
 
     def as_dict(self, measures: Sequence[str]) -> dict[str, Any]:
@@ -105,20 +105,20 @@ class SystemResult:
         return [result.evaluation.means[measure] for result in self.seed_results.values()]
 
 
-def _collect(of_seeds: Sequence[Mapping[str, float]]) -> Mapping[str, Sequence[float]]:
+def _collect(seed_values: Sequence[Mapping[str, float]]) -> Mapping[str, Sequence[float]]:
     """Return name → its values, one for each seed that has it."""
-    names = dict.fromkeys(name for values in of_seeds for name in values)
-    return {name: [values[name] for values in of_seeds if name in values] for name in names}
+    names = dict.fromkeys(name for values in seed_values for name in values)
+    return {name: [values[name] for values in seed_values if name in values] for name in names}
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentResult:
-    """A whole experiment; `folder` reproduces it.
+    """The result of an experiment; `folder` reproduces it.
 
-    comparisons: measure → that of every pair of systems; empty with one system. findings: those of the check of the
-    archive before. paper: system label → measure → the paper's value, as a share of 1, with known_differences from it.
-    provenance: versions, data hash, commit, seeds, times. samples: system label → the answers that it wrote with the
-    first seed, as `question`, `written`, `right`. baseline: the label of the system that the scatters compare with.
+    comparisons: measure → comparison of every pair of systems; empty with one system. findings: from the check of the
+    archive beforehand. paper: system label → measure → the paper's value, as a share of 1; known_differences from it.
+    provenance: versions, data hash, commit, seeds, times. samples: system label → the answers generated with the
+    first seed, as `question`, `written`, `right`. baseline: the label of the reference system of the scatter plots.
     typing: label → share of the words ("0.25") → measure → mean.
     """
 
@@ -141,7 +141,7 @@ class ExperimentResult:
     baseline: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the runs themselves, which lie in the experiment's folder, for JSON."""
+        """Return everything except the runs, which are in the experiment's folder, for JSON."""
         return {
             "title": self.title,
             "archive": str(self.archive),
@@ -183,7 +183,7 @@ def summary_table(outcome: ExperimentResult) -> ResultTable:
 
 
 def describe_findings(findings: Sequence[Finding]) -> str:
-    """Return one line about the check of the archive. It names leaks and what must not be overlooked."""
+    """Return one line about the check of the archive, which names leaks and other serious findings."""
     positive = [finding for finding in findings if finding.count]
     leaks = {check.__name__ for check in LEAK_CHECKS}
     loud = [

@@ -1,4 +1,4 @@
-"""Matplotlib figures in one style: SVG inside a page, SVG and PDF files. The same data gives the same bytes."""
+"""Matplotlib figures in one style: inline SVG, and SVG and PDF files. The same data gives the same bytes."""
 
 import io
 import re
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 N_COLOURS = 8
-"""A ninth system has the first one's colour, with another dash and marker."""
+"""Number of colours; a ninth system has the first colour, with another dash and marker."""
 MAX_INSIDE_LEGEND, LEGEND_COLUMNS = 6, 3
-"""Maximum number of systems of a legend within the axes; number of columns of a legend below them."""
+"""Maximum number of systems in a legend inside the axes; number of columns of a legend below them."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
 MARKERS = "os^Dv*P"
 
 INK, FAINT, GRID = "#fa0100", "#fa0101", "#fa0102"
 RIGHT, WRONG = "#fa0103", "#fa0104"
 _PAGE_VARIABLES = {INK: "--ink", FAINT: "--faint", GRID: "--line", RIGHT: "--right", WRONG: "--wrong"}
-"""Placeholder colours, which no figure has otherwise, and the variables of the page's style that they become."""
+"""Placeholder colour, not otherwise used in figures → the CSS variable of the page that replaces it."""
 _FILE_COLOURS: Mapping[str, str] = {
     **dict.fromkeys((INK, FAINT), "#808080"), GRID: "#a0a0a0", RIGHT: "#009e73", WRONG: "#d55e00",
     **{
@@ -36,11 +36,11 @@ _FILE_COLOURS: Mapping[str, str] = {
         )
     },
 }  # fmt: skip
-"""Colours for the placeholders in a file: readable on white and on black, and distinguished by the colour-blind (the
+"""Placeholder → its colour in a file: readable on white and on black, and distinguishable for colour-blind readers (the
 first six colours are Okabe and Ito's)."""
 
 _PDF_COLOUR = re.compile(rb"0\.98039\d*\s[\d.]+\s[\d.]+(?=\s(?:rg|RG))")
-"""A colour that begins with 0xfa, as all placeholders do."""
+"""A colour that begins with 0xfa, as all placeholders do, in a PDF file."""
 
 _STYLE: Any = {
     "svg.fonttype": "none",
@@ -70,13 +70,13 @@ _STYLE: Any = {
 
 
 def system_colour(i: int) -> str:
-    """Return the placeholder of the i-th system's colour."""
+    """Return the placeholder for the colour of the i-th system."""
     return f"#fa00{i % N_COLOURS:02x}"
 
 
 @contextmanager
 def open_figure(width: float, height: float, rows: int = 1) -> Iterator[tuple["Figure", list["Axes"]]]:
-    """Yield a figure of `rows` axes, one below the other. Width and height are points (1/72 inch)."""
+    """Yield a figure of `rows` axes, one below the other. Width and height are in points (1/72 inch)."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -88,7 +88,7 @@ def open_figure(width: float, height: float, rows: int = 1) -> Iterator[tuple["F
 
 
 def add_legend(figure: "Figure", axes: "Axes", place: Literal["lower right", "upper left", "best"]) -> None:
-    """Name the systems: within the axes where they are few, else below them, which makes the figure higher."""
+    """Add a legend of the systems: inside the axes if they are few, else below them in a taller figure."""
     labels = axes.get_legend_handles_labels()[1]
     if len(labels) <= MAX_INSIDE_LEGEND:
         axes.legend(loc=place)
@@ -107,10 +107,10 @@ class Drawing:
 
 
 def render_figure(figure: "Figure", name: str, description: str) -> Drawing:
-    """Return the figure in each form, laid out once.
+    """Return the figure in each format, with the same layout.
 
-    name: what the ids of the inline form begin with. Its font and colours are those of the page. description: for
-    screen readers.
+    name: the prefix of the ids in the inline SVG, whose font and colours are those of the page. description: for screen
+    readers.
     """
     svg = _render_svg(figure)
     figure.set_layout_engine("none")
@@ -118,7 +118,7 @@ def render_figure(figure: "Figure", name: str, description: str) -> Drawing:
 
 
 def write_svg(figure: "Figure", path: Path) -> None:
-    """Write the figure as a file of its own, readable on light and dark backgrounds. Raises OSError."""
+    """Write the figure to a file, readable on light and dark backgrounds. Raises OSError."""
     write_atomically(path, _set_file_colours(_render_svg(figure)))
 
 
@@ -152,7 +152,7 @@ def _render_pdf(figure: "Figure") -> bytes:
 
 
 def _replace_pdf_colour(match: re.Match[bytes]) -> bytes:
-    """Return a placeholder's file colour in as many bytes, as a PDF counts them."""
+    """Return a placeholder's file colour in the same number of bytes, as a PDF contains byte offsets."""
     placeholder = "#" + "".join(f"{round(255 * float(number)):02x}" for number in match[0].split())
     colour = _FILE_COLOURS.get(placeholder, placeholder)
     shares = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))

@@ -1,4 +1,4 @@
-"""The agreement of predicted and measured performance: rank correlation over queries."""
+"""The agreement between predicted and measured performance: rank correlation over queries."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class PredictorCorrelation:
 class PredictionReport:
     """The correlation of each predictor with a ranker's performance over n queries.
 
-    ms_per_query: processor time of a query, its retrieval and all predictors.
+    ms_per_query: processor time per query, of retrieval and all predictors.
     """
 
     measure: str
@@ -46,7 +46,7 @@ class PredictionReport:
         return asdict(self)
 
     def table(self) -> ResultTable:
-        """Return a row a predictor."""
+        """Return one row per predictor."""
         rows = [
             (p.name, f"{p.tau:+.3f}", f"{p.low:+.3f} – {p.high:+.3f}", f"{p.pearson:+.3f}") for p in self.predictors
         ]
@@ -63,37 +63,35 @@ class PredictionReport:
 def measure_prediction(
     archive: Archive, ranker: Ranker, split_name: str, measure: str, values: Mapping[str, float]
 ) -> PredictionReport:
-    """Correlate all predictors with the values of a measure. values: query id → value.
+    """Correlate all predictors with a measure. values: query id → the measure's value.
 
     Raises SettingsError for a ranker that does not rank questions by their words.
     """
     queries = {id: query for id, query in load_split(archive, split_name).queries.items() if id in values}
     predicted, seconds = _predict_groups(archive, ranker, split_name, queries)
     measured = np.array([values[id] for id in queries])
-    rows = [
-        _correlate(name, np.array([of_query[id] for id in queries]), measured) for name, of_query in predicted.items()
-    ]
+    rows = [_correlate(name, np.array([by_id[id] for id in queries]), measured) for name, by_id in predicted.items()]
     return PredictionReport(measure, len(queries), 1000 * seconds / max(len(queries), 1), rows)
 
 
 def _predict_groups(
     archive: Archive, ranker: Ranker, split_name: str, queries: Mapping[str, Question]
 ) -> tuple[Mapping[str, Mapping[str, float]], float]:
-    """Return predictor → query id → value, each query within its group, and the processor time in seconds."""
+    """Return predictor → query id → value, predicted within the query's group, and the processor time in seconds."""
     predicted: dict[str, dict[str, float]] = {name: {} for name in PREDICTORS}
     seconds = 0.0
     for group, part in split_groups(archive, load_split(archive, split_name)):
         searcher = open_current(ranker, archive.view(group=group or None))
         start = time.process_time()
-        of_group = predict_performance(searcher, {id: query for id, query in queries.items() if id in part.queries})
+        group_values = predict_performance(searcher, {id: query for id, query in queries.items() if id in part.queries})
         seconds += time.process_time() - start
-        for name, values in of_group.items():
+        for name, values in group_values.items():
             predicted[name] |= values
     return predicted, seconds
 
 
 def _correlate(name: str, predicted: Floats, measured: Floats) -> PredictorCorrelation:
-    """Return the correlations; 0 where all values of one are equal."""
+    """Return the correlations; 0 if all values of one are equal."""
     from scipy.stats import kendalltau
 
     taus = bootstrap_taus(predicted, measured, BOOTSTRAP_DRAWS, BOOTSTRAP_SEED)

@@ -1,9 +1,9 @@
-"""Query performance prediction: how well a query will be answered, from its words and scores alone.
+"""Query performance prediction: estimates how well a query will be answered, only from its words and scores.
 
-Before anything is retrieved: the greatest idf, and SCQ (Zhao, Scholer and Tsegay 2008). From what was retrieved:
-clarity (Cronen-Townsend, Zhou and Croft 2002), WIG (Zhou and Croft 2007) and NQC (Shtok, Kurland and Carmel 2012). The
-last two compare with the score of the whole collection as one document, which a similarity of documents does not have:
-here it is the mean score of the first COLLECTION_DEPTH documents.
+Pre-retrieval: the maximum idf, and SCQ (Zhao, Scholer and Tsegay 2008). Post-retrieval: clarity (Cronen-Townsend, Zhou
+and Croft 2002), WIG (Zhou and Croft 2007) and NQC (Shtok, Kurland and Carmel 2012). The last two compare with the score
+of the whole collection as one document, which is not defined for every similarity: here it is the mean score of the
+first COLLECTION_DEPTH documents.
 """
 
 from collections import defaultdict
@@ -27,10 +27,10 @@ BATCH_SIZE = 256
 
 @dataclass(frozen=True, slots=True)
 class QueryEvidence:
-    """The facts about a query that need no judgements.
+    """Facts about a query that do not need judgements.
 
     terms: the statistics of its distinct terms. scores: of its first COLLECTION_DEPTH documents, best first; at least
-    one. relevance: term → P(w|R), of the words of the first documents. words: the statistics of these, in that order.
+    one. relevance: term → P(w|R), for the words of the first documents. words: the statistics of these, in that order.
     """
 
     terms: CollectionFrequencies
@@ -40,12 +40,12 @@ class QueryEvidence:
 
 
 def max_idf(evidence: QueryEvidence) -> float:
-    """The greatest idf of a term: a rare word is specific."""
+    """The maximum idf of a term: a rare word is specific."""
     return float(evidence.terms.idf.max(initial=0.0))
 
 
 def scq(evidence: QueryEvidence) -> float:
-    """The greatest (1 + ln ttf) · ln(1 + N / df) of a term: MaxSCQ (Zhao et al. 2008, eq. 4)."""
+    """The maximum of (1 + ln ttf) · ln(1 + N / df) over terms: MaxSCQ (Zhao et al. 2008, eq. 4)."""
     df, ttf = evidence.terms.df, evidence.terms.ttf
     known = df > 0
     values = (1 + np.log(ttf[known])) * np.log1p(evidence.terms.collection.documents / df[known])
@@ -60,13 +60,13 @@ def clarity(evidence: QueryEvidence) -> float:
 
 
 def wig(evidence: QueryEvidence) -> float:
-    """The excess of the first scores over the collection's, by the root of the query's length (Zhou and Croft 2007)."""
+    """The first scores minus the collection's, over the root of the query's length (Zhou and Croft 2007)."""
     gain = evidence.scores[:WIG_DOCUMENTS].mean() - evidence.scores.mean()
     return float(gain / np.sqrt(max(len(evidence.terms.df), 1)))
 
 
 def nqc(evidence: QueryEvidence) -> float:
-    """The standard deviation of the first scores in units of the collection's (Shtok et al. 2012, eq. 3)."""
+    """The standard deviation of the first scores over the collection's score (Shtok et al. 2012, eq. 3)."""
     return float(evidence.scores[:NQC_DOCUMENTS].std() / evidence.scores.mean())
 
 
@@ -77,11 +77,11 @@ PREDICTORS: Mapping[str, Callable[[QueryEvidence], float]] = {
     "WIG": wig,
     "NQC": nqc,
 }
-"""Each predictor by its name: greater where better answers are expected."""
+"""Name → predictor; a greater value predicts better results."""
 
 
 def predict_performance(searcher: Searcher, queries: Mapping[str, Question]) -> Mapping[str, Mapping[str, float]]:
-    """Return predictor → query id → its value, 0 where nothing is retrieved.
+    """Return predictor → query id → its value, 0 if nothing is retrieved.
 
     Raises SettingsError for a ranker that does not rank questions by their words, or whose index is in a cluster.
     """
@@ -113,7 +113,7 @@ def _collect_evidence(searcher: LexicalSearcher, queries: Mapping[str, Question]
 
 
 def _relevance_model(searcher: LexicalSearcher, top: TopDocs) -> Mapping[str, float]:
-    """Return the likeliest words of the first documents, P(w|R) ∝ Σ_d P(w|d) · P(q|d), with shares that add up to 1."""
+    """Return the likeliest words of the first documents, P(w|R) ∝ Σ_d P(w|d) · P(q|d), normalised to sum to 1."""
     docids, scores = top.docids[:CLARITY_DOCUMENTS].tolist(), top.scores[:CLARITY_DOCUMENTS].tolist()
     documents = searcher.view.questions_by_docid(docids)
     shares: dict[str, float] = defaultdict(float)

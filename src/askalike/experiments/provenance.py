@@ -15,13 +15,13 @@ from askalike.store import Archive, content_hash
 
 PACKAGES = ("numpy", "scipy", "numba", "ir-measures", "PyStemmer", "wordllama", "torch")
 LOADED_ONLY = ("torch",)
-"""Packages that count only where they were used: to import one takes seconds."""
+"""Packages that are listed only if they were used, as importing them takes seconds."""
 CPU_INFO = Path("/proc/cpuinfo")
 
 
 def collect_provenance(archive: Archive, command: str | None = None) -> dict[str, Any]:
     """Return versions, platform, hardware, the data's hash, askalike's commit (None outside a git working tree), the
-    time, and the command line that was given, if one was.
+    time, and the command line, if any.
     """
     return {
         "started_at": now(),
@@ -45,7 +45,7 @@ def describe_hardware() -> str:
 
 
 def package_versions() -> Mapping[str, str]:
-    """Return the versions of Python and of each package that the numbers depend on."""
+    """Return the versions of Python and of each package that the results depend on."""
     versions = {"python": platform.python_version(), "askalike": sys.modules["askalike"].__version__}
     for package in PACKAGES:
         if package not in LOADED_ONLY or package in sys.modules:
@@ -57,7 +57,7 @@ def package_versions() -> Mapping[str, str]:
 
 
 def git_commit(folder: Path) -> str | None:
-    """Return the commit of a folder under git, with `-dirty` where something in it has changed since; else None."""
+    """Return the commit of a folder under git, with `-dirty` if anything in it has changed since; else None."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)

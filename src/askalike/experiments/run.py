@@ -1,4 +1,4 @@
-"""Runs an experiment, one declaration in, one folder out: each system with each seed is a cell, measured once."""
+"""Runs an experiment from its declaration into a folder: each system with each seed is a cell, measured once."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,12 +30,12 @@ from askalike.store import Archive
 from askalike.types import LogCallback, Progress, Split
 
 OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
-"""Opens a progress bar with a description; bars may lie within each other."""
+"""Opens a progress bar with a description; bars may be nested."""
 REPORT_EVERY = 500
 
 
 SystemCells = Mapping[str, Mapping[int, CellResult]]
-"""System → seed → its cell. A system that is not random has one, under the first seed."""
+"""System → seed → its cell. A system that is not random has one cell, under the first seed."""
 
 
 @contextmanager
@@ -48,12 +48,12 @@ def run_experiment(
     experiment: Experiment, folder: Path, *, resume: bool = False, force: bool = False, open_bar: OpenBar = no_bar,
     log: LogCallback = lambda line: None, command: str | None = None,
 ) -> ExperimentResult:  # fmt: skip
-    """Rank and measure every system with every seed, and write all of it into a folder.
+    """Rank and measure every system with every seed, and write all results into a folder.
 
-    The same experiment on the same data writes the same run files. resume: cells whose run is written are not
-    repeated. force: discard an experiment in the folder. log: is given each line of the log. command: the
-    command line that was given, for the report. Raises SettingsError where the folder is refused, and where resuming
-    would mix runs of two states of the archive.
+    The same experiment on the same data writes the same run files. resume: skip cells whose run is already written.
+    force: discard an experiment in the folder. log: called with each line of the log. command: the command line, for
+    the report. Raises SettingsError if the folder is refused, or if resuming would mix runs of two states of the
+    archive.
     """
     with Archive.open(experiment.archive, experiment.engine) as archive:
         experiment = resolve(experiment, archive)
@@ -78,7 +78,7 @@ def run_experiment(
 
 
 def declaration(experiment: Experiment) -> dict[str, Any]:
-    """Return the content of the TOML file that declares an experiment, without what is not given."""
+    """Return the content of the TOML file that declares an experiment, without absent values."""
     values = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
     values["system"] = [
         {k: v for k, v in system.items() if v not in ({}, False, "", [])} for system in values["system"]
@@ -87,7 +87,7 @@ def declaration(experiment: Experiment) -> dict[str, Any]:
 
 
 def _complete_declaration(archive: Archive, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored declaration with the settings that it lacks at their defaults; unchanged if it is invalid now."""
+    """Return a stored declaration with missing settings at their defaults; unchanged if it is no longer valid."""
     try:
         experiment = Experiment.model_validate(stored, context={"archive": archive.path})
         return declaration(resolve(experiment, archive))
@@ -96,7 +96,7 @@ def _complete_declaration(archive: Archive, stored: Mapping[str, Any]) -> Mappin
 
 
 def system_seeds(experiment: Experiment, system: SystemSettings) -> tuple[int | None, ...]:
-    """Return the experiment's seeds if a system's ranker has a setting `seed`, else None alone."""
+    """Return the experiment's seeds if a system's ranker has a setting `seed`, else only None."""
     if system.run is not None:
         return (None,)
     try:
@@ -107,7 +107,7 @@ def system_seeds(experiment: Experiment, system: SystemSettings) -> tuple[int | 
 
 
 def _begin(folder: ExperimentFolder, archive: Archive, command: str | None) -> dict[str, Any]:
-    """Return the provenance as it was when the experiment was begun."""
+    """Return the provenance from the beginning of the experiment."""
     current, saved = collect_provenance(archive, command), folder.read_json("started.json")
     if saved is None:
         folder.write_json("started.json", current)
@@ -151,11 +151,11 @@ def _run_cells(context: CellContext, open_bar: OpenBar) -> SystemCells:
 
 
 Cell = tuple[SystemSettings, Mapping[str, Any], int | None]
-"""A system, what was tuned of its settings, and the seed."""
+"""A system, its tuned settings, and the seed."""
 
 
 def _write_cells_on_cluster(context: CellContext, cells: Sequence[Cell], report: Progress | None) -> None:
-    """Write the runs of all cells, whose files are found afterwards like those of an interrupted experiment."""
+    """Write the runs of all cells on the cluster; they are then read like those of an interrupted experiment."""
     experiment = context.experiment.model_copy(update={"archive": context.archive.path.resolve()})
     work = partial(_write_cell, experiment, context.folder.path.resolve())
     for done, _ in enumerate(map_pieces(work, cells), 1):
@@ -171,7 +171,7 @@ def _write_cell(experiment: Experiment, folder: Path, cell: Cell) -> None:
 
 
 def _load_or_tune(context: CellContext, system: SystemSettings, open_bar: OpenBar = no_bar) -> dict[str, Any]:
-    """Return the record of a system's tuning, which is done once: `settings`, `measure`, its `value` on `split`, …."""
+    """Return the record of a system's tuning, done only once: `settings`, `measure`, its `value` on `split`, …."""
     name = f"cells/{file_name(system.label)}.tuned.json"
     record = context.folder.read_json(name)
     if record is None:
@@ -207,7 +207,7 @@ def _experiment_result(
 ) -> ExperimentResult:
     experiment = context.experiment
     systems = [_system_result(context, system, cells[system.label]) for system in experiment.system]
-    first_cells = {label: next(iter(of_seed.values())) for label, of_seed in cells.items()}
+    first_cells = {label: next(iter(seed_cells.values())) for label, seed_cells in cells.items()}
     return ExperimentResult(
         title=experiment.title,
         folder=context.folder.path,
@@ -227,8 +227,8 @@ def _experiment_result(
         samples={label: cell.samples for label, cell in first_cells.items() if cell.samples},
         typing={
             label: curve
-            for label, of_seed in cells.items()
-            if (curve := mean_typing_curve([cell.typing for cell in of_seed.values()]))
+            for label, seed_cells in cells.items()
+            if (curve := mean_typing_curve([cell.typing for cell in seed_cells.values()]))
         },
     )
 
@@ -256,7 +256,7 @@ def _compare_systems(systems: Sequence[SystemResult], measures: Sequence[str]) -
 
 
 def _collect_seconds(context: CellContext, cells: SystemCells) -> dict[str, Any]:
-    """Return system → `tune`, where it was tuned, and seed → step → its time."""
+    """Return system → `tune`, if it was tuned, and seed → step → its time."""
     seconds: dict[str, Any] = {}
     for system in context.experiment.system:
         seconds[system.label] = {"tune": _load_or_tune(context, system)["seconds"]} if system.tune else {}

@@ -1,4 +1,4 @@
-"""Trials: a ranker under some settings, ranked and measured once on the queries of a split, and remembered."""
+"""Trials: a ranker with settings, ranked and measured once on the queries of a split; the results are cached."""
 
 import json
 import time
@@ -29,64 +29,64 @@ QueryValues = Mapping[str, float]
 TrialValues = Mapping[str, QueryValues]
 """Measure → query id → value."""
 QUERIES_AT_ONCE = 100
-"""Number of queries that a trial ranks between two checks of the time limit."""
+"""Number of queries ranked between two checks of the time limit."""
 IsOver = Callable[[], bool]
 """Whether the time for trials is over."""
 
 
 class OutOfTimeError(AskalikeError):
-    """Work was stopped because the time for it was over."""
+    """Work was stopped at its time limit."""
 
 
 def never() -> bool:
-    """Return that the time is not over."""
+    """Return False: there is no time limit."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A ranker's name with settings, as `rankers.create` takes them."""
+    """A ranker's name and settings, as for `rankers.create`."""
 
     ranker: str
     settings: RankerSettings = field(default_factory=dict)
 
     @property
     def part_names(self) -> Sequence[str]:
-        """The rankers that a composite is made of, with the parts of its parts; none for any other ranker."""
+        """Return the rankers that a composite is made of, including the parts of its parts; none for other rankers."""
         return [name for key, value in self.settings.items() if key.split(".")[-1] == "parts" for name in value]
 
 
 class TrialMemory:
-    """The values of finished trials and the indexes that trials have made, for as long as the process runs."""
+    """The values of finished trials and the indexes made by trials, while the process runs."""
 
     def __init__(self) -> None:
         self.created_indexes: set[Path] = set()
         self._values: dict[str, TrialValues] = {}
 
     def trial_values(self, trial: Trial, part: str) -> TrialValues | None:
-        """Return what a trial is worth on each query of a part; None if it has not been tried there."""
+        """Return a trial's values on a part; None if it has not been tried there."""
         return self._values.get(trial_key(trial, part))
 
     def save_trial(self, trial: Trial, part: str, values: TrialValues, seconds: float) -> None:
-        """Remember a trial's values on a part, and how long they took."""
-        self._values[trial_key(trial, part)] = {measure: dict(of_query) for measure, of_query in values.items()}
+        """Save a trial's values on a part, and the time that they took."""
+        self._values[trial_key(trial, part)] = {measure: dict(query_values) for measure, query_values in values.items()}
 
     def record_index(self, index: Path) -> None:
-        """Remember the path of an index that a trial is about to make."""
+        """Record the path of an index that a trial is about to make."""
         self.created_indexes.add(index)
 
 
 def trial_key(trial: Trial, part: str) -> str:
-    """Return a text that is equal for equal trials on the same part."""
+    """Return a key that is equal for equal trials on the same part."""
     return json.dumps([part, trial.ranker, trial.settings], sort_keys=True, default=str)
 
 
 class TrialEvaluator:
-    """Measures trials on the parts of a task, such as dev and test, which no trial learns from.
+    """Measures trials on the parts of a task, such as dev and test, from which no trial learns.
 
-    The part dev, which chooses among trials, chooses among the epochs of a network, too. Each trial is ranked once a
-    part. The indexes that trials made are removed by `remove_indexes`, or where a `with` block ends; those of rankers
-    given to `keep_index` stay.
+    The part dev is used to choose among trials, and among the epochs of a network. Each trial is ranked once per
+    part. The indexes made by trials are removed by `remove_indexes`, or at the end of a `with` block, except those of
+    rankers given to `keep_index`.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class TrialEvaluator:
         memory: TrialMemory | None = None,
         prepare: Callable[[Ranker], None] = lambda ranker: None,
     ) -> None:
-        """`fixed` are settings that every trial has; a trial's own go before them. `prepare` changes new rankers."""
+        """fixed: settings of every trial, overridden by its own. prepare: called with each new ranker, to change it."""
         self.task, self.parts, self.rule = task, parts, rule
         self.held_out = (*held_out, *parts.values())
         self.measures = list(dict.fromkeys(measures))
@@ -120,9 +120,9 @@ class TrialEvaluator:
     ) -> Iterator[TrialValues]:
         """Yield the values of each trial on a part, in the order of the trials.
 
-        Consecutive hybrids that differ in their weights alone are ranked together. is_over: asked while an index is
+        Consecutive hybrids that differ only in their weights are ranked together. is_over: called while an index is
         built, and between queries. Raises OutOfTimeError, which says where a trial was stopped; its values are lost.
-        On a Ray cluster (askalike.pieces.work_on) what is ranked together is a piece of work.
+        On a Ray cluster (askalike.pieces.work_on), trials that are ranked together are one piece of work.
         """
         batches = [list(group) for _, group in groupby(trials, _key_without_weights)]
         if has_cluster():
@@ -133,18 +133,18 @@ class TrialEvaluator:
                 yield self.memory.trial_values(trial, part) or {}
 
     def time_ranking(self, trial: Trial) -> float:
-        """Return the seconds that ranking dev takes once the trial's index is there."""
+        """Return the seconds that ranking dev takes once the trial's index exists."""
         started = time.monotonic()
         self._rank_batch([trial], self.parts["dev"], DEFAULT_DEPTH, never)
         return time.monotonic() - started
 
     def rank(self, trial: Trial, labels: Split) -> Run:
-        """Rank the queries of any split under a trial, as deep as the measures look."""
+        """Rank the queries of any split with a trial's ranker, to the depth that the measures need."""
         [run] = self._rank_batch([trial], labels, self.depth, never)
         return run
 
     def measure_run(self, run: Run, labels: Split) -> Evaluation:
-        """Measure a run by the judgements of a split."""
+        """Measure a run with the judgements of a split."""
         return self.task.measure(separate_ties(run), labels, self.measures, self.rule)
 
     def create_ranker(self, trial: Trial) -> Ranker:
@@ -154,22 +154,22 @@ class TrialEvaluator:
         return ranker
 
     def require_unlearned(self, trial: Trial) -> None:
-        """Raise SettingsError where a trial's ranker has learned from labels of any part."""
+        """Raise SettingsError if a trial's ranker has learned from labels of any part."""
         for labels in self.parts.values():
             self.task.require_unlearned(self.create_ranker(trial), labels)
 
     def is_indexed(self, trial: Trial) -> bool:
-        """Return whether the indexes that a trial on dev reads are there."""
+        """Return whether the indexes that a trial on dev reads exist."""
         views = [view for _, _, view in self._groups(self.parts["dev"])]
         return all(path.exists() for view in views for path in self._index_paths(self.create_ranker(trial), view))
 
     def keep_index(self, ranker: Ranker) -> None:
-        """Let the indexes of a ranker stay where they are."""
+        """Exclude the indexes of a ranker from removal."""
         for _, _, view in self._groups(self.parts["dev"]):
             self._kept_indexes |= set(self._index_paths(ranker, view))
 
     def remove_indexes(self) -> None:
-        """Remove the indexes that trials have made, except the kept ones and those that another process is writing."""
+        """Remove the indexes made by trials, except the kept ones and those that another process is writing."""
         for path in self.memory.created_indexes - self._kept_indexes:
             with suppress(SearchIndexError):
                 remove_index(path)
@@ -182,7 +182,7 @@ class TrialEvaluator:
         return [trial for trial in trials if self.memory.trial_values(trial, part) is None]
 
     def _evaluate_on_cluster(self, batches: Iterable[Sequence[Trial]], part: str, is_over: IsOver) -> None:
-        """Have workers evaluate batches until the time is over. Their indexes are built here, as one process may."""
+        """Let workers evaluate batches until the time limit. Their indexes are built here, as only one process may."""
         new = [trials for batch in batches if (trials := self._without_values(batch, part))]
         if len(new) < 2:
             return
@@ -195,8 +195,8 @@ class TrialEvaluator:
                        (self.parts, self.measures, self.rule), options)  # fmt: skip
         evaluated = map_pieces(work, takewhile(lambda _: not is_over(), new))
         for trials, (values, seconds) in zip(new, evaluated, strict=False):
-            for trial, of_trial in zip(trials, values, strict=True):
-                self.memory.save_trial(trial, part, of_trial, seconds)
+            for trial, trial_values in zip(trials, values, strict=True):
+                self.memory.save_trial(trial, part, trial_values, seconds)
 
     def _evaluate_batch(self, trials: Sequence[Trial], part: str, is_over: IsOver) -> None:
         if not trials:
@@ -210,15 +210,15 @@ class TrialEvaluator:
             self.memory.save_trial(trial, part, values, seconds)
 
     def _rank_batch(self, trials: Sequence[Trial], labels: Split, depth: int, is_over: IsOver) -> Sequence[Run]:
-        """Rank trials that differ in their weights alone."""
+        """Rank trials that differ only in their weights."""
         groups = self._groups(labels)
         runs = [self._rank_group(trials, part, view, depth, is_over) for _, part, view in groups]
-        return [merge_runs(of_trial) for of_trial in zip(*runs, strict=True)]
+        return [merge_runs(trial_runs) for trial_runs in zip(*runs, strict=True)]
 
     def _rank_group(
         self, trials: Sequence[Trial], labels: Split, view: TrainingView, depth: int, is_over: IsOver
     ) -> Sequence[Run]:
-        """Rank the queries of one group; the parts of a hybrid score once for all trials."""
+        """Rank the queries of one group; the parts of a hybrid are scored once for all trials."""
         from askalike.rankers.hybrid import HybridSearcher  # numba is slow to import
 
         searcher = self._open(trials[0], labels, view, is_over)
@@ -229,13 +229,13 @@ class TrialEvaluator:
             return [run for trial in trials for run in self._rank_group([trial], labels, view, depth, is_over)]
         weights = [trial.settings["weights"] for trial in trials]
         ranked = (searcher.rank_with_weights(c.queries, depth, weights, candidates=c.candidates) for c in chunks)
-        return [merge_runs(of_weights) for of_weights in zip(*ranked, strict=True)]
+        return [merge_runs(trial_runs) for trial_runs in zip(*ranked, strict=True)]
 
     def _groups(self, labels: Split) -> Iterator[tuple[str, Split, TrainingView]]:
         return self.task.groups(labels, self.held_out, self.parts.get("dev"))
 
     def _open(self, trial: Trial, labels: Split, view: TrainingView, is_over: IsOver) -> Searcher:
-        """Return a trial's ranker, fitted and opened, and remember the indexes that it makes."""
+        """Return a trial's ranker, fitted and opened, and record the indexes that it makes."""
         created = self.create_ranker(trial)
         created.require_candidates(labels.candidates)
         self.task.require_unlearned(created, labels)
@@ -250,7 +250,7 @@ def _evaluate_in_worker(
     path: Path, engine: str | None, kind: DocumentKind, part: str,
     arguments: tuple[Mapping[str, Split], Sequence[str], str], options: Mapping[str, Any], trials: Sequence[Trial],
 ) -> tuple[Sequence[TrialValues], float]:  # fmt: skip
-    """Return the values of each trial, and the seconds that one took."""
+    """Return the values of each trial, and the seconds per trial."""
     started = time.monotonic()
     with Archive.open(path, engine) as archive:
         evaluator = TrialEvaluator(RankingTask.from_archive(archive, kind), *arguments, **options)
@@ -264,7 +264,7 @@ def _key_without_weights(trial: Trial) -> str:
 
 
 def _split_queries(labels: Split, is_over: IsOver) -> Iterator[Split]:
-    """Yield a split's queries, some at once. Raises OutOfTimeError."""
+    """Yield a split's queries in batches. Raises OutOfTimeError."""
     ids = list(labels.queries)
     for start in range(0, len(ids), QUERIES_AT_ONCE):
         if is_over():
@@ -273,6 +273,6 @@ def _split_queries(labels: Split, is_over: IsOver) -> Iterator[Split]:
 
 
 def _stop_building(is_over: IsOver, done: int, total: int) -> None:
-    """See Progress. Raises OutOfTimeError."""
+    """Check the time limit; a Progress callback. Raises OutOfTimeError."""
     if is_over():
         raise OutOfTimeError(f"stopped after {done:,} of {total:,} documents of its index")

@@ -1,1 +1,1 @@
-"""An archive as files that other tools read: BEIR and CSV."""
+"""Exports an archive as files for other tools: BEIR and CSV."""

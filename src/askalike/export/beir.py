@@ -1,4 +1,4 @@
-"""The archive as a BEIR folder, with further files for answers, links and candidates, which BEIR has no place for."""
+"""The archive as a BEIR folder, with further files for answers, links and candidates, which are not part of BEIR."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -18,14 +18,14 @@ FILE_PREFIXES: dict[DocumentKind, str] = {"questions": "", "answers": "answer-"}
 
 
 def write_beir(archive: Archive, folder: Path, track: ProgressTracker) -> dict[str, int]:
-    """Write these files; return the number of rows of each.
+    """Write the files of an export; return the number of rows of each.
 
     `corpus.jsonl` has the questions as `{"_id", "title", "text", "metadata"}` and `answers.jsonl` the answers as
     `{"_id", "question_id", "text", "metadata"}`, texts as imported; metadata has all other fields with a value.
     `links.tsv` has source, target, kind and created_at. Each imported split has `queries-SPLIT.jsonl`,
     `qrels/SPLIT.tsv` and, with candidates, `candidates-SPLIT.jsonl` (`{"_id", "candidates"}`). `queries.jsonl` has the
-    queries of all splits. Judged answers are in `answer-qrels` and `answer-candidates`. `judgements.tsv` has all that
-    qrels have no place for: see `extra_judgement_rows`.
+    queries of all splits. Judged answers are in `answer-qrels` and `answer-candidates`. `judgements.tsv` has everything
+    that does not fit into qrels: see `extra_judgement_rows`.
     """
     view, answers = archive.view(), archive.view("answers")
     questions = (question for _, question in track(view.questions(), total=len(view), description="questions"))
@@ -60,7 +60,7 @@ def answer_record(answer: Answer) -> dict[str, Any]:
 
 
 def _with_sources(view: View, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Add to lines the name of the source that their record came from."""
+    """Add the name of the record's source to each line."""
     for chunk in chunks(records):
         sources = view.sources([record["_id"] for record in chunk])
         for record in chunk:

@@ -1,4 +1,4 @@
-"""The archive as CSV tables: `questions.csv` with the columns of the `table` reader, and other tables for the rest."""
+"""The archive as CSV tables: `questions.csv` in the format of the `table` reader, and further tables for the rest."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from askalike.store import Archive, tables
 from askalike.store.statistics import summarise_archive
 
 TITLE_COLUMN, REPHRASINGS_COLUMN = "question", "alternates"
-"""The columns of the title and of the rephrasings; all other columns are named as the fields."""
+"""The columns of the title and of the rephrasings; all other columns have the names of the fields."""
 QUESTIONS_HEADER = (
     "id", TITLE_COLUMN, "body", "answer", "category", "tags", "language", REPHRASINGS_COLUMN, "duplicate_of",
     "created_at", "closed_at", "url", "author", "license", "votes", "markup", "accepted_answer_id", "marks",
@@ -22,11 +22,12 @@ VALUE_SEPARATOR = "|"
 
 
 def write_csv(archive: Archive, folder: Path, track: ProgressTracker, *, spreadsheet: bool = False) -> dict[str, int]:
-    """Write these files; return the number of rows of each. Cells have exactly the values of the archive.
+    """Write the files of an export; return the number of rows of each. Cells have exactly the archive's values.
 
-    `questions.csv` (one row for each question, its answers in the column `answer`), `answers.csv`, `links.csv`, and
-    where evaluation sets were imported `queries.csv` and `judgements.csv`. Several values in a cell (tags, alternates,
-    duplicate_of) are separated by `|`. Where a value contains `|`, and for several answers, the cell is a JSON list.
+    These are `questions.csv` (one row per question, its answers in the column `answer`), `answers.csv`, `links.csv`,
+    and, if evaluation sets were imported, `queries.csv` and `judgements.csv`. Several values in a cell (tags,
+    alternates, duplicate_of) are separated by `|`. If a value contains `|`, or there are several answers, the cell is
+    a JSON list.
     """
     table = partial(write_table, spreadsheet=spreadsheet)
     total = len(archive.view("answers"))
@@ -52,19 +53,19 @@ def write_spreadsheets(archive: Archive, folder: Path, track: ProgressTracker) -
 
 
 def join_cell(values: Sequence[str]) -> str:
-    """Join values with `|`, or as a JSON list where a reader could split the cell in another way."""
+    """Join values with `|`, or as a JSON list if a reader could split the cell differently."""
     separators = VALUE_SEPARATOR if len(values) > 1 else VALUE_SEPARATOR + ",;"
     is_plain = all(v and v == v.strip() and v[0] != "[" and not any(s in v for s in separators) for v in values)
     return VALUE_SEPARATOR.join(values) if is_plain else json.dumps(values, ensure_ascii=False)
 
 
 def parse_cell(cell: str) -> tuple[str, ...]:
-    """Split a cell that `join_cell` made. Raises ValueError for a list that is not JSON."""
+    """Split a cell made by `join_cell`. Raises ValueError for a list that is not JSON."""
     return tuple(json.loads(cell)) if cell.startswith("[") else tuple(cell.split(VALUE_SEPARATOR)) if cell else ()
 
 
 def join_answers_cell(bodies: Sequence[str]) -> str:
-    """Return the answer as it is, or a JSON list where there are several or where it looks like a list."""
+    """Return the only answer unchanged, or a JSON list if there are several or if it looks like a list."""
     if len(bodies) == 1 and not bodies[0].lstrip().startswith("["):
         return bodies[0]
     return json.dumps(bodies, ensure_ascii=False) if bodies else ""

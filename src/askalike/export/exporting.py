@@ -1,4 +1,4 @@
-"""Exports everything in an archive to files that other tools read, completely or not at all."""
+"""Exports everything in an archive to files for other tools, completely or not at all."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -35,11 +35,11 @@ def export_archive(
     html: bool = False,
     track: ProgressTracker = skip_tracking,
 ) -> Mapping[str, int]:
-    """Write the archive as it is at this moment into the new folder `out`; return the number of rows of each file.
+    """Write the current state of the archive into the new folder `out`; return the number of rows of each file.
 
-    With `force` an earlier export is replaced. html: the format `retrieval` keeps the markup of texts, as the others
-    always do. Raises SettingsError for an unknown format. Raises ArchiveError where `out` exists or cannot be written;
-    nothing is left behind then.
+    force: replace an earlier export. html: keep the markup of texts in the format `retrieval`; the others always keep
+    it. Raises SettingsError for an unknown format, ArchiveError if `out` exists or cannot be written; nothing is left
+    behind then.
     """
     out = Path(out)
     if format not in EXPORT_FORMATS:

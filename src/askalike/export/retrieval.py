@@ -1,4 +1,4 @@
-"""Every split as a retrieval task in BEIR's layout, as plain text, for the evaluators of other libraries."""
+"""Every split as a retrieval task in BEIR's layout, in plain text, for the evaluators of other libraries."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +13,12 @@ from askalike.types import Question
 
 
 def write_retrieval(archive: Archive, folder: Path, track: ProgressTracker, *, html: bool = False) -> dict[str, int]:
-    """Write these files; return the number of rows of each.
+    """Write the files of an export; return the number of rows of each.
 
     `corpus.jsonl` has the questions as `{"_id", "title", "text"}`, `queries.jsonl` the queries of all splits as
-    `{"_id", "text"}`, and `qrels/SPLIT.tsv` the judgements of each split, derived ones and parts of partitions too
-    (`halves/test` is `halves-test.tsv`). A query that is a document has its id. html: bodies are as they were imported;
-    else they are text without markup.
+    `{"_id", "text"}`, and `qrels/SPLIT.tsv` the judgements of each split, including derived ones and parts of
+    partitions (`halves/test` is `halves-test.tsv`). A query that is a document has its id. html: write bodies as
+    imported, instead of as text without markup.
     """
     view = archive.view()
     documents = (question for _, question in track(view.questions(), total=len(view), description="questions"))

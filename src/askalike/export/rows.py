@@ -1,4 +1,4 @@
-"""Helpers of the export formats: files whose rows are counted, and the values of records."""
+"""Helpers of the export formats: writing of files with row counts, and the values of records."""
 
 import csv
 import json
@@ -11,7 +11,7 @@ from askalike.errors import ArchiveError
 from askalike.types import Answer, Question
 
 FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet runs a cell that begins with one of these as a formula."""
+"""Prefixes of cells that a spreadsheet runs as formulas."""
 
 
 def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
@@ -29,8 +29,8 @@ def write_table(
 ) -> int:
     """Write a CSV or TSV file with a header; return the number of rows without it. None is an empty cell.
 
-    Rows with a carriage return are quoted: the csv module would otherwise write what it refuses to read.
-    spreadsheet: begin the file with a byte order mark, and a cell that would be run as a formula with an apostrophe.
+    Rows with a carriage return are quoted, as the csv module could not read them otherwise.
+    spreadsheet: add a byte order mark to the file, and an apostrophe before cells that would be run as formulas.
     """
     n = 0
     path.parent.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
-"""Checks for boilerplate: the same opening of many titles, the same eight words in many bodies.
+"""Checks for boilerplate: the same beginning of many titles, the same eight words in many bodies.
 
-Text of a form or template makes different questions look similar. The hashes of n-grams are counted first; only n-grams
-that many questions share are then read as text.
+Text from a form or template makes different questions look similar. The hashes of n-grams are counted first; only
+n-grams shared by many questions are then read as text.
 """
 
 import math
@@ -22,14 +22,14 @@ from askalike.text.clean import strip_banner
 OPENING_WORDS = 5
 NGRAM_WORDS = 8
 MAX_BODY_WORDS = 1_000
-"""The words of a body after these are not read."""
+"""Maximum number of words read from a body."""
 MIN_MARK_SHARE = 0.01
 MIN_BODY_SHARE = 0.01
 MIN_OPENING_SHARE = 0.03
-"""The share of questions above which a mark, a run of words in bodies, or an opening of titles is a template. It is
+"""Minimum share of questions with a mark, a run of words in bodies, or an opening of titles that is a template. It is
 larger for openings, because people do ask "what is the difference between" without a form."""
 MIN_QUESTIONS = 5
-"""A template is in at least this many questions."""
+"""Minimum number of questions with a template."""
 
 MARK_PATTERN = re.compile(r"\s*(\[[^\]]{1,40}\]|\([^)]{1,40}\)|[^\W\d][\w ./-]{0,30}?(?::| [-–—|])(?=\s))")
 WORD_PATTERN = re.compile(r"\w+")
@@ -39,7 +39,7 @@ TextReader = Callable[[], Iterable[tuple[str, str]]]
 
 
 def title_marks(context: CheckContext) -> Finding:
-    """Find titles that open with a mark many others have too: `[Bug]`, `(solved)`, `Request:`, `News -`."""
+    """Find titles that begin with a mark shared by many others: `[Bug]`, `(solved)`, `Request:`, `News -`."""
     meaning = "A mark at the start of titles makes different questions look similar; remove it, or make it a tag."
     return _find_title_templates(context, "title_marks", extract_mark, MIN_MARK_SHARE, meaning)
 
@@ -51,9 +51,9 @@ def title_openings(context: CheckContext) -> Finding:
 
 
 def body_templates(context: CheckContext) -> Finding:
-    """Find bodies with a run of eight words that many others have too, in a sample of at most 20,000 questions.
+    """Find bodies with a run of eight words shared by many others, in a sample of at most 20,000 questions.
 
-    Banners that leak labels are left out: they have a check of their own.
+    Banners that leak labels are left out, as they have their own check.
     """
     n = min(SAMPLE_SIZE, len(context.view))
 
@@ -69,13 +69,13 @@ def body_templates(context: CheckContext) -> Finding:
 
 
 def extract_mark(title: str) -> list[str]:
-    """Return the mark that a title opens with, if there is one."""
+    """Return the mark at the beginning of a title, if there is one."""
     match = MARK_PATTERN.match(title)
     return [match[1].casefold()] if match else []
 
 
 def extract_opening(title: str) -> list[str]:
-    """Return the first five words of a title, if others follow."""
+    """Return the first five words of a title, if more words follow."""
     words = WORD_PATTERN.findall(title.casefold())
     return [" ".join(words[:OPENING_WORDS])] if len(words) > OPENING_WORDS else []
 
@@ -134,7 +134,7 @@ def _min_count(min_share: float, n: int) -> int:
 
 
 def _frequent_ngrams(read_texts: TextReader, extract_ngrams: Callable[[str], list[str]], min_count: int) -> set[int]:
-    """Return the hashes of the n-grams in at least `min_count` texts; holds 8 bytes for each n-gram of each text."""
+    """Return the hashes of the n-grams in at least `min_count` texts; takes 8 bytes per n-gram of each text."""
     hashes = array("q")
     for _, text in read_texts():
         hashes.extend({hash(gram) for gram in extract_ngrams(text)})

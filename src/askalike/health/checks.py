@@ -15,7 +15,7 @@ LEAK_CHECKS: Sequence[Check] = (
     leaks.related_duplicates,
     leaks.answers_quoting_questions,
 )
-"""The checks for faults that make measures come out too high."""
+"""The checks for faults that make measures too high."""
 
 CHECKS: Sequence[Check] = (
     texts.empty_titles,
@@ -46,9 +46,9 @@ def run_checks(
     ignored: Sequence[str] = (),
     track: ProgressTracker = skip_tracking,
 ) -> list[Finding]:
-    """Run checks but those ignored by name, and return what each finds, clean ones included.
+    """Run all checks except the ignored ones, and return the finding of each, including clean ones.
 
-    Raises SettingsError where `ignored` names an unknown check.
+    Raises SettingsError if `ignored` contains the name of an unknown check.
     """
     for name in ignored:
         require_check(name, checks)
@@ -59,7 +59,7 @@ def run_checks(
 
 
 def require_check(name: str, checks: Sequence[Check] = CHECKS) -> str:
-    """Return the name of a check. Raises SettingsError if none has it."""
+    """Return the name of a check unchanged. Raises SettingsError if it is unknown."""
     known = [check.__name__ for check in checks]
     if name not in known:
         raise SettingsError(f"no check is called {name}; there are: {', '.join(known)}")

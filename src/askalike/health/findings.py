@@ -14,10 +14,10 @@ MAX_EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check: `count` of `n` things have the fault, 0 where the archive is clean.
+    """The result of a check: `count` of `n` things have the fault, 0 if the archive is clean.
 
-    `of` names the things. `meaning` is a sentence on why the fault matters and what to do. `examples` are at most five
-    ids; `details` are at most five lines about the fault. A `loud` finding must not be overlooked.
+    of: what the things are. meaning: a sentence on why the fault matters and what to do. examples: at most five
+    ids. details: at most five lines about the fault. loud: whether the finding is serious.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """The archive to check, with the analyzer that would index it."""
+    """The archive to check, with the analyzer used to index it."""
 
     archive: Archive
     view: View
@@ -57,11 +57,11 @@ class CheckContext:
 
 
 def count_with_examples(ids: Iterable[str]) -> tuple[int, tuple[str, ...]]:
-    """Return how many ids there are, and the first five. Reads them once."""
+    """Return the number of ids, and the first five. Reads them once."""
     rest = iter(ids)
     first = tuple(islice(rest, MAX_EXAMPLES))
     return len(first) + sum(1 for _ in rest), first
 
 
 Check = Callable[[CheckContext], Finding]
-"""A check streams the archive and holds no more than a few numbers for each question."""
+"""A check streams the archive, with only a few numbers per question in memory."""

@@ -1,4 +1,4 @@
-"""Checks for leaks: what lets a ranker know the labels that it is measured by."""
+"""Checks for leaks: texts and links that reveal the labels that a ranker is measured with."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,15 +15,15 @@ from askalike.store.statistics import SAMPLE_SIZE, count_links
 from askalike.types import Answer, Question, Split
 
 NEAR_DUPLICATE_JACCARD = 0.8
-"""Two texts are near duplicates from this Jaccard similarity of their sets of terms on."""
+"""Minimum Jaccard similarity of the sets of terms of near duplicates."""
 MIN_QUOTED_WORDS = 5
-"""A title of fewer words may be in its answer by chance."""
+"""Minimum number of words of a quoted title; a shorter one may be in its answer by chance."""
 
 
 def same_text_across_splits(context: CheckContext) -> Finding:
     """Find queries of evaluated splits with a near duplicate among the queries and relevant questions of another split.
 
-    The search is exact (see NearDuplicateIndex). The terms of the queries are in memory; all other texts are streamed.
+    The search is exact (see NearDuplicateIndex). Only the terms of the queries are in memory; other texts are streamed.
     """
     near: dict[tuple[str, str], str] = {}
     total = 0
@@ -43,7 +43,7 @@ def same_text_across_splits(context: CheckContext) -> Finding:
 
 
 def clusters_across_splits(context: CheckContext) -> Finding:
-    """Find queries of evaluated splits whose duplicate cluster is in another split, too.
+    """Find queries of evaluated splits whose duplicate cluster is also in another split.
 
     A chain of links is enough: the original of a test query may be the duplicate of a question in a training pair.
     """
@@ -55,7 +55,7 @@ def clusters_across_splits(context: CheckContext) -> Finding:
         by_query = {
             name: {x.query_id: clusters.cluster_of(x.text_id) for x in read_labels(view, name)} for name in splits
         }
-        n_splits = Counter(cluster for of_split in by_query.values() for cluster in set(of_split.values()))
+        n_splits = Counter(cluster for split_clusters in by_query.values() for cluster in set(split_clusters.values()))
         for name in filter(_is_evaluated, splits):
             total += len(by_query[name])
             leaking += [f"{id} ({name})" for id, cluster in by_query[name].items() if n_splits[cluster] > 1]
@@ -65,7 +65,7 @@ def clusters_across_splits(context: CheckContext) -> Finding:
 
 
 def related_duplicates(context: CheckContext) -> Finding:
-    """Find duplicate links whose two ends a related link joins as well."""
+    """Find duplicate links between two questions that are also joined by a related link."""
     clusters = context.view.clusters()
     cluster, links = clusters.cluster_of, context.view.links("related")
     inside = sum(cluster(link.source) == cluster(link.target) for link in links)
@@ -89,7 +89,7 @@ def answers_quoting_questions(context: CheckContext) -> Finding:
 
 @dataclass(slots=True)
 class NearDuplicateIndex:
-    """Finds the near duplicates of a text exactly: two near duplicates share one of the few rarest terms of each.
+    """Finds the near duplicates of a text exactly: two near duplicates share one of the rarest terms of each.
 
     See `_rarest_terms` (prefix filtering, Chaudhuri et al. 2006).
     """
@@ -119,7 +119,7 @@ class NearDuplicateIndex:
                 yield other_split, id
 
     def _rarest_terms(self, terms: frozenset[str]) -> list[str]:
-        """Return enough of the rarest terms that a text without any of them cannot be a near duplicate."""
+        """Return enough of the rarest terms so that a text without any of them cannot be a near duplicate."""
         n = len(terms) - ceil(NEAR_DUPLICATE_JACCARD * len(terms)) + 1
         return sorted(terms, key=lambda term: (self.frequencies[term], term))[:n] if terms else []
 

@@ -10,7 +10,7 @@ ENCODER_FOLDER = "models/{}/pretrained"
 
 
 def changed_encoder_files(context: CheckContext) -> Finding:
-    """Find files of the archive's encoder that are absent, or not those that were copied or fetched."""
+    """Find files of the archive's encoder that are missing, or differ from those that were copied or downloaded."""
     encoder = get_archive_encoder(context.archive)
     digests = encoder.digests if encoder else {}
     folder = context.archive.path / ENCODER_FOLDER.format(encoder.name if encoder else "")

@@ -1,4 +1,4 @@
-"""Checks of references: links, accepted answers, answers and judgements that refer to what is not in the archive."""
+"""Checks of references: links, accepted answers, answers and judgements that refer to absent records."""
 
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding
 from askalike.store.integrity import find_faults
@@ -7,7 +7,7 @@ BROKEN_LINKS = "One end was deleted or never imported; these links are stored, b
 
 
 def unanswered_questions(context: CheckContext) -> Finding:
-    """Find questions without an answer, their own or their original's, in an archive that has answers."""
+    """Find questions without an answer of their own or of their original, in an archive that has answers."""
     meaning = "These questions help nobody; answer them, or hide them from searches (--without unanswered)."
     return _find(context, "unanswered_questions", "questions", meaning)
 
@@ -25,7 +25,7 @@ def answers_without_question(context: CheckContext) -> Finding:
 
 
 def answers_of_other_sources(context: CheckContext) -> Finding:
-    """Find answers below a question that another source has brought."""
+    """Find answers to a question that was imported from another source."""
     meaning = (
         "An earlier version replaced questions of one source by those of another with the same ids; "
         "import both sources into a new archive."
@@ -34,12 +34,12 @@ def answers_of_other_sources(context: CheckContext) -> Finding:
 
 
 def broken_duplicate_links(context: CheckContext) -> Finding:
-    """Find duplicate links that lack an end."""
+    """Find duplicate links with an absent end."""
     return _find(context, "broken_duplicate_links", "duplicate links", BROKEN_LINKS)
 
 
 def broken_related_links(context: CheckContext) -> Finding:
-    """Find related links that lack an end."""
+    """Find related links with an absent end."""
     return _find(context, "broken_related_links", "related links", BROKEN_LINKS)
 
 

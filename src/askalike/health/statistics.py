@@ -40,11 +40,11 @@ class LengthStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveStatistics:
-    """All that `askalike info` prints. Tables have the ten most frequent values with their counts, falling."""
+    """The output of `askalike info`. Tables have the ten most frequent values with their counts, descending."""
 
     summary: ArchiveSummary
     unfinished_import: str | None
-    """The source of the last import where it was interrupted or is still running."""
+    """The source of the last import, if it was interrupted or is still running."""
     answered_questions: int
     related_links: int
     rephrasings: int
@@ -61,13 +61,13 @@ class ArchiveStatistics:
     splits: tuple[SplitSize, ...]
     partitions: tuple[Partition, ...]
     encoder: ArchiveEncoder | None
-    """The pre-trained encoder that the archive has made its own."""
+    """The archive's pre-trained encoder."""
     size_bytes: Mapping[str, int]
-    """Bytes on disk of `archive`, `index/NAME` and `models/NAME`."""
+    """Size on disk of `archive`, `index/NAME` and `models/NAME`, in bytes."""
 
 
 def compute_statistics(archive: Archive, analyzer: Analyzer | None = None) -> ArchiveStatistics:
-    """Compute all statistics; lengths are those of a seeded sample of at most 20,000 questions and as many answers."""
+    """Compute all statistics; lengths are from a seeded sample of at most 20,000 questions and 20,000 answers."""
     analyzer = analyzer or Analyzer(AnalyzerSettings())
     view = archive.view()
     first_date, last_date = statistics.date_range(view)
@@ -109,7 +109,7 @@ def answer_lengths(archive: Archive, analyzer: Analyzer) -> LengthStatistics:
 
 
 def disk_sizes(path: Path) -> dict[str, int]:
-    """Return the bytes on disk of an archive's database, of each of its indexes and models, and of saved work."""
+    """Return the size on disk of an archive's database, each of its indexes and models, and saved work, in bytes."""
     sizes = {"archive": sum(f.stat().st_size for f in path.glob(f"{DATABASE_FILE}*"))}
     for folder in ("index", "models"):
         for child in sorted((path / folder).glob("*")):

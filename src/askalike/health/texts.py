@@ -14,7 +14,7 @@ from askalike.text.clean import strip_banner
 from askalike.text.language import LANGUAGES
 
 LOUD_SHARE = 0.01
-"""A finding is loud if more than this share of the questions can never be found."""
+"""A finding is loud if more than this share of the questions cannot be found."""
 BIGRAM_LANGUAGES = ("ja", "ko", "zh")
 """Languages that need no stemmer: their terms are pairs of characters."""
 UNSEGMENTED_LANGUAGES = ("th", "lo", "km", "my")
@@ -31,9 +31,9 @@ def empty_titles(context: CheckContext) -> Finding:
 
 
 def repeated_titles(context: CheckContext) -> Finding:
-    """Find questions whose title an earlier question has too, case, whitespace and final punctuation aside.
+    """Find questions with the same title as an earlier question, ignoring case, whitespace and final punctuation.
 
-    Holds 16 bytes for each question: its docid and the hash of its title.
+    Takes 16 bytes per question: its docid and the hash of its title.
     """
     docids, hashes = array("q"), array("q")
     for docid, _, title in context.titles("repeated titles"):
@@ -56,7 +56,7 @@ def normalise_title(title: str) -> str:
 
 
 def leak_banners(context: CheckContext) -> Finding:
-    """Find bodies that open with a banner naming the original question."""
+    """Find bodies that begin with a banner naming the original question."""
     questions = context.questions("leak banners")
     count, examples = count_with_examples(q.id for _, q in questions if strip_banner(q.body, q.markup)[1])
     meaning = "The banner reveals the relevant answer, so measures are too high; import again."
@@ -82,7 +82,7 @@ def unknown_languages(context: CheckContext) -> Finding:
 
 
 def unsupported_languages(context: CheckContext) -> Finding:
-    """Find questions in a language without a stemmer, or whose words the analyzer does not tell apart."""
+    """Find questions in a language without a stemmer, or whose words the analyzer does not separate."""
     counts = count_questions_by(context.view, "language", default=context.language)
     unsupported = {language: n for language, n in counts.items() if language and _limitation(language)}
     details = tuple(
@@ -95,7 +95,7 @@ def unsupported_languages(context: CheckContext) -> Finding:
 
 
 def _limitation(language: str) -> str:
-    """Return what search in a language lacks; empty where it lacks nothing."""
+    """Return the limitation of search in a language; empty if there is none."""
     if language in UNSEGMENTED_LANGUAGES:
         return "no spaces between words: only whole phrases match"
     if LANGUAGES.get(language) or language in BIGRAM_LANGUAGES:

@@ -1,1 +1,1 @@
-"""Keeping an archive in order: duplicates to merge, gaps to fill, tags to add."""
+"""Maintenance of an archive: duplicates to merge, gaps to fill, tags to add."""

@@ -1,4 +1,4 @@
-"""Answers to the same question that say different things, for a person to look at."""
+"""Finds answers to the same question that contradict each other, for review by a person."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from askalike.text.clean import readable_text
 from askalike.types import Answer, Question
 
 MAX_ANSWERS = 3
-"""Maximum number of answers compared for each question: the accepted one, then those with most votes."""
+"""Maximum number of answers compared per question: the accepted one, then those with most votes."""
 MAX_GROUP = 20
-"""Maximum number of questions of a group whose answers are compared."""
+"""Maximum number of questions per group whose answers are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class AnswerConflict:
 
 
 def find_conflicts(archive: Archive) -> Iterator[AnswerConflict]:
-    """Yield pairs of answers that differ in a number, a date or a negation: first those of several questions.
+    """Yield pairs of answers that differ in a number, a date or a negation, those of different questions first.
 
-    Rules find them, so that some are none, and others are missed: a person decides.
+    They are found by rules, so some are false and others are missed: a person decides.
     """
     grouped: set[str] = set()
     for ids in find_groups(archive):

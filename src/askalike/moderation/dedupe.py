@@ -1,4 +1,4 @@
-"""The duplicate clusters of a whole archive, each with a proposed original and the reason for it."""
+"""Finds the duplicate clusters of a whole archive, and proposes an original for each, with the reason."""
 
 import csv
 import os
@@ -25,7 +25,7 @@ from askalike.types import Progress, Question
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason", "similarity")
 DEFAULT_PROBABILITY, DEFAULT_SIMILARITY = 0.5, 0.7
-"""The least probability, and without a calibration the least similarity, of a pair that links two questions."""
+"""Minimum probability of a pair that links two questions; without a calibration, the minimum similarity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class ClusterProposal:
     """A cluster of questions, the original first.
 
     reason: why the first is the original. strength: the mean value of the pairs that have one.
-    values: the probability, or the similarity where nothing is calibrated, of each member with the original; None where
-    neither finds the other, and for the original itself.
+    values: each member's probability with the original, or similarity without a calibration; None if neither finds the
+    other, and for the original itself.
     """
 
     members: Sequence[Question]
@@ -45,13 +45,13 @@ class ClusterProposal:
 
 @dataclass(frozen=True, slots=True)
 class DedupeReport:
-    """All clusters at a threshold, and how they agree with the archive's labels.
+    """All clusters at a threshold, and their agreement with the archive's labels.
 
-    uncalibrated_reason: why the threshold is one of similarity, and no probability; None where it is one.
-    duplicate_rate: the estimated share of questions whose first hit asks the same; None where nothing is calibrated.
+    uncalibrated_reason: why the threshold is a similarity instead of a probability; None if it is a probability.
+    duplicate_rate: the estimated share of questions whose first hit asks the same; None without a calibration.
     pair_precision: of the proposed pairs with both questions in labelled clusters, those in the same one.
     link_recall: of the archive's duplicate links, those within a proposed cluster.
-    Clusters that the ranker has learned from do not count for these two.
+    These two exclude clusters that the ranker has learned from.
     """
 
     threshold: float
@@ -72,14 +72,14 @@ def dedupe(
     progress: Progress | None = None,
     cluster: str | None = None,
 ) -> DedupeReport:
-    """Find the clusters and write them to a CSV file, one row for each question.
+    """Find the clusters and write them to a CSV file, one row per question.
 
-    The neighbours of all questions are kept with the archive's indexes: an interrupted call is resumed, and another
-    threshold needs no search, as long as archive and calibration are the same. Probabilities hold for all questions, of
-    which most have no duplicate. Without a calibration that holds, or with `min_similarity`, pairs are linked by their
-    similarity (see SimilarLinker), not a probability. cluster: the Ray cluster that searches; None: this process.
-    Raises SettingsError for two thresholds, for one outside (0, 1], and for a `min_probability` where nothing is
-    calibrated; InputError where the file cannot be written.
+    The neighbours of all questions are saved with the archive's indexes: an interrupted call can be resumed, and
+    another threshold needs no search, while archive and calibration are unchanged. Probabilities are valid for all
+    questions, most of which have no duplicate. Without a valid calibration, or with `min_similarity`, pairs are linked
+    by their similarity (see SimilarLinker) instead. cluster: the Ray cluster that searches; None: this process.
+    Raises SettingsError for two thresholds, for one outside (0, 1], and for a `min_probability` without a calibration;
+    InputError if the file cannot be written.
     """
     if min_probability is not None and min_similarity is not None:
         raise SettingsError("--min-probability and --min-similarity exclude each other; give one of them")
@@ -110,7 +110,7 @@ def dedupe(
 
 
 def _unwrap_distinct(archive: Archive, ranker: Ranker) -> tuple[Ranker, Calibration | None]:
-    """Return the ranker, of a DistinctRanker its part, since clusters need all hits, and a calibration of it."""
+    """Return the ranker and its calibration; for a DistinctRanker those of its part, since clusters need all hits."""
     calibration = load_calibration(archive, ranker)
     if not isinstance(ranker, DistinctRanker) or calibration is None:
         return ranker, calibration
@@ -124,7 +124,7 @@ def _unwrap_distinct(archive: Archive, ranker: Ranker) -> tuple[Ranker, Calibrat
 
 
 def propose_cluster(archive: Archive, pairs: PairProbabilities, members: frozenset[str]) -> ClusterProposal:
-    """Order the members as originals: no duplicate, not closed, votes, an accepted answer, age, the archive's order."""
+    """Return members, the original first, by: no duplicate, not closed, votes, accepted answer, age, archive order."""
     view = archive.view()
     keys = original_keys(view, view.get_questions(members).values())
     ordered = sorted(keys, key=keys.__getitem__)
@@ -134,7 +134,7 @@ def propose_cluster(archive: Archive, pairs: PairProbabilities, members: frozens
 
 
 class OriginalKey(NamedTuple):
-    """Sort key of a cluster's questions: the original sorts first. docid: the order in the archive."""
+    """Sort key of a cluster's questions, which puts the original first. docid: the order in the archive."""
 
     is_duplicate: bool
     is_closed: bool
@@ -145,7 +145,7 @@ class OriginalKey(NamedTuple):
 
 
 def original_keys(view: View, questions: Iterable[Question]) -> dict[Question, OriginalKey]:
-    """Map questions of a cluster to the keys by which the original of them sorts first."""
+    """Return question → the key by which the original sorts first, for questions of a cluster."""
     listed = list(questions)
     ids = [question.id for question in listed]
     duplicates, docids = find_originals(view, ids).in_archive, view.docids(ids)
@@ -163,7 +163,7 @@ def original_keys(view: View, questions: Iterable[Question]) -> dict[Question, O
 
 
 def _explain_original(original: Question, key: OriginalKey, other: OriginalKey) -> str:
-    """Return the first criterion by which the original precedes the next question."""
+    """Return the criterion by which the original precedes the next question."""
     reasons = (
         "not a duplicate itself",
         "not closed",
@@ -176,7 +176,7 @@ def _explain_original(original: Question, key: OriginalKey, other: OriginalKey) 
 
 
 def _require_writable(path: Path) -> None:
-    """Raise InputError where the file cannot be written, before the work that it is for."""
+    """Raise InputError if the file cannot be written, to fail before the search."""
     written = path if path.exists() and not path.is_file() else path.parent
     if not path.parent.is_dir() or not os.access(written, os.W_OK) or path.is_dir():
         raise InputError(f"{path}: cannot be written there; choose another file")
@@ -205,7 +205,7 @@ def _csv_rows(proposal: ClusterProposal, is_similarity: bool) -> Iterator[Sequen
 def _agreement(
     archive: Archive, ranker: Ranker, proposals: Sequence[ClusterProposal]
 ) -> tuple[BinomialProportion, BinomialProportion]:
-    """Return `pair_precision` and `link_recall` of a DedupeReport, by clusters that the ranker has not learned from."""
+    """Return `pair_precision` and `link_recall` of a DedupeReport, on clusters that the ranker has not learned from."""
     clusters, is_learned = Clusters.read(archive), ranker.learned_labels.cluster_test(archive)
     pairs = {pair for proposal in proposals for pair in combinations(sorted(q.id for q in proposal.members), 2)}
     unlearned = {id for id in clusters.name_by_text if not is_learned(id)}

@@ -1,4 +1,4 @@
-"""FAQ drafts from solved questions that come again: one for each group without an FAQ entry."""
+"""FAQ drafts from recurring solved questions: one for each group without an FAQ entry."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,10 +14,10 @@ MAX_REPHRASINGS = 20
 
 
 def find_drafts(archive: Archive, min_questions: int = MIN_QUESTIONS) -> int:
-    """Store a draft for each group of at least `min_questions` that ask the same; return how many are new.
+    """Store a draft for each group of at least `min_questions` that ask the same; return the number of new ones.
 
-    A group (see `find_groups`) needs an accepted answer. One with an FAQ entry, or with a question that a draft was
-    made from before, is left out.
+    A group (see `find_groups`) needs an accepted answer. A group with an FAQ entry, or with a question of an earlier
+    draft, is left out.
     """
     return add_drafts(archive, _propose_drafts(archive, min_questions))
 
@@ -31,7 +31,7 @@ def _propose_drafts(archive: Archive, min_questions: int) -> Iterator[Draft]:
 
 
 def _propose_draft(archive: Archive, questions: Sequence[Question]) -> Draft | None:
-    """Return the draft of a group; None where it has no accepted answer, or an FAQ entry."""
+    """Return the draft of a group; None if it has no accepted answer, or an FAQ entry."""
     answers = archive.view().get_answers_to(question.id for question in questions)
     solved = [(q, a) for q in questions for a in answers[q.id][:1] if a.accepted and a.body.strip()]
     if not solved or any(_has_faq_entry(archive, question) for question in questions):
@@ -48,12 +48,12 @@ def _has_faq_entry(archive: Archive, question: Question) -> bool:
 
 
 def _merit(question: Question, answer: Answer) -> tuple[bool, int, int]:
-    """Return what decides which accepted answer is taken: still valid, its votes, its question's votes."""
+    """Return the sort key of accepted answers: whether it is still valid, its votes, its question's votes."""
     return "outdated" not in question.states, answer.votes or 0, question.votes or 0
 
 
 def _order_by_typicality(questions: Sequence[Question]) -> list[str]:
-    """Return the titles, each once, by their mean share of words in common with the others, short ones first."""
+    """Return the distinct titles by their mean share of words in common with the others, ties by length."""
     analyzer = content_analyzer()
     titles = list(dict.fromkeys(question.title.strip() for question in questions if question.title.strip()))
     words = [frozenset(analyzer.analyze(title, questions[0].language)) for title in titles]

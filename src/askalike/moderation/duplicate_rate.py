@@ -1,4 +1,4 @@
-"""The share of an archive's questions that have a duplicate in it: an estimate, never below what its labels show."""
+"""Estimates the share of an archive's questions that have a duplicate in it, with the labelled share as lower bound."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from askalike.moderation.pairs import Link
 from askalike.store import Archive, Clusters
 
 MIN_DUPLICATE_RATE = 0.001
-"""The least share that is assumed, since an estimate from few questions can be 0."""
+"""Minimum of the estimate, which can be 0 from few questions."""
 
 
 def estimate_duplicate_rate(archive: Archive, calibration: Calibration, first_links: Sequence[Link]) -> float:
     """Return the estimated share of questions whose first hit asks the same.
 
-    first_links: from questions drawn from the whole archive to their first hits, as the curves rate them. Not all
-    duplicates are labelled, so that the share of first hits with a label is a lower bound.
+    first_links: from questions drawn from the whole archive to their first hits, with the curves' values. Not all
+    duplicates are labelled, so the share of first hits with a label is a lower bound.
     """
     probabilities = np.array([value for _, _, value in first_links], np.float64)
     lowest = max(MIN_DUPLICATE_RATE, _labelled_share(archive, first_links))

@@ -1,4 +1,4 @@
-"""Gaps: what people ask and the archive does not answer, in clusters of phrasings, the most frequent first."""
+"""Gaps: questions that people ask and the archive does not answer, as clusters of phrasings, by frequency."""
 
 import hashlib
 import math
@@ -16,20 +16,20 @@ from askalike.store import Archive, query_log
 from askalike.text.analyzer import Analyzer, content_analyzer
 
 MIN_COSINE = 0.5
-"""The cosine of their words, weighted by rarity, from which two phrasings are linked."""
+"""Minimum cosine of two phrasings' words, weighted by rarity, to link them."""
 MAX_COMPARED = 2_000
-"""The number of phrasings, the most frequent first, that are compared with each other; the others stand alone."""
+"""Maximum number of phrasings, the most frequent, that are compared with each other; the others are not clustered."""
 MAX_PHRASINGS_PER_WORD = 200
-"""The number of phrasings with a word above which the word alone does not make two of them be compared."""
+"""Phrasings are not compared because of a word that is in more phrasings than this."""
 MAX_EXAMPLES = 5
 REASON_LABELS = {"nothing": "found nothing", "none_of_these": "no helpful hit", "posted_anyway": "asked anyway"}
-"""Why queries are in a gap, as people read it; see `Gap.why`."""
+"""Reason in `Gap.why` → its label for people."""
 MAX_TIME_SHARE = 0.05
-"""The share of time that GapCache spends on finding gaps."""
+"""Maximum share of time that GapCache spends on finding gaps."""
 
 
 class GapNotFoundError(ArchiveError):
-    """No phrasing is in a gap with the id."""
+    """No gap has a phrasing with the id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class PhrasingFrequency:
 class Gap:
     """A cluster of queries without a helpful hit.
 
-    title: the most frequent phrasing. times: how often all phrasings were asked. last_asked_at: ISO 8601 in UTC.
-    why: how often no hit was found (`nothing`), helped (`none_of_these`), or a question was `posted_anyway`.
+    title: the most frequent phrasing. times: number of queries over all phrasings. last_asked_at: ISO 8601 in UTC.
+    why: how often `nothing` was found, `none_of_these` helped, or a question was `posted_anyway`.
     members: a digest of the words of each phrasing; `id` is the first of them.
     """
 
@@ -80,15 +80,15 @@ def find_gaps(
 ) -> list[Gap]:
     """Return the gaps, the most frequent first, ties by the latest query.
 
-    min_probability: a query whose best hit is less probable counts, too. ignored: return the ignored gaps instead of
-    the others. A phrasing that joins a cluster with an ignored one is ignored, too. ranker: what answers, the archive's
-    active one unless given. Raises UncalibratedError where nothing has a probability.
+    min_probability: also count queries whose best hit is less probable. ignored: return the ignored gaps instead of
+    the others. A phrasing in a cluster with an ignored one is ignored, too. ranker: by default the archive's active
+    one. Raises UncalibratedError if nothing has a probability.
     """
     return [gap for gap in _find_all_gaps(archive, min_probability, ranker) if gap.ignored == ignored]
 
 
 def get_gap(archive: Archive, id: str, *, min_probability: float = 0.0, ranker: Ranker | None = None) -> Gap:
-    """Return the gap with an id, ignored or not, also where its id has changed since; see `find_gaps`.
+    """Return the gap with an id, ignored or not, even if its id has changed since; see `find_gaps`.
 
     Raises GapNotFoundError, UncalibratedError.
     """
@@ -99,7 +99,7 @@ def get_gap(archive: Archive, id: str, *, min_probability: float = 0.0, ranker: 
 
 
 class GapCache:
-    """Gaps as they recently were, found in at most MAX_TIME_SHARE of the time, ignored or not. For one thread."""
+    """Recent gaps, ignored or not, updated in at most MAX_TIME_SHARE of the time. Not thread-safe."""
 
     def __init__(self) -> None:
         self._gaps: list[Gap] = []
@@ -117,7 +117,7 @@ class GapCache:
 
 
 def ignore_gap(archive: Archive, gap: Gap, ignored_by: str = "") -> None:
-    """Leave a gap out from now on. Only digests of its words are stored, not its texts."""
+    """Ignore a gap from now on. Only digests of its words are stored, not its texts."""
     query_log.ignore_phrasings(archive, gap.members, ignored_by)
 
 
@@ -138,13 +138,13 @@ def _find_all_gaps(archive: Archive, min_probability: float, ranker: Ranker | No
 
 
 def _require_probabilities(archive: Archive, ranker: Ranker | None) -> None:
-    """Raise UncalibratedError where no logged query has a probability and the ranker is not calibrated."""
+    """Raise UncalibratedError if no logged query has a probability and the ranker is not calibrated."""
     if not query_log.has_probabilities(archive):
         Calibrator.open(archive, ranker or create(None, {}, archive)).min_probability(0.0)
 
 
 def _build_word_extractor(archive: Archive) -> Callable[[str], WordKey]:
-    """Return a function from a title to its sorted distinct stems, of stop words only where there are no others."""
+    """Return a function from a title to its sorted distinct stems, without stop words unless there are no others."""
     language = archive.view().language
     content_words, all_words = content_analyzer(), Analyzer()
 
@@ -168,7 +168,7 @@ def _group_by_words(
 
 
 def _cluster_phrasings(groups: Mapping[WordKey, _PhrasingGroup]) -> list[list[WordKey]]:
-    """Return clusters of similar phrasings, the most frequent first in each; all others stand alone."""
+    """Return clusters of similar phrasings, the most frequent first in each; others are clusters of one."""
     order = sorted(groups, key=lambda words: (-groups[words].times, words))
     ids = {words: f"{position:08}" for position, words in enumerate(order)}
     id_clusters = cluster_pairs(_similar_pairs(order[:MAX_COMPARED], ids), MIN_COSINE)
@@ -178,7 +178,7 @@ def _cluster_phrasings(groups: Mapping[WordKey, _PhrasingGroup]) -> list[list[Wo
 
 
 def _similar_pairs(phrasings: Sequence[WordKey], ids: Mapping[WordKey, str]) -> PairProbabilities:
-    """Return the cosine of the words, weighted by rarity, of each pair of phrasings that share a rare enough word."""
+    """Return the cosine, with words weighted by rarity, of each pair of phrasings that share a rare enough word."""
     phrasings_with: dict[str, list[WordKey]] = defaultdict(list)
     for words in phrasings:
         for word in words:

@@ -1,4 +1,4 @@
-"""Groups of questions that ask the same: by links and labels, by their wording, and by proposals that are probable."""
+"""Groups of questions that ask the same: by links and labels, identical wording, and probable proposals."""
 
 from collections import defaultdict
 
@@ -8,14 +8,14 @@ from askalike.store.candidate_pairs import list_proposals
 from askalike.store.identical import find_identical_questions
 
 MIN_PROBABILITY = 0.9
-"""A proposal that is at least so probable joins two groups, as long as nobody has decided on it."""
+"""Minimum probability of an undecided proposal that joins two groups."""
 MAX_PROPOSALS = 100_000
 
 
 def find_groups(archive: Archive) -> list[list[str]]:
-    """Return the ids of each group of two and more questions, the largest groups first, ties by their first id.
+    """Return the ids of each group of two or more questions, the largest groups first, ties by their first id.
 
-    Proposals have probabilities where the archive's ranker is calibrated, and are made while the archive is served.
+    Proposals have probabilities if the archive's ranker is calibrated, and are made while the archive is served.
     """
     name_of = _certain_names(archive)
     pairs: PairProbabilities = {}
@@ -37,7 +37,7 @@ def find_groups(archive: Archive) -> list[list[str]]:
 
 
 def _certain_names(archive: Archive) -> dict[str, str]:
-    """Map ids to the name of their group by links, labels and identical wording."""
+    """Return id → name of its group by links, labels and identical wording."""
     labelled = archive.view().clusters().visible_names.items()
     identical = ((ids[0], id) for ids in find_identical_questions(archive) for id in ids[1:])
     return connected_components([*labelled, *identical])

@@ -1,4 +1,4 @@
-"""Links from questions to their hits, and pairs from the links of both directions: probable or similar ones."""
+"""Links from questions to their hits, and pairs from the links in both directions, by probability or similarity."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from askalike.rankers import Ranker, SearchSession
 from askalike.store import Archive
 
 UNFOUND_RANK = 2 * CALIBRATION_DEPTH
-"""The rank that counts where a question does not find the other."""
+"""The rank assumed if a question does not find the other."""
 SIMILARITY_SHARE = 2 / 3
-"""Weight of the absolute score in the similarity of a pair; the rest is for pairs that find each other first."""
+"""Weight of the absolute score in the similarity of a pair; the other part is the reciprocal rank."""
 
 
 class Linker(Protocol):
-    """Finds a question's links among its hits, and makes pairs of the links of all questions."""
+    """Finds a question's links among its hits, and makes pairs from the links of all questions."""
 
     @property
     def with_bodies(self) -> bool:
@@ -31,10 +31,10 @@ class Linker(Protocol):
 
     @property
     def key(self) -> Any:
-        """The parameters of the links besides archive and ranker, for JSON."""
+        """The parameters of the links other than archive and ranker, for JSON."""
 
     def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[Link]]:
-        """Return the links of some questions, and of each that has a hit the link to the first, whatever its value."""
+        """Return the links of some questions, and for each with a hit the link to its first hit, with any value."""
 
     def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link]) -> PairProbabilities:
         """Return the pairs. first_links: see `find`, of questions drawn from the whole archive."""
@@ -42,7 +42,7 @@ class Linker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProbableLinker:
-    """Links with the probability that a hit asks the same, by a calibration."""
+    """Links with the calibrated probability that a hit asks the same."""
 
     calibration: Calibration
 
@@ -72,15 +72,18 @@ class ProbableLinker:
         return self.combine_at(estimate_duplicate_rate(archive, self.calibration, first_links), links)
 
     def combine_at(self, rate: float, links: Iterable[Link]) -> PairProbabilities:
-        """Return the probability of each pair in an archive in which `rate` of the questions have a duplicate.
+        """Return the probability of each pair in an archive where a share of `rate` of the questions has a duplicate.
 
-        The mean over the directions in which one finds the other is shifted from the calibration's queries, which have
-        a duplicate, to `rate`. That each finds the other early is evidence of its own: the odds are multiplied by
-        UNFOUND_RANK over the larger of both ranks, which leaves pairs that are found in one direction as they are.
+        The mean over the directions in which one finds the other is shifted from the prior of the calibration's
+        queries, all of which have a duplicate, to `rate`. Good ranks in both directions are further evidence: the odds
+        are multiplied by UNFOUND_RANK over the larger of both ranks, which leaves pairs found in only one direction
+        unchanged.
         """
         directions = list(_group_by_pair(links))
-        means = np.array([np.mean([value for value, _ in of_pair.values()]) for _, of_pair in directions], np.float64)
-        votes = np.array([UNFOUND_RANK / _larger_rank(of_pair) for _, of_pair in directions], np.float64)
+        means = np.array(
+            [np.mean([value for value, _ in pair_links.values()]) for _, pair_links in directions], np.float64
+        )
+        votes = np.array([UNFOUND_RANK / _larger_rank(pair_links) for _, pair_links in directions], np.float64)
         shifted = shift_prior(means, self.calibration.base_rate, rate)
         weighted = shifted * votes
         probabilities = weighted / (weighted + 1 - shifted)
@@ -89,13 +92,13 @@ class ProbableLinker:
 
 @dataclass(frozen=True, slots=True)
 class SimilarLinker:
-    """Links with the absolute score of a hit, where nothing is calibrated. min_similarity: the least one of a link."""
+    """Links with the absolute score of a hit, without a calibration. min_similarity: the minimum for a link."""
 
     min_similarity: float
 
     @classmethod
     def above_silence(cls, archive: Archive, ranker: Ranker) -> Self:
-        """Return one for hits that most searches would show. The ranker's index must be there."""
+        """Return one for hits above the typical minimum score of searches. The ranker's index must exist."""
         return cls(SilenceThreshold(archive, ranker).prepare(archive.view()).typical)
 
     @property
@@ -105,7 +108,7 @@ class SimilarLinker:
 
     @property
     def key(self) -> Any:
-        """The least absolute score."""
+        """The minimum absolute score."""
         return {"min_similarity": self.min_similarity}
 
     def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[Link]]:
@@ -119,21 +122,21 @@ class SimilarLinker:
     def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link] = ()) -> PairProbabilities:
         """Return the similarity of each pair, from 0 to 1; it is not a probability.
 
-        Two thirds are the mean absolute score, one third is 1 over the larger rank at which one finds the other.
+        It is two thirds of the mean absolute score plus one third of 1 over the larger rank of both directions.
         """
         pairs = {}
-        for pair, of_pair in _group_by_pair(links):
-            score = min(1.0, sum(value for value, _ in of_pair.values()) / len(of_pair))
-            pairs[pair] = SIMILARITY_SHARE * score + (1 - SIMILARITY_SHARE) / _larger_rank(of_pair)
+        for pair, pair_links in _group_by_pair(links):
+            score = min(1.0, sum(value for value, _ in pair_links.values()) / len(pair_links))
+            pairs[pair] = SIMILARITY_SHARE * score + (1 - SIMILARITY_SHARE) / _larger_rank(pair_links)
         return pairs
 
 
 _Directions = Mapping[str, tuple[float, int]]
-"""The id of the question that finds the other → the link's value, and its rank from 1 on."""
+"""The id of the question that finds the other → the link's value and rank, from 1."""
 
 
 def _group_by_pair(links: Iterable[Link]) -> Iterator[tuple[tuple[str, str], _Directions]]:
-    """Yield each pair with its directions. A link that comes twice counts once."""
+    """Yield each pair with its directions. A repeated link counts once."""
     pairs: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
     ranks: dict[str, int] = {}
     for question_id, hit_id, value in links:

@@ -1,4 +1,4 @@
-"""The nearest neighbours of all questions of an archive, saved while they are computed."""
+"""Finds the nearest neighbours of all questions of an archive, and saves them on the way."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,9 +34,9 @@ def find_neighbours(
 ) -> tuple[PairProbabilities, Sequence[Link]]:
     """Return the pairs of questions where one finds the other, and the link of each question to its first hit.
 
-    The links are saved below the archive's `index/`, batch by batch: a call resumes after the last batch of the one
-    before, see `resume_work`. Memory grows with the pairs, not with the texts. cluster: the Ray cluster that searches,
-    with the same results; None: this process does.
+    The links are saved in the archive's `index/`, batch by batch: a call resumes after the last batch of the previous
+    one, see `resume_work`. Memory grows with the number of pairs, not with the texts. cluster: the Ray cluster that
+    searches, with the same results; None: this process.
     """
     view = archive.view()
     n = len(view)
@@ -56,13 +56,13 @@ def find_neighbours(
 
 
 def _read_batches(view: View, with_bodies: bool) -> Iterator[_Batch]:
-    """Yield the questions in batches, with bodies where the calibration's queries have some."""
+    """Yield the questions in batches, with or without bodies."""
     for batch in chunks(view.questions(), BATCH_SIZE):
         yield {q.id: q if with_bodies else replace(q, body="") for _, q in batch}
 
 
 def _prefetch(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
-    """Yield the function's result for each item; a thread already computes the next one."""
+    """Yield the function's result for each item, while a thread computes the next one."""
     with ThreadPoolExecutor(1) as pool:
         current: Future[B] | None = None
         for item in items:
@@ -94,7 +94,7 @@ def _search_here(searcher: Searcher, linker: Linker, batches: Iterable[_Batch]) 
 def _search_batch(
     path: Path, engine: str | None, ranker: tuple[str, dict[str, Any]], linker: Linker, batch: _Batch
 ) -> list[Any]:
-    """Return the line of one batch, in a worker that opens the archive and its index as they were committed."""
+    """Return the line of one batch, in a worker that opens the committed archive and index."""
     with Archive.open(path, engine) as archive:
         searcher = create(*ranker, archive).open(archive.view())
         return next(_search_here(searcher, linker, [batch]))

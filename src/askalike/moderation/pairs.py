@@ -1,16 +1,16 @@
-"""Pairs of questions with the probability that both ask the same, or their similarity: from pairs to clusters."""
+"""Pairs of questions with the probability that both ask the same, or their similarity, and their clusters."""
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 
 MIN_PROBABILITY = 0.05
-"""The probability below which a pair is dropped."""
+"""Minimum probability of a pair that is kept."""
 MIN_COHESION = 0.5
-"""The share of the pairs between two clusters that must be linked for the clusters to be joined."""
+"""Minimum share of linked pairs between two clusters to join them."""
 Link = tuple[str, str, float]
-"""(question id, hit id, value); the links of a question follow each other, best first."""
+"""(question id, hit id, value); the links of a question are consecutive, best first."""
 PairProbabilities = dict[tuple[str, str], float]
-"""(an id, a greater id) → the probability that both ask the same, or their similarity where nothing is calibrated."""
+"""(an id, a greater id) → the probability that both ask the same, or their similarity without a calibration."""
 
 
 def pair_key(one: str, other: str) -> tuple[str, str]:
@@ -19,10 +19,10 @@ def pair_key(one: str, other: str) -> tuple[str, str]:
 
 
 def cluster_pairs(pairs: PairProbabilities, min_probability: float) -> list[frozenset[str]]:
-    """Return the clusters of two and more questions that pairs of at least a probability link, by their least id.
+    """Return clusters of two or more questions linked by pairs of at least `min_probability`, by their smallest id.
 
-    Pairs are taken by falling probability, ties by ids, so their order does not matter. A pair whose clusters are too
-    loosely linked is left out, so that a chain of single links does not join a whole archive.
+    Pairs are processed by descending probability, ties by ids, so their order does not matter. A pair is ignored if
+    its clusters are too loosely linked, so that a chain of single links does not join a whole archive.
     """
     linked = {pair: p for pair, p in pairs.items() if p >= min_probability}
     cluster_of: dict[str, set[str]] = {id: {id} for pair in linked for id in pair}
@@ -37,7 +37,7 @@ def cluster_pairs(pairs: PairProbabilities, min_probability: float) -> list[froz
 
 
 def cohesion(linked: Mapping[tuple[str, str], float], first: Iterable[str], second: Iterable[str]) -> float:
-    """Return the share of the pairs between two clusters that is linked."""
+    """Return the share of linked pairs between two clusters."""
     is_linked = [pair_key(a, b) in linked for a in first for b in second]
     return sum(is_linked) / len(is_linked)
 

@@ -19,25 +19,25 @@ from askalike.store.candidate_pairs import CandidatePair, ProposalScan, add_prop
 from askalike.types import Question
 
 FORMAT = 2
-"""Of a stored scan. One of another format begins again."""
+"""Format of a stored scan. A scan in another format starts again."""
 BATCH_SIZE = 4
-"""The number of questions in a step."""
+"""The number of questions per step."""
 SAMPLE_SIZE = 1_000
 """The number of questions, spread over the archive, from which the share with a duplicate is estimated."""
 MIN_SIMILARITY = 0.5
-"""The similarity below which no pair is proposed where nothing is calibrated."""
+"""Minimum similarity of a proposed pair without a calibration."""
 MAX_PROPOSALS = 10_000
-"""The number of open proposals that are kept; the least certain ones are dropped."""
+"""Maximum number of open proposals; the least certain ones are dropped."""
 MAX_NEW_QUESTIONS = 1_000
-"""The number of new questions above which they are scanned with the backlog, the newest first."""
+"""Maximum number of new questions to scan first; if there are more, the whole archive is scanned, newest first."""
 
 
 class Proposer:
-    """Scans an archive's questions with a ranker whose index follows it: the new ones first, then the backlog.
+    """Scans an archive's questions with a ranker whose index is up to date: new questions first, then the backlog.
 
-    Where the ranker is calibrated, pairs are proposed with the probabilities that `dedupe` gives them, from
-    MIN_PROBABILITY on. Where it is not, they are proposed with their similarity, which means the same for every pair
-    and is not a probability, from MIN_SIMILARITY on.
+    If the ranker is calibrated, pairs of at least MIN_PROBABILITY are proposed, with the same probabilities as in
+    `dedupe`. Otherwise pairs of at least MIN_SIMILARITY are proposed, with their similarity, which is on the same scale
+    for every pair and is not a probability.
     """
 
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
@@ -50,7 +50,7 @@ class Proposer:
         self._checked_change = -1
 
     def step(self) -> bool:
-        """Scan a few questions. Return False where none is left. The ranker's index must be up to date."""
+        """Scan a few questions. Return False if none is left. The ranker's index must be up to date."""
         scan = self._current_scan()
         if self._calibration and scan.duplicate_rate is None:
             self._extend_sample(self._calibration, scan)
@@ -97,7 +97,7 @@ class Proposer:
         return first[0] if first else None
 
     def _next_questions(self, scan: ProposalScan) -> list[Question]:
-        """Return the next new questions, or else of the backlog. Where too many are new the scan starts afresh."""
+        """Return the next new questions, else the next of the backlog. If too many are new, the scan starts again."""
         if self._view.count_changed(scan.change) > MAX_NEW_QUESTIONS:
             scan.change, scan.docid, scan.backlog_docid = _scan_start(self._archive)
         elif changed := candidate_pairs.next_changed_questions(self._archive, scan, BATCH_SIZE):
@@ -105,7 +105,7 @@ class Proposer:
         return candidate_pairs.next_backlog_questions(self._archive, scan, BATCH_SIZE)
 
     def _find_pairs(self, questions: Iterable[Question], scan: ProposalScan) -> Iterator[CandidatePair]:
-        """Yield each question's pairs that are likely or similar enough, by the links of both directions."""
+        """Yield each question's pairs that are probable or similar enough, from the links in both directions."""
         if self._calibration:
             probable = ProbableLinker(self._calibration)
             both, links = self._find_links_both_ways(probable, questions)
@@ -149,7 +149,7 @@ class Proposer:
         return CandidatePair(duplicate, original, probability, score, self._ranker.name)
 
     def _order_by_merit(self, one: str, other: str) -> tuple[str, str]:
-        """Return the question that would be the original, then the other. Where one was just deleted: (other, one)."""
+        """Return the question that would be the original, then the other; (other, one) if one was just deleted."""
         questions, docids = self._view.get_questions([one, other]), self._view.docids([one, other])
         present = [q for q in questions.values() if q.id in docids]
         keys = original_keys(self._view, present)
@@ -158,6 +158,6 @@ class Proposer:
 
 
 def _scan_start(archive: Archive) -> tuple[int, int, int]:
-    """Return the last change, the last docid, and the docid after it, from which the backlog goes down."""
+    """Return the last change, the last docid, and the docid after it, below which the backlog begins."""
     top_docid = candidate_pairs.last_docid(archive)
     return archive.view().change, top_docid, top_docid + 1

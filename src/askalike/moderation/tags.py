@@ -1,4 +1,4 @@
-"""Tags for a question from the questions most similar to it, and how good they are on questions with known tags."""
+"""Suggests tags for a question from the most similar questions, and evaluates them on questions with known tags."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from askalike.types import TYPED_QUERY_ID, Hit, Question
 NEIGHBOUR_COUNT = 20
 """The number of most similar questions that vote for their tags."""
 VOTE_EXPONENT = 2.0
-"""A vote weighs (score / best score) to this power."""
+"""The weight of a vote is (score / best score) to this power."""
 K = 5
 MAX_QUERIES = 1_000
 BATCH_SIZE = 256
@@ -30,7 +30,7 @@ class SuggestedTag:
 
 @dataclass(frozen=True, slots=True)
 class TagEvaluation:
-    """Suggestions for held-out questions whose tags are known.
+    """Evaluation of suggestions for held-out questions with known tags.
 
     precision_at_1: queries whose first suggestion is one of their tags. recall_at_k: of all tags of the queries, those
     among the first K suggestions. baseline_*: the same for suggesting the archive's most frequent tags every time.
@@ -44,7 +44,7 @@ class TagEvaluation:
 
 
 def suggest_tags(archive: Archive, ranker: Ranker, title: str, body: str = "", k: int = K) -> list[SuggestedTag]:
-    """Return the k tags with most votes of similar questions, if any. Raises ArchiveError where there are no tags."""
+    """Return the k tags with most votes of similar questions, if any. Raises ArchiveError if there are no tags."""
     view = archive.view()
     _require_tags(archive)
     queries = {TYPED_QUERY_ID: Question(TYPED_QUERY_ID, title, body)}

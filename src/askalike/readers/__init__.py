@@ -1,4 +1,4 @@
-"""Readers, one file for each format: settings with a method `read` that streams an archive's records from files."""
+"""Readers, one file per format: settings with a method `read` that streams an archive's records from files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,12 +20,12 @@ __all__ = ["Reader", "SourceFiles", "import_archive", "parse_rows", "read_candid
 
 
 class Reader(Protocol):
-    """Reads one format. Its settings are what a person may choose about it."""
+    """Reads one format. Its fields are the user's settings."""
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
-        """Yield the records of these files or folders, each with its place; open files through `source`.
+        """Yield the records in these files or folders, each with its place; open files with `source`.
 
-        A row that is not a record is yielded as a RejectedRow. Raises InputError for a file that cannot be read on.
+        A row that is not a record is yielded as a RejectedRow. Raises InputError if the rest of a file cannot be read.
         """
 
 
@@ -44,15 +44,15 @@ def import_archive(
     yes: bool = False,
     progress: ReadProgressCallback = lambda done, total: None,
 ) -> ArchiveSummary:
-    """Import files into the archive in `directory`, which is created if it is missing; return what the archive holds.
+    """Import files into the archive in `directory`, which is created if missing; return a summary of the archive.
 
-    reader: a registered name. paths: files or folders, or one of them. options: that reader's settings. encoding: that
-    of text files, e.g. cp1252; None for UTF-8. progress: called with the bytes read and expected.
-    source: the name of what the files come from; by default that of the site or of the file. Records of one source are
-    updated by their ids; ids that another source has, too, get the source's name before them. prune: remove what the
-    source no longer has. dry_run: write nothing, and return what would change. yes: continue if more than a tenth of
-    what earlier imports of the source brought would get another text, or be removed.
-    What a chat's reader reads becomes drafts, and no questions.
+    reader: a registered name. paths: one or more files or folders. options: the reader's settings. encoding: that
+    of text files, e.g. cp1252; None for UTF-8. progress: called with the number of bytes read and expected.
+    source: the name of the files' origin; by default that of the site or of the file. Records of one source are
+    updated by their ids; ids that another source also has are prefixed with the source's name. prune: remove records
+    that the source no longer has. dry_run: write nothing, and return the changes that would be made. yes: continue if
+    more than a tenth of the records from earlier imports of the source would get another text, or be removed.
+    Chat messages become drafts instead of questions.
     Rows that cannot be imported are listed in the archive's `rejected.jsonl`.
     Raises InputError, SettingsError or ArchiveError.
     """

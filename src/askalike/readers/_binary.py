@@ -1,4 +1,4 @@
-"""Files that hold no text, recognised by their first bytes."""
+"""Refuses files that are not text, recognised by their first bytes."""
 
 from pathlib import Path
 
@@ -20,11 +20,11 @@ ZIPPED_KINDS = (
     (b"xl/work", "an Excel file; save it as CSV (UTF-8)"),
     (b"opendocument.spreadsheet", "a LibreOffice spreadsheet; save it as CSV (UTF-8)"),
 )
-"""What is near the beginning of a ZIP archive → the program's file that it is."""
+"""Bytes near the beginning of a ZIP archive → the kind of file, and what to do with it."""
 
 
 def refuse_binary(path: Path, head: bytes) -> None:
-    """Raise InputError where a file begins as no text does."""
+    """Raise InputError if the first bytes of a file are those of a binary format."""
     kinds = [kind for start, kind in BINARY_KINDS if head.startswith(start)]
     if head.startswith(b"PK\x03\x04"):
         kinds = [kind for part, kind in ZIPPED_KINDS if part in head] + kinds

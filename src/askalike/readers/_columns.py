@@ -12,12 +12,12 @@ from askalike.types import LocatedRecord, Record, RejectedRow
 
 MAX_HEADERS = 1_000
 MAX_LISTED = 8
-"""The number of columns that a note lists."""
+"""Maximum number of columns listed in a note."""
 CellParser = Callable[[Mapping[str, Any]], Iterable[Record]]
 
 
 class Table(NamedTuple):
-    """The rows of one file. header: the keys of every row; None where each row has its own (JSON)."""
+    """The rows of one file. header: the keys of every row; None if each row has its own (JSON)."""
 
     header: Sequence[str] | None
     rows: Iterator[PlacedRow]
@@ -27,9 +27,9 @@ TableOpener = Callable[[SourceFiles, Path], Table]
 
 
 class Columns:
-    """The column of each part: the one that a person named, else the first with a usual name, spelling aside.
+    """The column of each part: the one named by the user, else the first with a usual name, in any spelling.
 
-    A name with dots leads into nested objects of JSON, and through lists of them: `title.text`, `answers.body`.
+    A name with dots is a path through nested JSON objects and lists of them: `title.text`, `answers.body`.
     """
 
     def __init__(self, chosen: Mapping[str, str | None], usual: Mapping[str, Sequence[str]], required: Sequence[str]):
@@ -40,9 +40,9 @@ class Columns:
         self._unread: dict[str, None] = {}
 
     def check(self, files: Sequence[Path], open_table: TableOpener, encoding: str | None) -> None:
-        """Raise InputError for a column that a person named and that no file has, or where a required part has none.
+        """Raise InputError if a column named by the user is in no file, or if a required part has no column.
 
-        A header is enough for a file that has one. Rows of JSON are read until each named column was in one.
+        Of a file with a header only that is read; rows of JSON are read until each named column has been found.
         """
         unseen = dict(self._chosen)
         keys: dict[str, None] = {}
@@ -61,9 +61,9 @@ class Columns:
             raise InputError(f"{files[-1]}: {problem}")
 
     def extract(self, row: Row, note: Callable[[str], None]) -> Mapping[str, Any]:
-        """Return the row's values by part. Raises ValueError where a needed value is an object of JSON.
+        """Return the row's values by part. Raises ValueError if a needed value is an object of JSON.
 
-        note: called for an object where nobody named the column; the part is left out then.
+        note: called for an object in a column that the user did not name; the part is then left out.
         """
         keys = tuple(row)
         if keys not in self._names_by_header:
@@ -86,7 +86,7 @@ class Columns:
         return values
 
     def note_unread(self, note: Callable[[str, int], None]) -> None:
-        """Note the columns of the rows so far that hold no part."""
+        """Note the columns of the rows so far that were not used."""
         if self._unread:
             names = ", ".join([*self._unread][:MAX_LISTED]) + (", …" if len(self._unread) > MAX_LISTED else "")
             note(
@@ -95,14 +95,14 @@ class Columns:
             )
 
     def _add_unread(self, keys: Sequence[str]) -> None:
-        """Remember which of a row's columns hold no part; of nested ones the outermost name counts."""
+        """Collect the columns of a row that were not used; nested ones by their outermost name."""
         names = self._names_by_header[tuple(keys)].values()
         read = {*names, *(name.partition(".")[0] for name in names)}
         if len(self._unread) < MAX_HEADERS:
             self._unread |= dict.fromkeys(key for key in keys if key.strip() and key not in read)
 
     def _match(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """Return part → column: those that a person named, then the usual names among the other columns."""
+        """Return part → column: those named by the user, then the usual names among the other columns."""
         by_name = {_normalise(key): key for key in reversed(keys)} | {key: key for key in keys}
 
         def find(name: str) -> str | None:
@@ -132,7 +132,7 @@ class Columns:
 def read_table(
     source: SourceFiles, files: Sequence[Path], columns: Columns, parse: CellParser, open_table: TableOpener
 ) -> Iterator[LocatedRecord]:
-    """Yield the records that `parse` makes of rows' values by part. Raises InputError for a column that is missing."""
+    """Yield the records that `parse` makes from rows as part → value. Raises InputError for a missing column."""
     columns.check(files, open_table, source.encoding)
     for file in files:
         rows = open_table(source, file).rows
@@ -146,7 +146,7 @@ def format_option(part: str) -> str:
 
 
 def _sample_rows(table: Table) -> Iterator[Row]:
-    """Yield a table's header as a row, or all rows of a table without one."""
+    """Yield a table's header as a row, or all rows if it has no header."""
     if table.header is not None:
         yield dict.fromkeys(table.header, "")
         return
@@ -154,7 +154,7 @@ def _sample_rows(table: Table) -> Iterator[Row]:
 
 
 def _look_up(row: Row, name: str) -> Any:
-    """Return the value of a column; None where a nested one is absent. Lists on the way give the list of values."""
+    """Return the value of a column; None if a nested one is absent. Lists along the path give a list of values."""
     if name in row:
         return row[name]
     value: Any = row

@@ -1,4 +1,4 @@
-"""Dates as people write them: ISO 8601, numbers in the order of their country, and names of months."""
+"""Parses dates: ISO 8601, numbers in the order of a country, and names of months."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ MONTH_NAMES = (
     "december décembre dezember diciembre dicembre dezembro dez dic déc",
 )
 """The names of each month in English, German, French, Spanish, Italian, Portuguese and Dutch; their first three letters
-are names as well where all languages agree on them."""
+are also names if they are unambiguous in all languages."""
 MONTHS = {name[:3]: n for n, names in enumerate(MONTH_NAMES, 1) for name in names.split()[:1]} | {
     name: n for n, names in enumerate(MONTH_NAMES, 1) for name in names.split()
 }
@@ -49,7 +49,7 @@ AMBIGUOUS_NOTE = (
 
 
 class DateReader:
-    """Reads the dates of one import. The file's own dates show whether the day comes first, where nobody says it."""
+    """Reads the dates of one import. By default the file's own dates show whether the day comes first."""
 
     def __init__(self, order: DateOrder | None, all_dates: Callable[[], Iterable[Any]], source: SourceFiles) -> None:
         """order: as the user gives it; None to detect it. all_dates: yields every date of the files, as written."""
@@ -59,9 +59,9 @@ class DateReader:
         self._is_order_known = order is not None
 
     def read(self, value: Any) -> str | None:
-        """Return a date in UTC; None where there is none, and for one that cannot be read, which is noted.
+        """Return a date in UTC; None if there is none, or, with a note, if it cannot be read.
 
-        Raises ValueError for one that cannot be read where doubtful rows are to be rejected.
+        Raises ValueError for one that cannot be read if doubtful rows are to be rejected.
         """
         text = to_text(value)
         if not text:
@@ -85,7 +85,7 @@ class DateReader:
 
 
 def parse_optional_date(value: Any) -> str | None:
-    """Return a date in UTC, ISO 8601 or written year first or with its month's name; None where there is none.
+    """Return a date in UTC, parsed from ISO 8601, year first, or with a month's name; None if there is none.
 
     Raises ValueError for what is not a date.
     """
@@ -99,15 +99,15 @@ def parse_optional_date(value: Any) -> str | None:
 
 
 def find_order(dates: Iterable[Any]) -> DateOrder | None:
-    """Return the order that the dates show which can be read in one way only; None where they show none, or both."""
+    """Return the order shown by the unambiguous dates; None if they show neither order, or both."""
     shown = {orders[0] for date in dates if len(orders := possible_orders(to_text(date))) == 1}
     return shown.pop() if len(shown) == 1 else None
 
 
 def possible_orders(text: str) -> tuple[DateOrder, ...]:
-    """Return the orders in which a date of numbers alone can be read; none for another text.
+    """Return the possible orders of a date that consists only of numbers; none for another text.
 
-    Numbers with dots between them are read day first, which is how they are written, unless that is not a date.
+    Numbers separated by dots are read day first, the usual order, unless that is not a date.
     """
     match = _NUMBERS.fullmatch(text.strip())
     if match is None or len(match[1]) > 2 or match[1] == match[3]:
@@ -122,7 +122,7 @@ def possible_orders(text: str) -> tuple[DateOrder, ...]:
 
 
 def parse_written_date(text: str, order: DateOrder | None = None) -> str | None:
-    """Return a date in UTC, `2023-03-12T14:05:00`; None for what is not a date. order: of a date of numbers alone."""
+    """Return a date in UTC, `2023-03-12T14:05:00`; None if it is not a date. order: for dates that are only numbers."""
     text = text.strip()
     if match := _NUMBERS.fullmatch(text):
         first, second, third = (match[n] for n in (1, 3, 4))
@@ -137,7 +137,7 @@ def parse_written_date(text: str, order: DateOrder | None = None) -> str | None:
 
 
 def _full_year(year: str) -> str:
-    """Return a year of four digits; those of two digits are from 1969 to 2068, as POSIX has it."""
+    """Return a year of four digits; those of two digits are from 1969 to 2068, as in POSIX."""
     return year if len(year) != 2 else f"{20 if int(year) < 69 else 19}{year}"
 
 

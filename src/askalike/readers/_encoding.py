@@ -1,4 +1,4 @@
-"""Text in other encodings than UTF-8, as UTF-8 bytes."""
+"""Converts text in other encodings to UTF-8."""
 
 import codecs
 import io
@@ -15,13 +15,13 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def recode(stream: Any, path: Path, encoding: str | None, count: Callable[[str], None]) -> IO[bytes]:
-    """Return a stream of UTF-8; without an encoding what begins with a mark of UTF-16 is taken as that.
+    """Return a stream of UTF-8; without an encoding, a file with a byte order mark of UTF-16 is read as UTF-16.
 
-    stream: a buffered stream of bytes. count: called with a note about what was done.
+    stream: a buffered stream of bytes. count: called with a note about the conversion.
     """
     if encoding is None:
         head = b""
-        with suppress(EOFError, OSError, zlib.error):  # who reads on finds the damage
+        with suppress(EOFError, OSError, zlib.error):  # the error recurs when the rest is read
             head = stream.peek(2)
         if not head.startswith(UTF16_MARKS):
             return stream  # type: ignore[no-any-return]
@@ -31,13 +31,13 @@ def recode(stream: Any, path: Path, encoding: str | None, count: Callable[[str],
 
 
 def describe_invalid_utf8(offset: int, byte: int) -> str:
-    """Return the message for a byte that is not UTF-8."""
+    """Return the error message for a byte that is not UTF-8."""
     advice = "name the encoding, e.g. --encoding cp1252, or convert the file: iconv -f CP1252 -t UTF-8 FILE"
     return f"byte {offset} (0x{byte:02x}) is not UTF-8; {advice}"
 
 
 class _RecodedFile(io.RawIOBase):
-    """A stream decoded from its encoding and encoded as UTF-8. Reading raises InputError where it cannot be decoded."""
+    """A stream decoded from its encoding and encoded as UTF-8. Reading raises InputError if it cannot be decoded."""
 
     def __init__(self, stream: IO[bytes], path: Path, encoding: str) -> None:
         self._stream, self._path, self._encoding = stream, path, encoding

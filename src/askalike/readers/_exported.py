@@ -1,4 +1,4 @@
-"""Reads back the folders that `askalike export` writes, so that the imported archive equals the exported one."""
+"""Reads folders written by `askalike export`, so that the imported archive equals the exported one."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -19,11 +19,11 @@ from askalike.types import Answer, EvaluationQuery, Judgement, Link, LocatedReco
 T = TypeVar("T", Question, Answer, Link, Judgement)
 RowParser = Callable[[Row], Record]
 OWN_FACTS = ("reader", "source", "encoder")
-"""Facts in the manifest that are about the exported archive itself and not about its content."""
+"""Facts in the manifest about the exported archive itself and not about its content."""
 
 
 def read_export_facts(folder: Path, format: str, source: SourceFiles) -> bool:
-    """Tell `source` the facts of an exported archive; return False for another folder.
+    """Add the facts of an exported archive to `source`; return False for another folder.
 
     Raises InputError for a spreadsheet's export.
     """
@@ -60,7 +60,7 @@ def read_csv_export(folder: Path, source: SourceFiles) -> Iterator[LocatedRecord
 
 
 def read_beir_export_extras(folder: Path, source: SourceFiles) -> Iterator[LocatedRecord]:
-    """Yield everything in a `beir` export but the qrels. Raises InputError."""
+    """Yield everything in a `beir` export except the qrels. Raises InputError."""
     files: list[tuple[Path, RowParser]] = [
         (folder / "corpus.jsonl", lambda row: _parse_json_row(Question, row, {"id": "_id", "body": "text"})),
         (folder / "answers.jsonl", lambda row: _parse_json_row(Answer, row, {"id": "_id", "body": "text"})),
@@ -81,7 +81,7 @@ def _parse_each(rows: Iterator[PlacedRow], parse: RowParser) -> Iterator[Located
 
 
 def _place_source(placed: PlacedRow) -> PlacedRow:
-    """Put the name of the source that a row came from into its place."""
+    """Add the name of a row's source to its place."""
     place, row = placed
     if isinstance(row, RejectedRow):
         return placed
@@ -100,7 +100,7 @@ def _make_query_parser(path: Path) -> RowParser:
 
 
 def _parse_json_row(kind: type[T], row: Row, key_by_field: Mapping[str, str]) -> T:
-    """Return the record in a line of a `beir` export; `metadata` holds the fields that BEIR has no keys for."""
+    """Return the record in a line of a `beir` export; `metadata` has the fields without a key in BEIR."""
     renamed = {field: row[key] for field, key in key_by_field.items()}
     metadata = row.get("metadata") or {}
     return _build(kind, {**row, **renamed, **metadata})
@@ -123,7 +123,7 @@ def _build(kind: type[T], row: Row) -> T:
 
 
 def _parse_judgement(row: Row) -> Judgement:
-    """Return a judgement; one without relevance is a candidate without a judgement."""
+    """Return a judgement; without relevance, it is an unjudged candidate."""
     judgement = _build(Judgement, {"relevance": 0, **row})
     return judgement if "relevance" in row else replace(judgement, relevance=None)
 
@@ -180,4 +180,4 @@ FIELD_PARSERS: Mapping[str, Callable[[str, Any], Any]] = {
     "kind": _make_choice_parser("duplicate", "related"),
     "of": _make_choice_parser("questions", "answers"),
 }
-"""Field → how its value is checked and read; other fields are text."""
+"""Field → the function that checks and parses its value; other fields are text."""

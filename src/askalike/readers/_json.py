@@ -19,14 +19,14 @@ PlacedRow = tuple[Place, Row | RejectedRow]
 
 
 def read_json_lines(source: SourceFiles, path: Path) -> Iterator[PlacedRow]:
-    """Yield the object on each line; a line without one is rejected, an empty line skipped."""
+    """Yield the object on each line; a line without an object is rejected, an empty line skipped."""
     for place, line in source.read_lines(path):
         if line.strip():
             yield place, _parse_line(source, place, line)
 
 
 def read_json_items(source: SourceFiles, path: Path, list_path: str | None) -> Iterator[PlacedRow]:
-    """Yield the objects of the list at `list_path` (`root.qapair`; None: the file's own). Raises InputError."""
+    """Yield the objects in the list at `list_path` (`root.qapair`; None: the top level). Raises InputError."""
     cursor = _JsonCursor(source, path)
     _descend_to_list(cursor, [key for key in (list_path or "").split(".") if key])
     for place, item in cursor.read_items():
@@ -34,9 +34,9 @@ def read_json_items(source: SourceFiles, path: Path, list_path: str | None) -> I
 
 
 def read_json_values(source: SourceFiles, path: Path) -> Iterator[tuple[Place, Any]]:
-    """Yield the values of a file of JSON: one document, several after each other, or lines; of a list its items.
+    """Yield the values of a JSON file: one document, several in a row, or lines; the items if it is a list.
 
-    Raises InputError where the text is not JSON, or is cut short.
+    Raises InputError if the text is not JSON, or is truncated.
     """
     cursor = _JsonCursor(source, path)
     while first := cursor.peek():
@@ -48,9 +48,9 @@ def read_json_values(source: SourceFiles, path: Path) -> Iterator[tuple[Place, A
 
 
 def refuse_document(source: SourceFiles, path: Path, head: bytes) -> None:
-    """Raise InputError for a file that is one JSON document of many lines; `head` is how it begins.
+    """Raise InputError for a file that is one JSON document of many lines; `head` is its beginning.
 
-    It is one where its first line opens a list or an object, or none of the whole lines at its beginning is an object.
+    It is one if its first line opens a list or an object, or if no complete line in `head` is an object.
     """
     lines = [line for line in head.splitlines()[:-1] if line.strip()]
     opens = bool(lines) and lines[0].rstrip().endswith((b"{", b"["))
@@ -129,7 +129,7 @@ class _JsonCursor:
                 return ""
 
     def read_keys_until(self, wanted: str) -> Iterator[str]:
-        """Enter an object and yield its keys, values skipped; after `wanted` the cursor is at that key's value."""
+        """Enter an object, skip its values and yield its keys; after `wanted` the cursor is at that key's value."""
         if self.peek() != "{":
             return
         self._expect("{")
@@ -187,7 +187,7 @@ class _JsonCursor:
         self._position = position
 
     def _read_more(self) -> bool:
-        """Read on until twice as much is in memory; return False at the end of the file."""
+        """Read until twice as much is in memory; return False at the end of the file."""
         rest = [self._buffer[self._position :]]
         wanted = max(1, len(rest[0]))
         for piece in self._chunks:

@@ -10,7 +10,7 @@ from askalike.types import Place, Question, RejectedRow
 
 
 def read_queries(path: Path) -> dict[str, Question]:
-    """Return query id → query, in the file's order. Raises InputError with the line that is wrong."""
+    """Return query id → query, in the file's order. Raises InputError with the invalid line."""
     queries: dict[str, Question] = {}
     for place, row in _read_objects(path):
         id = row.get("id", row.get("_id"))

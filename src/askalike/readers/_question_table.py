@@ -1,4 +1,4 @@
-"""Questions in the rows of a table: what the readers of CSV, JSON and Parquet have in common."""
+"""Questions in the rows of a table: shared by the readers of CSV, JSON and Parquet."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ USUAL_COLUMNS = {
     "state": ("state", "status"),
     "solved_in": ("solved_in", "fixed_in", "fix_version"),
 }
-"""Part → usual column names, also those in exports of Kendra (`_question`) and QnA Maker (`Metadata`)."""
+"""Part → usual column names, including those in exports of Kendra (`_question`) and QnA Maker (`Metadata`)."""
 REPEATED_ID_NOTE = (
     "rows with the id of an earlier row and another text (kept as questions of their own; else: --repeated-ids reject)"
 )
@@ -47,15 +47,15 @@ WIDE_SCRIPTS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class QuestionTable(Settings):
-    """The columns of a question's parts, and how their values are read."""
+    """The columns of a question's parts, and the format of their values."""
 
     question: str | None = Field(None, description="the column of the question's title")
     answer: str | None = Field(None, description="the column of its answer, or of a list of answers")
-    body: str | None = Field(None, description="the column of the question's longer text")
+    body: str | None = Field(None, description="the column of the question's body")
     tags: str | None = Field(None, description="the column of tags: a JSON list, or separated by | or ;")
     category: str | None = Field(None, description="the column of the category")
     id: str | None = Field(None, description="the column of the id")
-    alternates: str | None = Field(None, description="the column of other phrasings, given like tags")
+    alternates: str | None = Field(None, description="the column of other phrasings, in the same format as tags")
     duplicate_of: str | None = Field(None, description="the column of the id of the question that it repeats")
     url: str | None = Field(None, description="the column of its address")
     lang: str | None = Field(None, description="the column of its language, e.g. en")
@@ -63,7 +63,7 @@ class QuestionTable(Settings):
     state: str | None = Field(None, description="the column of its state: open, answered, closed, locked, outdated")
     solved_in: str | None = Field(None, description="the column of the release in which it was solved")
     dates: DateOrder | None = Field(None, description="how 03/04/2023 is read")
-    markup: Literal["text", "html"] = Field("text", description="what bodies and answers are written in")
+    markup: Literal["text", "html"] = Field("text", description="the format of bodies and answers")
     repeated_ids: Literal["keep", "reject"] | None = Field(
         None,
         description="a row with an earlier row's id and another text: keep it as a question of its own, or reject it",
@@ -122,7 +122,7 @@ class QuestionTable(Settings):
         return (list if file_id else DerivedIds)((question, *answers, *links))
 
     def _parse_marks(self, cell: str, source: SourceFiles) -> tuple[Mark, ...]:
-        """Return what a cell of states marks. Raises ValueError where it holds other words and --state names it."""
+        """Return the states in a cell. Raises ValueError for other words if --state names the column."""
         try:
             return parse_marks(cell)
         except ValueError:
@@ -132,7 +132,7 @@ class QuestionTable(Settings):
             return ()
 
     def _choose_id(self, file_id: str, derived: str, first_texts: FirstTextStore, source: SourceFiles) -> str:
-        """Return the id in the file, unless an earlier row with another text has it; `derived` is made of the text."""
+        """Return the id in the file, or, if an earlier row with another text has it, `derived`, made from the text."""
         if not file_id:
             return derived
         rejects = self.repeated_ids == "reject" or (self.repeated_ids is None and source.strict)
@@ -143,14 +143,14 @@ class QuestionTable(Settings):
 
 
 def _split_answers(value: Any) -> list[str]:
-    """Return the answers in a cell, each once: one text, or a list of texts."""
+    """Return the answers in a cell, which is a text or a list of texts, without repetitions."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         value = [value]
     return list(dict.fromkeys(split_cell(value, separators="")))
 
 
 def _parse_rephrasings(value: Any, title: str, source: SourceFiles) -> tuple[str, ...]:
-    """Return the other phrasings, each once, without those that are empty or of three letters or fewer."""
+    """Return the other phrasings without repetitions, empty ones, and those of three letters or fewer."""
     if isinstance(value, list):
         source.note("empty alternates dropped", sum(not to_text(v) for v in value))
     alternates = split_cell(value)

@@ -1,4 +1,4 @@
-"""Tables in CSV, TSV, JSON lines or JSON: their rows."""
+"""Reads the rows of tables in CSV, TSV, JSON lines or JSON."""
 
 import csv
 import re
@@ -26,11 +26,11 @@ BARE_RETURN = (
 MAX_ROW_SIZE = 1 << 24
 DELIMITERS = ",;\t"
 TABLE_PATTERNS = tuple(f"*.{end}{packed}" for end in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2"))
-"""The names of files that are tables."""
+"""Patterns of file names of tables."""
 
 
 def open_table(source: SourceFiles, path: Path, *, keys: str | None = None, quotes: bool = True) -> Table:
-    """Open a table of any format; `keys` lead to the list in a JSON document. Raises InputError."""
+    """Open a table in any format; `keys` is the path to the list in a JSON document. Raises InputError."""
     head = next(source.read_chunks(path), b"").removeprefix(BOM).lstrip()
     if keys or head.startswith(b"["):
         return Table(None, read_json_items(source, path, keys))
@@ -69,7 +69,7 @@ def _read_below_header(fields: Iterator[PlacedFields], header: Sequence[str]) ->
 
 
 def _detect_delimiter(path: Path, header: str) -> str:
-    """Return a tab for .tsv files, else the character that separates most names of the header."""
+    """Return a tab for .tsv files, else the character that splits the header into most names."""
     if {".tsv", ".tab"} & set(path.suffixes):
         return "\t"
     plain = re.sub(r'"[^"]*"', "", header)
@@ -77,7 +77,7 @@ def _detect_delimiter(path: Path, header: str) -> str:
 
 
 def _read_fields(source: SourceFiles, path: Path, quotes: bool) -> Iterator[PlacedFields]:
-    """Yield each row's place and fields; an open quote spans lines. Raises InputError for one that is never closed."""
+    """Yield each row's place and fields; quotes may span lines. Raises InputError for one that is never closed."""
     lines = source.read_lines(path)
     delimiter = ""
     for place, line in lines:
@@ -98,7 +98,7 @@ def _read_fields(source: SourceFiles, path: Path, quotes: bool) -> Iterator[Plac
 
 
 def _join_quoted_lines(line: str, following: Iterator[str]) -> str | None:
-    """Return the line with those that follow up to the one that closes its open quote; None where none does."""
+    """Return the line joined with the following ones up to the one that closes its quote; None if none does."""
     parts, size, is_open = [line], len(line), line.count('"') % 2 == 1
     while is_open:
         more = next(following, None)
@@ -111,7 +111,7 @@ def _join_quoted_lines(line: str, following: Iterator[str]) -> str | None:
 
 
 def _parse_row(text: str, delimiter: str, strict: bool) -> list[str] | None:
-    """Return the fields of one row; None where a quote is misplaced, which counts as text unless `strict`.
+    """Return the fields of one row; None if a quote is misplaced and `strict`; otherwise such a quote is text.
 
     Raises ValueError for a line break outside quotes.
     """
@@ -126,7 +126,7 @@ def _parse_row(text: str, delimiter: str, strict: bool) -> list[str] | None:
 
 @contextmanager
 def _field_size_limit(size: int) -> Iterator[None]:
-    """Let a field be as long as its row: answers are longer than the 131,072 characters that csv allows otherwise."""
+    """Allow a field as long as its row: answers can be longer than csv's default limit of 131,072 characters."""
     before = csv.field_size_limit()
     csv.field_size_limit(max(size, before))
     try:

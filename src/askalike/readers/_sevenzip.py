@@ -1,4 +1,4 @@
-"""Streams members of a .7z without unpacking it to disk; archives built to do harm are refused."""
+"""Streams members of a .7z without unpacking it to disk; refuses malicious archives."""
 
 import queue
 import threading
@@ -19,7 +19,7 @@ Piece = tuple[str, bytes]
 
 
 def read_pieces(source: SourceFiles, path: Path, wanted: Collection[str]) -> Iterator[Piece]:
-    """Yield the wanted members' bytes in the archive's order, each piece with its member's base name in lower case.
+    """Yield the bytes of the wanted members in the archive's order, each piece with the member's lower-case base name.
 
     Raises InputError for an archive that is damaged, has links or members outside its folder, or would unpack to more
     than 100 times its size (and more than 100 MB).
@@ -28,7 +28,7 @@ def read_pieces(source: SourceFiles, path: Path, wanted: Collection[str]) -> Ite
         try:
             archive = py7zr.SevenZipFile(raw)
             listed = archive.list()
-        except Exception as error:  # the parser checks little itself, and each decompressor has errors of its own
+        except Exception as error:  # the parser checks little, and each decompressor has its own exceptions
             raise InputError(f"{path}: cannot be opened as .7z ({_summarise_error(error)}); fetch it again") from None
         _check_members(path, listed)
         yield from _stream_members(path, archive, [f.filename for f in listed if _base_name(f.filename) in wanted])
@@ -76,7 +76,7 @@ def _unpack_members(archive: py7zr.SevenZipFile, names: list[str], pipe: "_Pipe"
 
 
 class _Abandoned(BaseException):
-    """Raised in the unpacking thread once the reader has stopped."""
+    """Raised in the unpacking thread after the reader has stopped."""
 
 
 class _Pipe(py7zr.WriterFactory):
@@ -91,7 +91,7 @@ class _Pipe(py7zr.WriterFactory):
         return _Member(_base_name(filename), self)
 
     def put(self, piece: Piece | None) -> None:
-        """Put a piece into the queue, waiting for room."""
+        """Put a piece into the queue; wait until there is room."""
         while not self._abandoned.is_set():
             try:
                 return self.queue.put(piece, timeout=0.1)

@@ -8,10 +8,10 @@ from askalike.readers._source import SourceFiles
 
 
 class FollowUpReader(Settings):
-    """Settings of a reader whose files say when something changed."""
+    """Settings of a reader whose files have dates of changes."""
 
     since: str | None = Field(
-        None, description="take only what changed on or after this date, e.g. 2026-01-31; for follow-up imports"
+        None, description="import only what changed on or after this date, e.g. 2026-01-31; for follow-up imports"
     )
 
     @field_validator("since")
@@ -20,9 +20,9 @@ class FollowUpReader(Settings):
         return value if value is None else parse_limit(value)
 
     def is_unchanged(self, changed_at: str | None, source: SourceFiles) -> bool:
-        """Return whether something is to be left out, as it last changed before `since`; it is counted.
+        """Return whether an item last changed before `since`, and must be left out; it is then counted.
 
-        changed_at: ISO 8601 in UTC. Without a date it is taken.
+        changed_at: ISO 8601 in UTC. An item without a date is imported.
         """
         if self.since is None:
             return False

@@ -1,4 +1,4 @@
-"""A site's API, asked politely: one request at a time, repeated after temporary errors, with responses kept on disk."""
+"""A polite client of a site's API: one request at a time, retries after temporary errors, responses cached on disk."""
 
 import hashlib
 import json
@@ -21,24 +21,25 @@ MAX_WAIT_SECONDS = 60.0
 
 
 class SiteClient:
-    """Asks one site for JSON. Responses that are asked for with a version are kept, and not asked for again."""
+    """Requests JSON from one site. Responses to requests with a version are cached."""
 
     def __init__(
         self, address: str, folder: Path, pause: float, timeout: float, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        """folder: where responses are kept. pause: seconds between two requests. timeout: seconds for one."""
+        """folder: the cache of responses. pause: seconds between two requests. timeout: seconds per request."""
         self.address = address.rstrip("/")
         self._folder, self._pause, self._timeout, self._sleep = folder, pause, timeout, sleep
 
     @property
     def host(self) -> str:
-        """The site's host, with its port if it has one of its own."""
+        """The site's host, with its port if it is not the default one."""
         return urlsplit(self.address).netloc
 
     def get(self, path: str, version: str | None = None) -> Any:
-        """Return the JSON at a path of the site, None for what is not there (404).
+        """Return the JSON at a path of the site, None if it does not exist (404).
 
-        version: changes whenever the response may; a response of the same version is read from disk. Raises InputError.
+        version: changes whenever the response may change; a cached response with the same version is reused. Raises
+        InputError.
         """
         if version is None:
             return self._fetch(path)
@@ -82,7 +83,7 @@ class SiteClient:
         )
 
     def _fetch_once(self, path: str) -> Any:
-        """Return the JSON at a path. Raises OSError, HTTPException; ValueError that says what is wrong with it."""
+        """Return the JSON at a path. Raises OSError, HTTPException, or ValueError with the reason if it is invalid."""
         headers = {"Accept": "application/json", "User-Agent": "askalike"}
         request = urllib.request.Request(f"{self.address}{path}", headers=headers)
         with urllib.request.urlopen(request, timeout=self._timeout) as response:

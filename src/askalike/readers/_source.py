@@ -24,12 +24,12 @@ MAX_LINE_SIZE = 1 << 26
 DAMAGE_ERRORS = (EOFError, OSError, zlib.error)
 
 ReadProgressCallback = Callable[[int, int], None]
-"""Called with the bytes read so far and those expected in all."""
+"""Called with the number of bytes read so far and expected in total."""
 T = TypeVar("T")
 
 
 class SourceFiles:
-    """The files of one import, with what the reader has to say about them."""
+    """The files of one import, and the reader's notes on them."""
 
     def __init__(
         self,
@@ -41,39 +41,39 @@ class SourceFiles:
         self.strict = strict
         """Whether doubtful rows must be rejected."""
         self.encoding = encoding
-        """Encoding of text files; None for UTF-8, or UTF-16 where a file begins with its mark."""
+        """Encoding of text files; None for UTF-8, or UTF-16 if a file has its byte order mark."""
         self.notes: Counter[str] = Counter()
-        """Notes on the import for people, with counts: "planted posts dropped" → 2."""
+        """Notes on the import for the user, with counts: "planted posts dropped" → 2."""
         self.facts: dict[str, Any] = {}
-        """Metadata that the reader found: name, license, language, groups."""
+        """Metadata found by the reader: name, license, language, groups."""
         self.is_follow_up = False
-        """True where only what changed is read, so that what is not in the files is not missing."""
+        """True if only changes are read, so that records absent from the files are not missing."""
         self.source_prefixes: Mapping[str, str] | None = None
-        """In an exported archive: source → what its ids may begin with; None where records name no source."""
+        """In an exported archive: source → the prefix of its ids; None if the records do not name their source."""
         self._progress = progress
         self._noted_files: set[tuple[str, Path]] = set()
         self._bytes_read = 0
         self._bytes_expected = 0
 
     def expect(self, files: Iterable[Path], passes: int = 1) -> None:
-        """Announce which files will be read, and how often, so that progress has a total."""
+        """Announce which files will be read, and how many times, so that progress has a total."""
         self._bytes_expected += passes * sum(file.stat().st_size for file in files)
         self._progress(self._bytes_read, self._bytes_expected)
 
     def note(self, what: str, count: int = 1) -> None:
-        """Add to a note; `what` is a plural, and reads well before a colon and the count."""
+        """Add to the count of a note; `what` is a plural that can be followed by a colon and the count."""
         if count:
             self.notes[what] += count
 
     def _note_file(self, path: Path, what: str) -> None:
-        """Add a file to a note: once, even if it is read several times."""
+        """Count a file in a note, only once even if it is read several times."""
         if (what, path) not in self._noted_files:
             self._noted_files.add((what, path))
             self.note(what)
 
     @contextmanager
     def open(self, path: Path, *, unpack: bool = True) -> Iterator[IO[bytes]]:
-        """Open a file as bytes; with `unpack` it is text, perhaps in gzip or bzip2, which are recognised by content.
+        """Open a file as bytes; with `unpack` it is text, and is decompressed if its content is gzip or bzip2.
 
         Raises InputError.
         """
@@ -88,7 +88,7 @@ class SourceFiles:
 
     @contextmanager
     def open_text(self, path: Path) -> Iterator[IO[bytes]]:
-        """Open a text file as bytes of UTF-8, whatever it is encoded in. Raises InputError."""
+        """Open a text file in any encoding as UTF-8 bytes. Raises InputError."""
         with self.open(path) as stream:
             yield recode(stream, path, self.encoding, partial(self._note_file, path))
 
@@ -98,12 +98,12 @@ class SourceFiles:
             yield from _read_chunks(stream, path)
 
     def read_chunks(self, path: Path) -> Iterator[bytes]:
-        """Yield a text file as bytes of UTF-8 in chunks of 256 KiB."""
+        """Yield a text file as UTF-8 bytes in chunks of 256 KiB."""
         with self.open_text(path) as stream:
             yield from _read_chunks(stream, path)
 
     def read_lines(self, path: Path) -> Iterator[tuple[Place, str]]:
-        """Yield each line's place and text, NULs replaced. Raises InputError for what is not UTF-8, or over 64 MB."""
+        """Yield each line's place and text, with NULs replaced. Raises InputError if it is not UTF-8, or over 64 MB."""
         offset = 0
         place = Place(str(path))
         with self.open_text(path) as stream:
@@ -157,7 +157,7 @@ class _CountingFile(io.FileIO):
 
 
 class DerivedIds(list[Record]):
-    """The records of a row that has no id, so that theirs are made of its content."""
+    """The records of a row without an id; their ids are derived from its content."""
 
 
 def parse_rows(
@@ -165,7 +165,7 @@ def parse_rows(
     parse: Callable[[T], Iterable[Record]],
     shown: Callable[[T], object] = lambda row: row,
 ) -> Iterator[LocatedRecord]:
-    """Yield the records of each row; one whose parsing raises KeyError or ValueError is rejected, as it is `shown`."""
+    """Yield the records of each row; a row for which `parse` raises KeyError or ValueError is rejected as `shown`."""
     for place, row in rows:
         if isinstance(row, RejectedRow):
             yield row, place
@@ -182,13 +182,13 @@ def parse_rows(
 
 
 def reject(place: Place, reason: str, row: object = "") -> RejectedRow:
-    """Return a row that cannot be imported, with the reason; a row that is not text is shown as JSON."""
+    """Return a rejected row with the reason; a row that is not text is shown as JSON."""
     text = row if isinstance(row, str) else json.dumps(row, ensure_ascii=False, default=str)
     return RejectedRow(place.path, place.line, reason, text)
 
 
 def find_files(paths: Iterable[Path], *patterns: str) -> list[Path]:
-    """Return these files, of a folder those below it that match a pattern, sorted. Raises InputError without any."""
+    """Return files, and those in folders that match a pattern, sorted. Raises InputError if there are none."""
     files: list[Path] = []
     for path in paths:
         inside = _list_folder(path, patterns) if path.is_dir() else [path]
@@ -202,7 +202,7 @@ def find_files(paths: Iterable[Path], *patterns: str) -> list[Path]:
 def _list_folder(folder: Path, patterns: Iterable[str]) -> list[Path]:
     """Return the files below a folder that match a pattern, sorted, without those of archives below it.
 
-    One of these may be the archive that the import itself writes.
+    One of them may be the archive that the import writes.
     """
     archives = {database.parent for database in folder.rglob(DATABASE_FILE)} - {folder}
     found = {file for pattern in patterns for file in folder.rglob(pattern)}
@@ -217,7 +217,7 @@ def _open_decompressed(raw: Any) -> Any:
 
 
 def _peek(stream: Any) -> bytes:
-    """Return the first bytes; none if they cannot be read, which the reader of the file will report."""
+    """Return the first bytes; none if they cannot be read, which the file's reader will report."""
     try:
         return stream.peek(CHUNK_SIZE)  # type: ignore[no-any-return]
     except DAMAGE_ERRORS:

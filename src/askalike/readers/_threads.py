@@ -1,4 +1,4 @@
-"""Conversations of a chat: those that begin with a question, as drafts for a person to review."""
+"""Turns chat conversations that begin with a question into drafts for review."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,10 @@ from askalike.store.drafts import LocatedThread, ThreadDraft
 from askalike.text.sentences import split_sentences
 
 MAX_ANSWERS = 10
-"""Maximum number of messages of others that form the answer if none is marked as the solution."""
+"""Maximum number of other people's messages that form the answer if none is marked as the solution."""
 MAX_TITLE_LENGTH = 300
 SOLVED_EMOJIS = frozenset({"white_check_mark", "heavy_check_mark", "ballot_box_with_check", "check", "check_mark"})
-"""A reaction with one of these marks a message as the solution."""
+"""Reactions that mark a message as the solution."""
 OPENERS = re.compile(
     r"(?:how (?:do|does|can|could|should|would|to|is|are)|what(?:'s)? |why |where |when |which |who |is there|"
     r"are there|(?:can|could|does|has) (?:i|we|you|anyone|anybody|someone|somebody)|anyone |any idea)",
@@ -36,7 +36,7 @@ class ThreadReader(FollowUpReader):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of a conversation as plain text. author: anything that identifies a person. at: seconds since 1970."""
+    """A message as plain text. author: any id of a person. at: seconds since 1970."""
 
     text: str
     author: str
@@ -46,7 +46,7 @@ class Message:
 
 
 class Conversation:
-    """The first message of a conversation and the answers to it. At most MAX_ANSWERS and the solutions are held."""
+    """The first message of a conversation and the answers to it: at most MAX_ANSWERS, and the solutions."""
 
     def __init__(self, first: Message) -> None:
         self.first, self.last_at = first, first.at
@@ -55,7 +55,7 @@ class Conversation:
         self._has_reply_of_bot = self._has_reply = False
 
     def add(self, message: Message) -> None:
-        """Add a message that comes later."""
+        """Add a later message."""
         self.last_at = max(self.last_at, message.at)
         self._has_reply_of_bot |= message.is_bot
         self._has_reply |= not message.is_bot
@@ -67,7 +67,7 @@ class Conversation:
             self._answers.append(message)
 
     def to_draft(self, id: str, url: str | None, source: SourceFiles) -> ThreadDraft | None:
-        """Return the draft, whose answer is the solution, else what others wrote; None (and a note) without one."""
+        """Return the draft, whose answer is the solution, else the others' messages; None, with a note, without one."""
         title = find_question(self.first.text)
         if title is None:
             return None
@@ -83,7 +83,7 @@ class Conversation:
 
 
 def parse_sent_at(value: Any) -> float | None:
-    """Return when a message was sent, in seconds since 1970; None for what is not such a number."""
+    """Return when a message was sent, in seconds since 1970; None if the value is not a time."""
     try:
         at = float(value)
         parse_utc(int(at))
@@ -93,9 +93,9 @@ def parse_sent_at(value: Any) -> float | None:
 
 
 def find_question(text: str) -> str | None:
-    """Return the first sentence that ends with a question mark, else the first that begins as questions do, or None.
+    """Return the first sentence with a question mark, else the first that begins like a question, or None.
 
-    Code and links count neither way.
+    Code and links are ignored.
     """
     sentences = split_sentences(CODE_OR_LINK.sub(" … ", text))
     marked = (s for s in sentences if s.rstrip("\"'”’»)]* _").endswith(("?", "？", "؟", "\u037e")))

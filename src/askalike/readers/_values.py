@@ -1,4 +1,4 @@
-"""Turns what files contain into what records contain: dates, ids, lists, plain text."""
+"""Converts values in files to values in records: dates, ids, lists, plain text."""
 
 import hashlib
 import html
@@ -11,17 +11,17 @@ from askalike.clock import parse_utc
 
 
 def parse_optional_utc(text: Any) -> str | None:
-    """Return `parse_utc` of a value, None for None and the empty string. Raises ValueError."""
+    """Return `parse_utc` of a value; None for None and the empty string. Raises ValueError."""
     return parse_utc(text) if text not in (None, "") else None
 
 
 def derive_id(*parts: str) -> str:
-    """Return an id made from content: 16 hexadecimal digits, the same on every machine and at any time."""
+    """Return an id derived from content: 16 hexadecimal digits, always the same."""
     return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def to_text(value: Any) -> str:
-    """Return a cell as stripped text: None is empty, numbers are written out."""
+    """Return a cell as stripped text: None is empty, numbers are converted."""
     return "" if value is None else str(value).strip()
 
 
@@ -37,5 +37,5 @@ def split_cell(value: Any, separators: str = "|;") -> tuple[str, ...]:
 
 
 def unescape(text: str) -> str:
-    """Return escaped HTML as plain text: entities are resolved, line breaks become blanks."""
+    """Return escaped HTML as plain text: entities are resolved, line breaks become spaces."""
     return " ".join(re.sub(r"<br\s*/?>", " ", html.unescape(text)).split())

@@ -1,4 +1,4 @@
-"""Streams the elements of one tag out of XML of any size, without entities; expat counts lines beyond 65,535."""
+"""Streams the elements with one tag from XML of any size, without entities; expat counts lines beyond 65,535."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ REPLACED_NOTE = "characters that XML forbids replaced"
 
 @dataclass(slots=True)
 class Element:
-    """An element with its children; `text` leaves out the text of the children."""
+    """An element with its children; `text` excludes the text of the children."""
 
     tag: str
     attributes: dict[str, str]
@@ -35,16 +35,16 @@ class Element:
     children: list["Element"] = field(default_factory=list)
 
     def find_all(self, tag: str) -> list["Element"]:
-        """Return the children with one tag."""
+        """Return the children with a tag."""
         return [child for child in self.children if child.tag == tag]
 
     def find_text(self, tag: str) -> str:
-        """Return the stripped text of the first child with a tag; empty where there is none."""
+        """Return the stripped text of the first child with a tag; empty if there is none."""
         return next((child.text.strip() for child in self.children if child.tag == tag), "")
 
 
 def read_elements(source: SourceFiles, path: Path, parts: Iterable[bytes], tag: str) -> Iterator[tuple[Place, Element]]:
-    """Yield the elements of a tag in the file's bytes with their places, also before an error. Raises InputError."""
+    """Yield the elements with a tag and their places, including those before an error. Raises InputError."""
     builder = _ElementBuilder(tag, source.encoding)
     for chunk in chain(_replace_forbidden(parts, source), [b""]):
         for element in builder.feed(chunk):
@@ -54,7 +54,7 @@ def read_elements(source: SourceFiles, path: Path, parts: Iterable[bytes], tag: 
 
 
 class _ElementBuilder:
-    """Feeds bytes to expat and collects complete elements; `problem` and `line` say why and where it stopped."""
+    """Feeds bytes to expat and collects complete elements; `problem` and `line`: why and where it stopped."""
 
     def __init__(self, tag: str, encoding: str | None) -> None:
         self.problem = ""
@@ -72,7 +72,7 @@ class _ElementBuilder:
         self._parser.EntityDeclHandler = self._refuse_entity
 
     def feed(self, chunk: bytes) -> list[Element]:
-        """Return the elements that this chunk completes; an empty chunk is the end of the file."""
+        """Return the elements completed by this chunk; an empty chunk is the end of the file."""
         self._finished = []
         self._bytes_since_element += len(chunk)
         try:
@@ -120,7 +120,7 @@ class _ElementBuilder:
 
 
 def _replace_forbidden(chunks: Iterable[bytes], source: SourceFiles) -> Iterator[bytes]:
-    """Yield the chunks with control characters replaced: XML forbids them, raw or as references, dumps have them."""
+    """Yield the chunks with control characters, raw or as references, replaced: invalid in XML, but found in dumps."""
     rest = b""
     is_utf16 = None
     for chunk in chunks:

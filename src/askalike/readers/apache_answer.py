@@ -1,4 +1,4 @@
-"""Reads the questions of a running Apache Answer site by its public API, as everybody may see them."""
+"""Reads the public questions of a running Apache Answer site with its API."""
 
 import json
 import re
@@ -23,7 +23,7 @@ VISIBLE, CLOSED = 1, 2
 """Values of `show`, of a question's `status`, and of an answer's `accepted`."""
 ORIGINAL = re.compile(r"/questions/(\d+)")
 NOT_VERSIONED = ("view_count", "unique_view_count", "collection_count", "follow_count", "operator", "description")
-"""Fields of a list of questions that may change while the question itself does not."""
+"""Fields in a list of questions that may change although the question itself does not."""
 
 Item = Mapping[str, Any]
 
@@ -43,12 +43,12 @@ class ApacheAnswerReader(Settings):
 
     pause: float = Field(0.2, ge=0, description="seconds between two requests")
     timeout: float = Field(30.0, gt=0, description="seconds to wait for a response")
-    responses: Path | None = Field(None, description="the folder that keeps the site's responses")
+    responses: Path | None = Field(None, description="the folder in which the site's responses are cached")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield each question with its answers and links, the newest first. Raises InputError."""
         for path in paths:
-            address = re.sub(r"^(https?):/+", r"\1://", str(path))  # a Path has one slash where an address has two
+            address = re.sub(r"^(https?):/+", r"\1://", str(path))  # a Path collapses the two slashes of an address
             if not re.match(r"https?://[^/]", address):
                 raise InputError(f"{path}: expected the address of a site, e.g. https://answers.example.org")
             client = SiteClient(address, self.responses or user_cache() / "apache-answer", self.pause, self.timeout)
@@ -57,7 +57,7 @@ class ApacheAnswerReader(Settings):
 
 
 class _QuestionParser:
-    """Turns a question's response, with its answers in it, into records."""
+    """Turns the response for a question, which includes its answers, into records."""
 
     def __init__(self, address: str, source: SourceFiles) -> None:
         self._address, self._source = address, source
@@ -106,7 +106,7 @@ class _QuestionParser:
 
 
 def _read_questions(client: SiteClient, source: SourceFiles) -> Iterator[tuple[Place, Item | RejectedRow]]:
-    """Yield what the site says of each visible question, with its answers under `answers`."""
+    """Yield the site's response for each visible question, with its answers as `answers`."""
     seen: set[str] = set()
     number = 0
     for listed in _read_pages(client, "/question/page?order=newest"):
@@ -128,7 +128,7 @@ def _read_questions(client: SiteClient, source: SourceFiles) -> Iterator[tuple[P
 
 
 def _read_pages(client: SiteClient, path: str, version: str | None = None) -> Iterator[Item]:
-    """Yield the items of a list, page by page. Raises InputError where the site answers in another shape."""
+    """Yield the items of a list, page by page. Raises InputError if a response has another format."""
     page = count = 0
     while page == 0 or page * PAGE_SIZE < count:
         page += 1
@@ -144,7 +144,7 @@ def _read_pages(client: SiteClient, path: str, version: str | None = None) -> It
 
 
 def _data(client: SiteClient, path: str, version: str | None) -> Any:
-    """Return the data in the envelope of a response; None where there is nothing."""
+    """Return the data in the envelope of a response; None if there is nothing."""
     envelope = client.get(f"{API}{path}", version)
     return envelope.get("data") if isinstance(envelope, dict) else None
 

@@ -1,4 +1,4 @@
-"""Reads what QnA Maker and custom question answering (Azure AI Language) export: TSV or Excel."""
+"""Reads exports of QnA Maker and custom question answering (Azure AI Language): TSV or Excel."""
 
 import json
 import zipfile
@@ -21,10 +21,10 @@ from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record,
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
 NEEDED = ("Question", "Answer")
 MAX_UNPACKED_RATIO, MAX_UNPACKED_BYTES = 100, 100 << 20
-"""A workbook that would unpack to more than both is refused."""
+"""A workbook whose unpacked size would exceed both limits is refused."""
 
 Group = Sequence[Mapping[str, Any]]
-"""Rows of one pair of question and answers; each but the first has another way to ask it."""
+"""Rows of one question with its answer; each but the first has another phrasing."""
 
 
 class AzureQnaReader(Settings):
@@ -40,7 +40,7 @@ class AzureQnaReader(Settings):
     ```
     """
 
-    quotes: bool = Field(True, description="fields of TSV may stand in double quotes; off: quotes are text")
+    quotes: bool = Field(True, description="fields of TSV may be in double quotes; off: quotes are text")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield questions with their answers, and prompts as related links. Raises InputError or SettingsError."""
@@ -54,7 +54,7 @@ class AzureQnaReader(Settings):
 
 
 def _build_records(group: Group, source: SourceFiles) -> list[Record]:
-    """Return a question, its answer, and links to what its prompts lead to. Raises KeyError."""
+    """Return a question, its answer, and links to the targets of its prompts. Raises KeyError."""
     first = group[0]
     titles = list(dict.fromkeys(title for row in group if (title := _text(row, "Question"))))
     if not titles:
@@ -78,7 +78,7 @@ def _build_records(group: Group, source: SourceFiles) -> list[Record]:
 
 
 def _prompt_targets(row: Mapping[str, Any], source: SourceFiles) -> Iterator[str]:
-    """Yield the ids of the pairs that a row's prompts lead to."""
+    """Yield the ids of the targets of a row's prompts."""
     text = _text(row, "Prompts")
     prompts: Any = []
     with suppress(ValueError):
@@ -93,7 +93,7 @@ def _prompt_targets(row: Mapping[str, Any], source: SourceFiles) -> Iterator[str
 
 
 def _group_rows(rows: Iterator[PlacedRow]) -> Iterator[tuple[Place, Group | RejectedRow]]:
-    """Yield rows that follow each other and have one QnaId, or where there is none one answer and source."""
+    """Yield consecutive rows with the same QnaId, or, without one, with the same answer and source."""
     group: list[Mapping[str, Any]] = []
     group_place, group_key = Place(""), ("", "")
     for place, row in rows:
@@ -113,7 +113,7 @@ def _group_rows(rows: Iterator[PlacedRow]) -> Iterator[tuple[Place, Group | Reje
 
 
 def _check_columns(rows: Iterator[PlacedRow], file: Path) -> Iterator[PlacedRow]:
-    """Yield the rows. Raises InputError where the first one lacks a column."""
+    """Yield the rows. Raises InputError if the first one lacks a column."""
     is_checked = False
     for place, row in rows:
         if not is_checked and not isinstance(row, RejectedRow):
@@ -124,12 +124,12 @@ def _check_columns(rows: Iterator[PlacedRow], file: Path) -> Iterator[PlacedRow]
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:
-    """Return a cell; the exports write a line break inside one as a backslash and an n."""
+    """Return the text of a cell; the exports write a line break as a backslash and an n."""
     return to_text(row.get(name)).replace("\\n", "\n")
 
 
 def _read_workbook(file: Path) -> Iterator[PlacedRow]:
-    """Yield the rows of the first sheet with the needed columns: values only, formulas and macros are not run."""
+    """Yield the rows of the first sheet with the needed columns: only values; formulas and macros are not run."""
     _refuse_bomb(file)
     try:
         from openpyxl import load_workbook
@@ -156,7 +156,7 @@ def _read_workbook(file: Path) -> Iterator[PlacedRow]:
 
 
 def _refuse_bomb(file: Path) -> None:
-    """Raise InputError for a workbook that is not an archive, or would unpack to too much."""
+    """Raise InputError for a workbook that is not a ZIP archive, or whose unpacked size would be too large."""
     try:
         with zipfile.ZipFile(file) as packed:
             size = sum(member.file_size for member in packed.infolist())

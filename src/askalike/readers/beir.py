@@ -63,7 +63,7 @@ class BeirReader(Settings):
             yield from _read_queries(files, splits, source)
 
     def _read_export(self, folder: Path, source: SourceFiles) -> Iterator[LocatedRecord]:
-        """Yield an export of askalike. What BEIR has no place for comes last, because it is richer than the qrels."""
+        """Yield an export of askalike. Data that BEIR has no place for comes last, as it is richer than the qrels."""
         for files in _find_data_sets(folder):
             source.expect(files.qrels)
             yield from _read_exported_judgements(files.qrels, source)
@@ -71,7 +71,7 @@ class BeirReader(Settings):
 
 
 def _find_data_sets(path: Path) -> list[_DataSet]:
-    """Return the data sets at a path. Raises InputError where there is none."""
+    """Return the data sets at a path. Raises InputError if there is none."""
     if not path.is_dir():
         raise InputError(f"{path}: {'a file' if path.exists() else 'not there'}; expected a folder with corpus.jsonl")
     if data_set := _find_data_set(path, ""):
@@ -118,7 +118,7 @@ def _read_judgements(data_set: _DataSet, source: SourceFiles) -> Iterator[Locate
 
 
 def _read_exported_judgements(files: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
-    """Yield the judgements of an export, whose ids may hold any character, such as a line break."""
+    """Yield the judgements of an export, whose ids may contain any character, such as a line break."""
     for file in files:
 
         def parse(row: Row, split: str = _stem(file)) -> list[Judgement]:
@@ -131,7 +131,7 @@ def _read_exported_judgements(files: Sequence[Path], source: SourceFiles) -> Ite
 
 
 def _stem(file: Path) -> str:
-    """Return a file's name without its ending: `dev.2` of `dev.2.tsv.gz`."""
+    """Return a file's name without its extension: `dev.2` for `dev.2.tsv.gz`."""
     return re.sub(rf"\.(?:tsv|jsonl)(?:{'|'.join(map(re.escape, COMPRESSED_SUFFIXES))})$", "", file.name)
 
 
@@ -140,7 +140,7 @@ def _split_line(line: str) -> list[str]:
 
 
 def _read_queries(data_set: _DataSet, splits_of: dict[str, set[str]], source: SourceFiles) -> Iterator[LocatedRecord]:
-    """Yield the queries of each split that judges them; those of `queries-SPLIT.jsonl` belong to that split."""
+    """Yield each query for every split that judges it; those in `queries-SPLIT.jsonl` only for that split."""
     for file in data_set.queries:
         declared_split = _stem(file).partition("-")[2]
 

@@ -1,4 +1,4 @@
-"""Reads topics of a Discourse forum, as its API gives them (`/t/ID.json`), or as a CSV of its data explorer."""
+"""Reads topics of a Discourse forum: responses of its API (`/t/ID.json`), or a CSV of its data explorer."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +18,7 @@ from askalike.states import Mark
 from askalike.types import Answer, LocatedRecord, Place, Question, Record, RejectedRow
 
 EXPLORER_COLUMNS = ("topic_id", "post_id", "post_number", "title", "category_id", "cooked")
-"""The columns that a query of the data explorer must have; docs/formats.md has the query."""
+"""Required columns of a CSV of the data explorer; the query is in docs/formats.md."""
 SYSTEM_USER = "system"
 
 Topic = Mapping[str, Any]
@@ -37,7 +37,7 @@ class DiscourseReader(FollowUpReader):
     ```
     """
 
-    category: str | None = Field(None, description="the ids of the categories to take, e.g. 4,7; all takes every one")
+    category: str | None = Field(None, description="ids of the categories to import, e.g. 4,7; all for every category")
     site: str | None = Field(None, description="the forum's address, for links to its topics")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
@@ -60,7 +60,7 @@ class DiscourseReader(FollowUpReader):
 
 
 class _TopicParser:
-    """Turns topics in the shape of `/t/ID.json` into records."""
+    """Turns topics in the format of `/t/ID.json` into records."""
 
     def __init__(self, categories: Sequence[str], site: str | None, source: SourceFiles) -> None:
         self._categories = frozenset(categories)
@@ -68,7 +68,7 @@ class _TopicParser:
         self._source = source
 
     def parse(self, topic: Topic) -> Sequence[Record]:
-        """Return the question in a topic's first post and its answers; nothing for a topic that is left out."""
+        """Return a topic's first post as a question, and its answers; nothing for a topic that is left out."""
         if reason := self._find_reason_to_leave_out(topic):
             self._source.note(reason)
             return ()
@@ -112,7 +112,7 @@ class _TopicParser:
         return "unlisted topics left out" if topic.get("visible") in (False, "false") else None
 
     def _is_shown(self, post: Mapping[str, Any]) -> bool:
-        """Return whether a post was written by a person and is to be seen; others are counted."""
+        """Return whether a post was written by a person and is visible; count it if not."""
         hidden = post.get("hidden") in (True, "true") or bool(post.get("deleted_at"))
         small_action = post.get("post_type", 1) not in (1, "1") or post.get("username") == SYSTEM_USER
         self._source.note("hidden posts, and posts of the system, left out", hidden or small_action)
@@ -135,7 +135,7 @@ class _TopicParser:
 
 
 def _read_topics(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Topic]]:
-    """Yield the topics in files of the API. Raises InputError for a list of topics, which has no texts."""
+    """Yield the topics in a response of the API. Raises InputError for a list of topics, which has no texts."""
     for place, value in read_json_values(source, file):
         topic = _object(value)
         if "topic_list" in topic:
@@ -148,7 +148,7 @@ def _read_topics(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Topic
 
 
 def _read_explorer(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Topic | RejectedRow]]:
-    """Yield the topics in a CSV of posts, of which those of one topic follow each other. Raises InputError."""
+    """Yield the topics in a CSV of posts, where the posts of a topic are consecutive. Raises InputError."""
     table = open_table(source, file)
     if missing := [name for name in EXPLORER_COLUMNS if name not in (table.header or ())]:
         known = ", ".join(table.header or ())
@@ -173,7 +173,7 @@ def _read_explorer(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Top
 
 
 def _changed_at(topic: Topic) -> str | None:
-    """Return when the latest post of a topic was written or edited; None where no date can be read."""
+    """Return when the latest post of a topic was written or edited; None if no date can be read."""
     dates = [post.get(name) for post in _posts(topic) for name in ("created_at", "updated_at")]
     read = []
     for date in (topic.get("last_posted_at"), *dates):
@@ -187,7 +187,7 @@ def _posts(topic: Topic) -> list[Mapping[str, Any]]:
 
 
 def _accepted(topic: Topic, posts: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the id of the post that is marked as the solution, or that the topic names by its number."""
+    """Return the id of the post that is marked as the solution, or whose number the topic gives as the solution."""
     number = to_text(_object(topic.get("accepted_answer")).get("post_number"))
     for post in posts:
         if post.get("accepted_answer") is True or (number and to_text(post.get("post_number")) == number):
@@ -196,7 +196,7 @@ def _accepted(topic: Topic, posts: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def _marks(topic: Topic, is_solved: bool) -> tuple[Mark, ...]:
-    """Return what a topic is marked as. One that was closed once it was solved is answered, and not closed."""
+    """Return the states of a topic. One that was closed after it was solved is answered, and not closed."""
     is_closed, is_archived = (topic.get(name) in (True, "true") for name in ("closed", "archived"))
     marks: dict[Mark, bool] = {
         "answered": is_solved and is_closed,
@@ -207,7 +207,7 @@ def _marks(topic: Topic, is_solved: bool) -> tuple[Mark, ...]:
 
 
 def _likes(post: Mapping[str, Any]) -> int | None:
-    """Return how many like a post; None where that was not fetched."""
+    """Return a post's number of likes; None if it was not fetched."""
     actions = [action for action in _list(post, "actions_summary") if isinstance(action, dict)]
     likes = [action.get("count", 0) for action in actions if action.get("id") == 2]
     value = likes[0] if likes else post.get("like_count", 0 if "actions_summary" in post else None)

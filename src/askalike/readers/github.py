@@ -1,4 +1,4 @@
-"""Reads issues and discussions of a GitHub repository, as `gh`, the GraphQL API and the REST API give them."""
+"""Reads issues and discussions of a GitHub repository from `gh`, the GraphQL API or the REST API."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ DUPLICATE_COMMENT = re.compile(
     re.IGNORECASE,
 )
 SOLVED_REASONS = ("COMPLETED", "RESOLVED", "")
-"""Reasons of closing: of an issue, of a discussion, and of an issue closed before reasons were recorded."""
+"""Reasons for closing: of an issue, of a discussion, and of an issue closed before reasons were recorded."""
 SOLVED_LABEL = re.compile(
     r"(?:fixed|solved|resolved|released)[\s:_/-]*(?:in|on)?[\s:_/@-]*(v?\d[\w.+-]*)", re.IGNORECASE
 )
 MAINTAINERS = ("OWNER", "MEMBER", "COLLABORATOR")
 HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-"""Instructions of issue templates, which pages do not show."""
+"""Instructions in issue templates, which pages do not show."""
 
 
 class GithubReader(FollowUpReader):
@@ -55,7 +55,7 @@ class GithubReader(FollowUpReader):
             yield from parse_rows(self._changed(_read_items(source, file), source), parser.parse)
 
     def _changed(self, items: Iterator[PlacedItem], source: SourceFiles) -> Iterator[PlacedItem]:
-        """Yield the items that changed since the date of the settings. Raises InputError where they do not say it."""
+        """Yield the items that changed since the configured date. Raises InputError if they have no date of change."""
         for place, item in items:
             if self.since is None or isinstance(item, RejectedRow):
                 yield place, item
@@ -73,14 +73,14 @@ class GithubReader(FollowUpReader):
 
 
 class _ItemParser:
-    """Turns items into records. All are of one repository, which their addresses name."""
+    """Turns items into records. All are from one repository, which is part of their addresses."""
 
     def __init__(self, source: SourceFiles) -> None:
         self._source = source
         self._repository: str | None = None
 
     def parse(self, item: Item) -> list[Record]:
-        """Return a question, its answers and its links; nothing for what is left out. Raises KeyError, ValueError."""
+        """Return a question, its answers and links; nothing for an item to be left out. Raises KeyError, ValueError."""
         url = to_text(_get(item, "html_url") or _get(item, "url"))
         kind = self._check_repository(url)
         if kind == "pull" or item.get("__typename") == "PullRequest" or item.get("pull_request"):
@@ -110,7 +110,7 @@ class _ItemParser:
         return [question, *answers, *self._duplicate_links(item, number)]
 
     def _check_repository(self, url: str) -> str:
-        """Return what an address leads to: issues, discussions, pull, or an empty text where it is missing."""
+        """Return the kind of an address: issues, discussions, pull, or an empty text if it is missing."""
         match = REPOSITORY.match(url)
         if match is None:
             return ""
@@ -126,7 +126,7 @@ class _ItemParser:
         return []
 
     def _answer_comments(self, item: Item) -> Iterator[Item]:
-        """Yield the comments of a discussion in which people ask, but not bots'. Those of issues are not answers."""
+        """Yield the comments in a Q&A discussion, except those by bots. Comments on issues are not answers."""
         if not _object(item.get("category")).get("isAnswerable", False):
             return
         for comment in _nodes(item, "comments"):
@@ -147,7 +147,7 @@ class _ItemParser:
         )
 
     def _duplicate_links(self, item: Item, number: str) -> list[Link]:
-        """Return links to the originals that the repository's marks name, or comments of its maintainers."""
+        """Return links to the originals named by duplicate events, or by comments of maintainers."""
         marks = [self._find_marked(event) for event in _nodes(item, "timelineItems")]
         is_unmarked = any(
             event.get("__typename") == "UnmarkedAsDuplicateEvent" for event in _nodes(item, "timelineItems")
@@ -163,7 +163,7 @@ class _ItemParser:
         return [Link(number, original, "duplicate", date) for original, date in unique.items() if original]
 
     def _find_marked(self, event: Item) -> tuple[str | None, str | None] | None:
-        """Return the original that an event names, with the event's date; None for other events."""
+        """Return the original named in an event, with the event's date; None for other events."""
         if event.get("__typename", "MarkedAsDuplicateEvent") != "MarkedAsDuplicateEvent" or "canonical" not in event:
             return None
         original = self._number_of(event["canonical"])
@@ -183,7 +183,7 @@ class _ItemParser:
         return to_text(issue["number"]) if is_here else None
 
     def _find_in_comment(self, comment: Item) -> tuple[str | None, str | None] | None:
-        """Return the original that a maintainer's comment names, with its date; None for other comments."""
+        """Return the original named in a maintainer's comment, with its date; None for other comments."""
         association = to_text(_get(comment, "authorAssociation")).upper()
         match = DUPLICATE_COMMENT.search(_clean(comment.get("body")))
         if match is None or association not in MAINTAINERS or _is_bot(_author(comment)):
@@ -196,7 +196,7 @@ class _ItemParser:
 
 
 def _read_items(source: SourceFiles, file: Path) -> Iterator[PlacedItem]:
-    """Yield the issues and discussions in a file. Raises InputError where GitHub answered with an error alone."""
+    """Yield the issues and discussions in a file. Raises InputError if GitHub's response is only an error."""
     for place, value in read_json_values(source, file):
         pages = value if isinstance(value, list) else [value]
         for page in pages:
@@ -206,7 +206,7 @@ def _read_items(source: SourceFiles, file: Path) -> Iterator[PlacedItem]:
 
 
 def _items_of(page: Item, place: Place, source: SourceFiles) -> Iterator[Item | RejectedRow]:
-    """Yield the items of a page of GraphQL; anything else is an item itself."""
+    """Yield the items in a GraphQL response; any other object is itself an item."""
     if "data" not in page and "errors" not in page:
         yield page
         return
@@ -224,7 +224,7 @@ def _items_of(page: Item, place: Place, source: SourceFiles) -> Iterator[Item | 
 
 
 def _find_connections(data: Any) -> list[list[Any]]:
-    """Return the lists of nodes that lie outermost in a response of GraphQL."""
+    """Return the outermost lists of nodes in a GraphQL response."""
     if not isinstance(data, dict):
         return []
     if isinstance(data.get("nodes"), list):
@@ -233,7 +233,7 @@ def _find_connections(data: Any) -> list[list[Any]]:
 
 
 def _get(item: Item, name: str) -> Any:
-    """Return a field by its name in camelCase, or as the REST API has it."""
+    """Return a field by its name in camelCase, or by the REST API's name."""
     return item[name] if name in item else item.get(re.sub("([A-Z])", r"_\1", name).lower())
 
 
@@ -244,7 +244,7 @@ def _require(item: Item, name: str) -> Any:
 
 
 def _nodes(item: Item, name: str) -> list[Item]:
-    """Return a list of `gh`, or the nodes of a connection of GraphQL, without those that are null."""
+    """Return a list from `gh`, or the nodes of a GraphQL connection, without nulls."""
     value = _get(item, name)
     nodes = value.get("nodes") if isinstance(value, dict) else value
     return [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
@@ -272,7 +272,7 @@ def _first_accepted(item: Item) -> str:
 
 
 def _votes(item: Item) -> int | None:
-    """Return the upvotes of a discussion, or the thumbs up of an issue; None where they were not fetched."""
+    """Return the upvotes of a discussion, or the thumbs up of an issue; None if they were not fetched."""
     if isinstance(item.get("upvoteCount"), int):
         return int(item["upvoteCount"])
     reactions = item.get("reactionGroups")
@@ -284,7 +284,7 @@ def _votes(item: Item) -> int | None:
 
 
 def _marks(item: Item) -> tuple[Mark, ...]:
-    """Return what `state`, `stateReason`, `isAnswered` and `locked` say: what is completed is answered, not closed."""
+    """Return the states from `state`, `stateReason`, `isAnswered`, `locked`: completed is answered, not closed."""
     reason, state = (to_text(_get(item, name)).upper() for name in ("stateReason", "state"))
     is_closed = item.get("closed") is True or state == "CLOSED" or bool(_get(item, "closedAt"))
     is_solved = item.get("isAnswered") is True or (is_closed and reason in SOLVED_REASONS)
@@ -298,7 +298,7 @@ def _marks(item: Item) -> tuple[Mark, ...]:
 
 
 def _solved_in(item: Item) -> str | None:
-    """Return the release that solved an issue: a label such as `fixed in 2.1`, else the milestone it was closed in."""
+    """Return the release that solved an issue: from a label such as `fixed in 2.1`, else its milestone."""
     if "answered" not in _marks(item) or not _get(item, "closedAt"):
         return None
     labels = (SOLVED_LABEL.fullmatch(to_text(label.get("name"))) for label in _nodes(item, "labels"))

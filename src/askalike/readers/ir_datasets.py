@@ -1,4 +1,4 @@
-"""Reads data sets that the package ir_datasets knows, by their names (MacAvaney et al. 2021, https://ir-datasets.com)."""
+"""Reads data sets of the package ir_datasets by their names (MacAvaney et al. 2021, https://ir-datasets.com)."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -101,7 +101,7 @@ def _load(name: str) -> Any:
 
 
 def _docs_name(name: str, data_set: Any) -> str:
-    """Return what names with the same documents have in common: `beir/quora` for `beir/quora/test`."""
+    """Return the common prefix of names with the same documents: `beir/quora` for `beir/quora/test`."""
     return str(data_set.docs_namespace() or name)
 
 

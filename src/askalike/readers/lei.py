@@ -41,7 +41,7 @@ class LeiReader(Settings):
 def _read_judgements(
     file: Path, split: str, splits_by_query: dict[str, list[str]], source: SourceFiles
 ) -> Iterator[LocatedRecord]:
-    """Yield the judgements of each line: a query, its relevant ids and its candidates (train: drawn at random)."""
+    """Yield the judgements of each line: a query, its relevant ids and its candidates (random ones in train)."""
     has_positions = split != "train"
 
     def parse(line: str) -> Iterator[Record]:

@@ -1,4 +1,4 @@
-"""Reads labelled pairs, one per row: query, candidate and whether both ask the same (Zhang et al. 2014, Quora, …)."""
+"""Reads labelled pairs, one per row: query, candidate, and whether both ask the same (Zhang et al. 2014, Quora, …)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -41,8 +41,8 @@ class PairsReader(Settings):
     query_id: str | None = Field(None, description="the column of the query's id")
     candidate_id: str | None = Field(None, description="the column of the candidate's id")
     split: Literal["train", "dev", "test"] = Field("test", description="what the pairs are for")
-    records: str | None = Field(None, description="the way to the list of rows in a JSON document, e.g. root.items")
-    quotes: bool = Field(True, description="fields of CSV and TSV may stand in double quotes; off: quotes are text")
+    records: str | None = Field(None, description="the path to the list of rows in a JSON document, e.g. root.items")
+    quotes: bool = Field(True, description="fields of CSV and TSV may be in double quotes; off: quotes are text")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield candidates as questions, queries, and judgements with positions in file order. Raises InputError."""
@@ -57,7 +57,7 @@ class PairsReader(Settings):
 
 
 class _PairMerger:
-    """Merges repeated pairs, and gives a text an id of its own where another text has its id."""
+    """Merges repeated pairs, and gives a text a new id if another text has its id."""
 
     def __init__(self, split: str, source: SourceFiles) -> None:
         self._split = split
@@ -68,7 +68,7 @@ class _PairMerger:
         self._candidate_counts: dict[str, int] = {}
 
     def merge_row(self, cells: Mapping[str, Any]) -> Iterator[Record]:
-        """Yield the row's query and candidate where they are new, and its judgement. Raises KeyError or ValueError."""
+        """Yield the row's query and candidate if they are new, and its judgement. Raises KeyError or ValueError."""
         texts = {part: _require_text(cells, part) for part in ("query", "candidate")}
         relevance = _parse_grade(to_text(cells.get("label")))
         ids = {part: self._choose_id(part, to_text(cells.get(f"{part}_id")), text) for part, text in texts.items()}
@@ -111,7 +111,7 @@ def _require_text(cells: Mapping[str, Any], part: str) -> str:
 
 
 def _parse_grade(label: str) -> int | None:
-    """Return a label as a grade; None where it is empty. Raises ValueError."""
+    """Return a label as a grade; None if it is empty. Raises ValueError."""
     if not label:
         return None
     grade = GRADES.get(label.lower())

@@ -1,4 +1,4 @@
-"""Reads tables in Parquet, one question a row, with the columns that the reader of CSV and JSON knows."""
+"""Reads tables in Parquet, one question per row, with the same columns as the reader of CSV and JSON."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ BATCH_ROWS = 1_000
 
 
 class ParquetReader(QuestionTable):
-    """A table in Parquet, one question a row. Usual column names are recognised. Needs the extra `parquet`.
+    """A table in Parquet, one question per row. Usual column names are recognised. Needs the extra `parquet`.
 
     Examples:
 
@@ -36,14 +36,14 @@ class ParquetReader(QuestionTable):
 
 
 def open_parquet(source: SourceFiles, path: Path) -> Table:
-    """Open a file; its columns are those of the schema, nested ones with dots. Raises InputError or SettingsError."""
+    """Open a file; its columns are those in the schema, nested ones with dots. Raises InputError or SettingsError."""
     with _open_file(SourceFiles(), path) as file:
         header = [name for field in file.schema_arrow for name in _column_names(field)]
     return Table(header, _read_rows(source, path))
 
 
 def _read_rows(source: SourceFiles, path: Path) -> Iterator[PlacedRow]:
-    """Yield the rows; their places count from the first one."""
+    """Yield the rows; their places are numbered from the first one."""
     row_number = 0
     with _open_file(source, path) as file:
         for batch in file.iter_batches(BATCH_ROWS):
@@ -69,7 +69,7 @@ def _open_file(source: SourceFiles, path: Path) -> Iterator[Any]:
 
 
 def _column_names(field: Any) -> list[str]:
-    """Return the name of a column, and those of what is nested in it, through lists."""
+    """Return the names of a column and of the columns nested in it, also through lists."""
     kind = field.type
     while hasattr(kind, "value_type"):
         kind = kind.value_type
@@ -78,7 +78,7 @@ def _column_names(field: Any) -> list[str]:
 
 
 def _to_plain(value: Any) -> Any:
-    """Return a value as JSON would hold it: bytes as text, dates written out."""
+    """Return a value as in JSON: bytes as text, dates as ISO 8601."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, date | time):

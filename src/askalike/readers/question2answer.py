@@ -1,4 +1,4 @@
-"""Reads the table `qa_posts` of a Question2Answer site, as mysql or phpMyAdmin writes it."""
+"""Reads the table `qa_posts` of a Question2Answer site, as exported by mysql or phpMyAdmin."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class Question2answerReader(Settings):
 
 
 class _PostParser:
-    """Turns rows of `qa_posts` into records. What closed a question is its original, or a note that comes later."""
+    """Turns rows of `qa_posts` into records. A closed question refers to its original, or to a note in a later row."""
 
     def __init__(self, site: str | None, categories: Mapping[str, str], source: SourceFiles) -> None:
         self._site = site.rstrip("/") if site else None
@@ -76,7 +76,7 @@ class _PostParser:
         return []
 
     def duplicate_links(self) -> Iterator[LocatedRecord]:
-        """Yield a link for each question that another question, and not a note, has closed."""
+        """Yield a link for each question that was closed because of another question, and not by a note."""
         for question, (original, date) in self._closed_by.items():
             if original not in self._note_ids:
                 yield Link(question, original, "duplicate", date), Place("qa_posts")
@@ -120,7 +120,7 @@ class _PostParser:
 
 
 def _read_table(source: SourceFiles, file: Path, needed: Sequence[str]) -> Iterator[PlacedRow]:
-    """Yield a table's rows. Raises InputError where a needed column is missing."""
+    """Yield a table's rows. Raises InputError if a needed column is missing."""
     is_json = ".json" in file.suffixes
     rows = _read_json_rows(source, file) if is_json else _read_batch_rows(source, file)
     is_checked = False
@@ -134,7 +134,7 @@ def _read_table(source: SourceFiles, file: Path, needed: Sequence[str]) -> Itera
 
 
 def _read_json_rows(source: SourceFiles, file: Path) -> Iterator[PlacedRow]:
-    """Yield the rows in a JSON export: a plain list, or phpMyAdmin's, whose tables hold theirs as `data`."""
+    """Yield the rows in a JSON export: a plain list, or phpMyAdmin's format, with the rows of each table in `data`."""
     for place, value in read_json_values(source, file):
         if not isinstance(value, dict):
             yield place, reject(place, "expected a JSON object", value)
@@ -145,7 +145,7 @@ def _read_json_rows(source: SourceFiles, file: Path) -> Iterator[PlacedRow]:
 
 
 def _read_batch_rows(source: SourceFiles, file: Path) -> Iterator[PlacedRow]:
-    """Yield the rows of `mysql --batch`, in which a tab or a line break inside a value is written `\\t` or `\\n`."""
+    """Yield the rows of `mysql --batch`, where a tab or a line break inside a value is written as `\\t` or `\\n`."""
     for place, row in open_table(source, file, quotes=False).rows:
         if isinstance(row, RejectedRow):
             yield place, row

@@ -22,7 +22,7 @@ GOLD_LINE = re.compile(r"(\S+)\s+(\S+)\s+\S+\s+\S+\s+(true|false)\s*")
 SPLITS = ("train", "dev", "test")
 
 Gold = dict[tuple[str, str], int]
-"""(query id, related id) → 1 where it is relevant, 0 where not."""
+"""(query id, related id) → 1 if it is relevant, else 0."""
 
 
 class SemevalReader(Settings):
@@ -49,7 +49,7 @@ class SemevalReader(Settings):
                 yield from self._read_file(file, gold, source)
 
     def _read_file(self, file: Path, gold: Gold, source: SourceFiles) -> Iterator[LocatedRecord]:
-        """Yield the records of one file, in which an OrgQuestion is repeated for each of its threads."""
+        """Yield the records of one file, where an OrgQuestion is repeated for each of its threads."""
         split = self.split or infer_split(file)
         last_id = None
         for place, element in read_elements(source, file, source.read_bytes(file), "OrgQuestion"):
@@ -66,7 +66,7 @@ class SemevalReader(Settings):
 
 
 def infer_split(file: Path) -> str:
-    """Return the split in a file's name, or else in its folder's name. Raises InputError."""
+    """Return the split in a file's name, else in its folder's name. Raises InputError."""
     for name in (file.name.lower(), file.parent.name.lower()):
         if split := next((split for split in SPLITS if split in name), None):
             return split

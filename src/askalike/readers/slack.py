@@ -1,4 +1,4 @@
-"""Reads the export of a Slack workspace: `channels.json`, `users.json`, and a folder of days for each channel."""
+"""Reads the export of a Slack workspace: `channels.json`, `users.json`, and a folder of daily files per channel."""
 
 import html
 import json
@@ -19,7 +19,7 @@ from askalike.store.drafts import LocatedThread
 from askalike.types import Place
 
 OF_PEOPLE = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
-"""Subtypes of messages that somebody wrote; all others are about the channel."""
+"""Subtypes of messages written by people or bots; all others are about the channel."""
 DAY_FILES = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json"
 REFERENCE = re.compile(r"<(?P<kind>[@#!]?)(?P<target>[^<>|]*)(?:\|(?P<label>[^<>]*))?>")
 
@@ -54,7 +54,7 @@ class SlackReader(ThreadReader):
                 yield from self._read_channel(channel, people, source)
 
     def _read_channel(self, channel: "_Channel", people: "_Users", source: SourceFiles) -> Iterator[LocatedThread]:
-        """Yield the drafts of a channel once all its days are read, as a thread may last for days."""
+        """Yield the drafts of a channel after reading all its daily files, as a thread may last for days."""
         threads: dict[str, tuple[Conversation, Place]] = {}
         for file in channel.days:
             for place, row in read_json_values(source, file):
@@ -79,7 +79,7 @@ class _Channel(NamedTuple):
 
 
 class _Users:
-    """The people in `users.json`; an export may lack it."""
+    """The users in `users.json`, which an export may lack."""
 
     def __init__(self, users: Sequence[Row]) -> None:
         self._users = {to_text(user.get("id")): user for user in users}
@@ -93,7 +93,7 @@ class _Users:
         return cls(_read_objects(path))
 
     def name(self, id: str) -> str:
-        """Return what a person is called, `someone` where nobody says."""
+        """Return a person's name; `someone` if it is not known."""
         user = self._users.get(id, {})
         profile = user.get("profile")
         display_name = profile.get("display_name") if isinstance(profile, dict) else None
@@ -107,7 +107,7 @@ class _Users:
         return known or user == "USLACKBOT" or bool(row.get("bot_id")) or row.get("subtype") == "bot_message"
 
     def plain_text(self, text: Any) -> str:
-        """Return a message without Slack's marks for people, channels and links."""
+        """Return a message without Slack's markup for people, channels and links."""
         return html.unescape(REFERENCE.sub(self._resolve, to_text(text))).strip()
 
     def _resolve(self, match: re.Match[str]) -> str:
@@ -158,7 +158,7 @@ def _is_solution(row: Row) -> bool:
 
 
 def _find_channels(folder: Path, wanted: Sequence[str]) -> list[_Channel]:
-    """Return the public channels of an export, or those of them that are wanted."""
+    """Return the public channels of an export, or the wanted ones among them."""
     if not folder.is_dir():
         advice = "unpack it, e.g. unzip export.zip -d FOLDER, and name the folder" if folder.exists() else "not there"
         raise InputError(f"{folder}: is not a folder; {advice}")

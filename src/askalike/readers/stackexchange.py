@@ -63,10 +63,10 @@ class StackexchangeReader(Settings):
 
 
 class _RowParser:
-    """Turns rows of a dump into records. Its methods raise KeyError or ValueError for a row that is none."""
+    """Turns rows of a dump into records. Its methods raise KeyError or ValueError for an invalid row."""
 
     def __init__(self, source: SourceFiles, site_url: str | None, names: Mapping[str, str]) -> None:
-        """names: of users, by their ids."""
+        """names: user id → name."""
         self._source = source
         self._site_url = site_url
         self._names = names
@@ -115,12 +115,12 @@ class _RowParser:
 
 
 def parse_tags(text: str) -> tuple[str, ...]:
-    """Return the tags in either notation of the dumps: `<a><b>` or `|a|b|`."""
+    """Return the tags from either notation in the dumps: `<a><b>` or `|a|b|`."""
     return tuple(tag for tag in re.split(r"[<>|]+", text) if tag)
 
 
 def find_license(created_at: str) -> str:
-    """Return the licence that Stack Exchange gave to posts of that date."""
+    """Return Stack Exchange's licence for posts of that date."""
     return next(name for before, name in LICENSES if created_at < before)
 
 
@@ -133,7 +133,7 @@ def _parse_votes(row: Row) -> int | None:
 
 
 def _read_names(source: SourceFiles, files: Sequence[Path]) -> Mapping[str, str]:
-    """Return the names of users by their ids: licences ask for the author's. Empty where the dump has no Users.xml."""
+    """Return user id → name, as licences require the author's name. Empty if the dump has no Users.xml."""
     names: dict[str, str] = {}
     for file in files:
         for _, chunks in _open_tables(source, file, (USERS_FILE,)):
@@ -143,7 +143,7 @@ def _read_names(source: SourceFiles, files: Sequence[Path]) -> Mapping[str, str]
 
 
 def _open_tables(source: SourceFiles, file: Path, wanted: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Yield the wanted tables in one file, each as its name and chunks of bytes."""
+    """Yield the wanted tables in a file, each as its name and chunks of bytes."""
     if file.suffix.lower() != ".7z":
         if file.name.lower() in wanted or (POSTS_FILE in wanted and file.name.lower() != USERS_FILE):
             yield file.name.lower(), source.read_bytes(file)
@@ -168,7 +168,7 @@ def _find_files(path: Path) -> list[Path]:
 
 
 def _infer_site(paths: Sequence[Path]) -> str:
-    """Return the site that the paths are named after (large sites come as one .7z for each table: `SITE-Posts.7z`)."""
+    """Return the site in the names of the paths (large sites have one .7z per table: `SITE-Posts.7z`)."""
     sites = {_infer_site_of_path(path.resolve()) for path in paths}
     if len(sites) > 1:
         raise InputError(f"{', '.join(sorted(sites))}: several sites; import each into an archive of its own")

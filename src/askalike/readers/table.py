@@ -1,4 +1,4 @@
-"""Reads tables of questions and answers: CSV, TSV, JSON lines or JSON, gzipped or not, one question a row."""
+"""Reads tables of questions and answers: CSV, TSV, JSON lines or JSON, gzipped or not, one question per row."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -14,7 +14,7 @@ from askalike.types import LocatedRecord
 
 
 class TableReader(QuestionTable):
-    """A table, one question a row: CSV, TSV, JSON lines, or JSON with --records. Usual column names are recognised.
+    """A table, one question per row: CSV, TSV, JSON lines, or JSON with --records. Usual column names are recognised.
 
     A folder that `askalike export --format csv` wrote gives back the whole archive.
 
@@ -26,8 +26,8 @@ class TableReader(QuestionTable):
     ```
     """
 
-    records: str | None = Field(None, description="the way to the list of rows in a JSON document, e.g. root.items")
-    quotes: bool = Field(True, description="fields of CSV and TSV may stand in double quotes; off: quotes are text")
+    records: str | None = Field(None, description="the path to the list of rows in a JSON document, e.g. root.items")
+    quotes: bool = Field(True, description="fields of CSV and TSV may be in double quotes; off: quotes are text")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield each row as a question, its answers and its links. Raises InputError."""

@@ -55,7 +55,7 @@ class YahooReader(Settings):
         return not self.lang or document.find_text("qlang") == self.lang
 
     def _compute_draw(self, document: Element) -> int:
-        """Return a number decided by the seed and the question's id; the smallest ones are the sample."""
+        """Return a number derived from the seed and the question's id; questions with the smallest are the sample."""
         key = f"{self.seed} {document.find_text('uri')}"
         return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest()) if self.sample else 0
 
@@ -70,7 +70,7 @@ class YahooReader(Settings):
 
 
 def _read_documents(files: Sequence[Path], source: SourceFiles) -> Iterator[PlacedDocument]:
-    """Yield each `<document>`, parsed by itself: wrapper elements and where a file was cut do not matter."""
+    """Yield each `<document>`, parsed on its own, so that wrapper elements and cuts between files do not matter."""
     buffer, line = b"", 1
     for file in files:
         line = 1 - buffer.count(b"\n")
@@ -87,7 +87,7 @@ def _read_documents(files: Sequence[Path], source: SourceFiles) -> Iterator[Plac
 
 
 def _parse_documents(text: bytes, file: Path, line: int, source: SourceFiles) -> Iterator[PlacedDocument]:
-    """Yield the document that ends this text; other documents that begin in it were never closed."""
+    """Yield the document at the end of this text; other documents that begin in it were never closed."""
     begins = [begin.start() for begin in DOCUMENT_START.finditer(text)]
     for begin, end in zip(begins, [*begins[1:], None], strict=True):
         place = Place(str(file), line + text[:begin].count(b"\n"))

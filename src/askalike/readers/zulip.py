@@ -1,4 +1,4 @@
-"""Reads topics of Zulip: messages as its API gives them (`GET /api/v1/messages`), or a data export of the organization.
+"""Reads topics of Zulip: responses of its API (`GET /api/v1/messages`), or a data export of the organization.
 
 An export has `realm.json` (people, channels) and `messages-000001.json`, …; the API's people are those of
 `GET /api/v1/users`, whose response may be one of the files.
@@ -24,7 +24,7 @@ from askalike.types import Place, RejectedRow
 
 REALM_FILE = "realm.json"
 CHANNEL_RECIPIENT = 2
-"""The type of a recipient that is a channel, in an export."""
+"""The type of recipients that are channels, in an export."""
 MENTION = re.compile(r"@_?\*\*([^*|\n]+)(?:\|\d+)?\*\*|#\*\*([^*\n]+)\*\*")
 RESOLVED_MARK = "✔ "
 """Prefix of the names of resolved topics in Zulip."""
@@ -76,14 +76,14 @@ class ZulipReader(ThreadReader):
 
 
 class _Topic:
-    """A topic by its first message, the name or id of its channel, and where that message stands."""
+    """A topic: its conversation, the name or id of its channel, and the place of its first message."""
 
     def __init__(self, conversation: Conversation, first_id: str, channel: str, place: Place) -> None:
         self.conversation, self.first_id, self.channel, self.place = conversation, first_id, channel, place
 
 
 class _Directory:
-    """The bots, and the public channels, as far as the files name them."""
+    """The bots and public channels named in the files."""
 
     def __init__(self) -> None:
         self._bots: set[str] = set()
@@ -130,7 +130,7 @@ def _add_message(
     people: _Directory,
     source: SourceFiles,
 ) -> None:
-    """Begin a topic with a message, or add the message to its topic. skipped: topics that begin with no question."""
+    """Begin a topic with a message, or add the message to its topic. skipped: topics that begin without a question."""
     key = channel[0], to_text(row.get("subject")).removeprefix(RESOLVED_MARK).casefold()
     message = Message(_plain_text(row), to_text(_sender(row)), row["sent_at"], people.is_bot(row), _is_solution(row))
     if key in topics:
@@ -145,7 +145,7 @@ def _add_message(
 
 
 def _read_messages(file: Path, people: _Directory, source: SourceFiles) -> Iterator[tuple[Place, Row | RejectedRow]]:
-    """Yield the messages in a file; people and channels in it are learned. Raises InputError."""
+    """Yield the messages in a file; its people and channels are added to `people`. Raises InputError."""
     for place, document in read_json_values(source, file):
         if not isinstance(document, dict):
             raise InputError(f"{place}: expected a response of Zulip's API, or a file of an export")
@@ -190,7 +190,7 @@ def _marks_solution(reaction: Row) -> bool:
 
 
 def _plain_text(row: Row) -> str:
-    """Return a message's Markdown with the names of people and channels; HTML as people read it."""
+    """Return a message's Markdown with the names of people and channels, or its HTML as plain text."""
     content = to_text(row.get("content"))
     if row.get("content_type") == "text/html":
         return readable_text(content, "html").strip()

@@ -1,1 +1,1 @@
-"""The archive as it was, day by day: would the original have been found when the duplicate was asked?"""
+"""Replays the past states of an archive: would the original have been found when the duplicate was asked?"""

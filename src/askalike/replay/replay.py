@@ -1,4 +1,4 @@
-"""Replays an archive: each question that was later closed as a duplicate is asked again, against what existed then."""
+"""Replays an archive: asks each question later closed as a duplicate again, in the archive as it was at that time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ WORDING_REMARK = "texts have today's wording: the archive keeps no earlier edits
 
 @dataclass(frozen=True, slots=True)
 class ReplaySelection:
-    """The questions to ask again, by rising date, and the number of links that are left out.
+    """The questions to ask again, by ascending date, and the number of links that are left out.
 
     originals: query id → the ids of the older questions that it was linked to. newer_links: links to a question that
-    is not older, so that there was nothing to be found yet. undated_links: links with an end that has no date.
+    is not older, so that it could not be found yet. undated_links: links to or from a question without a date.
     """
 
     queries: Sequence[Question]
@@ -44,7 +44,7 @@ class ReplaySelection:
 class ReplayResult:
     """The hits of one ranker at asking time.
 
-    ranks: query id → the rank of its first original, from 1; None where it was not among the hits. k: the number of
+    ranks: query id → the rank of its first original, from 1; None if it was not among the hits. k: the number of
     hits among which the original counts as found.
     """
 
@@ -93,7 +93,7 @@ class Replay:
     results: Sequence[ReplayResult]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the hits, for JSON."""
+        """Return everything except the hits, for JSON."""
         return {
             "archive": str(self.archive),
             "since": self.since,
@@ -120,14 +120,14 @@ def replay(
     k: int = 5,
     progress: Progress | None = None,
 ) -> Replay:
-    """Ask every question of [since, until) that was later linked as a duplicate again, at its own time.
+    """Ask every question of [since, until) that was later linked as a duplicate again, at its original time.
 
     Each is ranked against the questions created strictly before it, with the term statistics of that moment: the
-    archive grows from date to date, and the rankers follow. A ranker that learns does so from what existed at `since`.
-    The hits of each moment are saved below the archive's `index/`: the next call resumes, and another k up to
-    DEFAULT_DEPTH needs no search. Training is repeated.
-    Raises ArchiveError where there is nothing to ask, SettingsError for an unknown ranker or setting, and for a ranker
-    that was trained on later data than the first question's date.
+    archive grows from date to date, and the indexes are updated. A ranker that is trained learns only from data that
+    existed at `since`. The hits of each moment are saved in the archive's `index/`: the next call resumes, and another
+    k up to DEFAULT_DEPTH needs no search. Training is repeated.
+    Raises ArchiveError if there is nothing to ask, SettingsError for an unknown ranker or setting, and for a ranker
+    that was trained on data newer than the first question.
     """
     since, until = parse_moment(since), parse_moment(until) if until else None
     opened = {name: rankers.create(name, settings, archive.path) for name, settings in ranker_settings.items()}
@@ -143,7 +143,7 @@ def replay(
     ):
         past.advance_to(since)
         for name, ranker in opened.items():
-            fitted = ranker.fit(past.archive.training_view(()))  # what is measured does not exist yet
+            fitted = ranker.fit(past.archive.training_view(()))  # the measured labels do not exist yet
             opened[name] = _check_trained_before(fitted, selection.queries[0])
         moments = [list(group) for _, group in groupby(selection.queries, key=lambda q: q.created_at)]
         depth = max(k, DEFAULT_DEPTH)
@@ -182,7 +182,7 @@ def select_queries(archive: Archive, since: str, until: str | None = None) -> Re
 def _replay_moments(
     archive: Archive, ranker: Ranker, past: PointInTimeArchive, moments: Sequence[Sequence[Question]], depth: int
 ) -> Iterator[Run]:
-    """Yield the hits of the questions of each moment; those of an earlier call are not searched for again."""
+    """Yield the hits of the questions of each moment, reusing those of an earlier call."""
 
     def rank(done: int) -> Iterator[Run]:
         for moment in moments[done:]:
@@ -193,7 +193,7 @@ def _replay_moments(
 
 
 def parse_moment(text: str) -> str:
-    """Return a date as archives store it. Raises SettingsError for a text that is not a date."""
+    """Return a date in the archive's format. Raises SettingsError for a text that is not a date."""
     try:
         return parse_first_moment(text)
     except ValueError as error:
@@ -201,7 +201,7 @@ def parse_moment(text: str) -> str:
 
 
 def _check_trained_before(ranker: Ranker, first_query: Question) -> Ranker:
-    """Return the ranker. Raises SettingsError if it was trained on data that is not older than the first question."""
+    """Return the ranker unchanged. Raises SettingsError if its training data is not older than the first question."""
     if ranker.trained_until and ranker.trained_until >= str(first_query.created_at):
         raise SettingsError(
             f"{ranker.name} knows data up to {ranker.trained_until}, and the first question asked again is of "

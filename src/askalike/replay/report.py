@@ -1,4 +1,4 @@
-"""The folder that a replay writes: its results as JSON, its runs and judgements as TREC files, and a plot over time."""
+"""The output folder of a replay: results as JSON, runs and judgements as TREC files, and a plot over time."""
 
 import json
 from collections import Counter
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MIN_QUERIES = 10
-"""Quarters with fewer questions are joined to the next ones."""
+"""Minimum number of questions per period; quarters with fewer are merged with the next ones."""
 
 
 class Period(NamedTuple):
-    """Some quarters in a row, and the ids of the questions that were asked in them."""
+    """Consecutive quarters, and the ids of the questions that were asked in them."""
 
     name: str
     queries: Sequence[str]
@@ -32,7 +32,7 @@ class Period(NamedTuple):
 def write_replay(replay: Replay, folder: Path) -> list[Path]:
     """Write replay.json, replay.svg, qrels.txt, and run.trec or, for several rankers, run-NAME.trec each.
 
-    Return the paths. Raises InputError where a file cannot be written.
+    Return the paths. Raises InputError if a file cannot be written.
     """
     qrels = "".join(f"{q} 0 {original} 1\n" for q, ids in replay.selection.originals.items() for original in ids)
     try:
@@ -51,7 +51,7 @@ def write_replay(replay: Replay, folder: Path) -> list[Path]:
 def plot_timeline(replay: Replay, path: Path) -> None:
     """Plot the shares of questions whose original was found, with 95 % Wilson intervals, by period and ranker.
 
-    Raises OSError where the SVG file cannot be written.
+    Raises OSError if the SVG file cannot be written.
     """
     periods = group_into_periods([(str(q.created_at), q.id) for q in replay.selection.queries])
     with open_figure(max(360.0, 79.0 * len(periods) + 144), 288) as (figure, (axes,)):
@@ -65,9 +65,9 @@ def plot_timeline(replay: Replay, path: Path) -> None:
 
 
 def group_into_periods(dated_queries: Sequence[tuple[str, str]], min_queries: int = MIN_QUERIES) -> list[Period]:
-    """Return the quarters of queries, given as (ISO date, id), joined until each period has at least min_queries.
+    """Return the quarters of queries, given as (ISO date, id), merged until each period has at least min_queries.
 
-    Quarters are joined to later ones; what is left at the end is joined to the last period.
+    Quarters are merged with later ones; the rest at the end is merged with the last period.
     """
     dated = [(quarter_name(date), query) for date, query in dated_queries]
     counts = Counter(name for name, _ in dated)

@@ -9,7 +9,7 @@ REQUIRED_MODULES = ("fastapi", "uvicorn", "httptools", "uvloop", "prometheus_cli
 
 
 def require_extra() -> None:
-    """Raise SettingsError that names the extra where a library of it is missing."""
+    """Raise SettingsError, which names the extra, if one of its libraries is missing."""
     if missing := [name for name in REQUIRED_MODULES if find_spec(name) is None]:
         advice = "not installed here; run: pip install 'askalike[service]'"
         raise SettingsError(f"askalike serve needs {', '.join(missing)}, {advice}")

@@ -23,7 +23,7 @@ from askalike.service.state.served_archive import ServedArchive, hot_reload
 
 
 def create_app(settings: ServiceSettings, rate_limiter: RateLimiter, workers: OtherWorkers) -> FastAPI:
-    """Return the service as an ASGI application, which opens the archives when it starts and closes them at its end."""
+    """Return the service as an ASGI application, which opens the archives at startup and closes them at shutdown."""
     state = AppState(settings, rate_limiter, workers, render_error_page)
 
     @asynccontextmanager
@@ -41,7 +41,7 @@ def create_app(settings: ServiceSettings, rate_limiter: RateLimiter, workers: Ot
         version="1",
         summary="Finds the questions in a Q&A archive that ask the same thing",
         lifespan=lifespan,
-        docs_url=None,  # its pages fetch from other hosts
+        docs_url=None,  # its pages load files from other hosts
         redoc_url=None,
         responses=dict(RESPONSES),
         exception_handlers=dict(ERROR_HANDLERS),

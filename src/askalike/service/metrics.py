@@ -1,4 +1,4 @@
-"""The counts and times that Prometheus may read; prometheus_client adds them up over the workers in a shared folder."""
+"""The counters and timings for Prometheus; prometheus_client sums them over the workers in a shared folder."""
 
 from prometheus_client import Counter, Histogram
 
@@ -17,4 +17,4 @@ TOP_PROBABILITY = Histogram(
     "askalike_top_probability", "Probability of the first result", ["archive"], buckets=PROBABILITY_BUCKETS
 )
 USE = Counter("askalike_use", "How similar questions are used, by event", ["archive", "event"])
-FEEDBACK = Counter("askalike_feedback", "Verdicts of people on results", ["archive", "verdict"])
+FEEDBACK = Counter("askalike_feedback", "Users' verdicts on results", ["archive", "verdict"])

@@ -1,4 +1,4 @@
-"""The settings of `askalike serve`: which archives, where it listens, and what it allows."""
+"""The settings of `askalike serve`: the archives, the address, and what is allowed."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class ServiceSettings(Settings):
     timeout_s: float = Field(10.0, gt=0, description="time limit of a request")
     receive_s: float = Field(15.0, gt=0, description="time limit for receiving a request")
     max_connections: int = Field(900, ge=1, description="maximum connections per worker; more are closed at once")
-    max_waiting: int = Field(64, ge=1, description="maximum requests that wait for one archive; more are rejected")
+    max_waiting: int = Field(64, ge=1, description="maximum requests waiting for one archive; more are rejected")
 
     without: tuple[LeftOut, ...] = Field(
         (), description="states that no search returns: closed, locked, outdated, unanswered"
@@ -72,7 +72,7 @@ class ServiceSettings(Settings):
 
     @classmethod
     def assignable(cls) -> Sequence[str]:
-        """Return the names of the settings that have no option of their own on the command line."""
+        """Return the names of the settings without a command-line option."""
         options = {"archives", "host", "port", "ranker", "engine", "values", "workers", "allow_origins"}
         return [name for name in cls.model_fields if name not in options]
 
@@ -83,11 +83,11 @@ class ServiceSettings(Settings):
 
     @property
     def keyless(self) -> bool:
-        """Whether everything is open to callers without a key."""
+        """Whether callers without a key may do everything."""
         return is_loopback(self.host) and not self.require_keys
 
     def archive_paths(self) -> Mapping[str, Path]:
-        """Return each archive's path by the name of its folder. Raises SettingsError where two have one name."""
+        """Return each archive's path by the name of its folder. Raises SettingsError if two have one name."""
         items = [(path.resolve().name, path) for path in self.archives]
         if duplicates := [name for name, n in Counter(name for name, _ in items).items() if n > 1]:
             name = duplicates[0]

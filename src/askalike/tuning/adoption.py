@@ -1,4 +1,4 @@
-"""Makes a pre-trained encoder the archive's own: a copy in its `models/`, which the default ranker then uses."""
+"""Adds a pre-trained encoder to an archive: a copy in its `models/`, which the default ranker then uses."""
 
 import re
 import shutil
@@ -31,9 +31,9 @@ PROBE = Question("probe", "How do I do this?")
 def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: bool = False) -> ArchiveEncoder:
     """Copy a model into the archive, and activate the hybrid of the lexical ranker and this encoder.
 
-    model: a folder or an installed package; with `download`, a model's name on the hub. name: what it is called in the
-    archive; else the last part of `model`. A model that the archive has already is not copied again. Its vectors are
-    made by the next search, by `askalike index`, or by a running service. Raises SettingsError where there is no such
+    model: a folder or an installed package; with `download`, a model's name on the hub. name: its name in the archive;
+    by default the last part of `model`. A model that the archive already has is not copied again. Its vectors are
+    computed by the next search, by `askalike index`, or by a running service. Raises SettingsError if there is no such
     model, the name is taken or an extra is missing, InputError for a model that cannot be run.
     """
     check_source(model, download)
@@ -48,7 +48,7 @@ def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: boo
 
 
 def check_source(model: str, download: bool) -> None:
-    """Raises SettingsError where `adopt_encoder` would find no such model on this machine."""
+    """Raise SettingsError if `adopt_encoder` would not find the model on this machine."""
     if download:
         return
     if HUB_NAME_PATTERN.fullmatch(model) and not Path(model).exists():
@@ -57,7 +57,7 @@ def check_source(model: str, download: bool) -> None:
 
 
 def _copy_model(archive: Archive, model: str, name: str, download: bool) -> ArchiveEncoder:
-    """Return the encoder that the archive has under this name, after its model was copied there and has been tried."""
+    """Copy a model into the archive under a name and try it; return the encoder."""
     folder, current = archive.path / MODELS_FOLDER / name, get_archive_encoder(archive)
     if current and (current.name, current.source) == (name, model) and folder.exists():
         return current
@@ -77,9 +77,9 @@ def _copy_model(archive: Archive, model: str, name: str, download: bool) -> Arch
 
 
 def _read_training(source: Path) -> tuple[LearnedLabels, dict[str, Any]]:
-    """Return what a model that askalike has fine-tuned learned from, and the date of the newest of it as a table.
+    """Return the labels that a model fine-tuned by askalike has learned from, and the date of the newest as a table.
 
-    source: its subfolder `pretrained`. Another model has learned nothing that is known.
+    source: its subfolder `pretrained`. Nothing is known about the training of any other model.
     """
     folder = source.resolve().parent
     if source.name != MODEL_FOLDER or not (folder / MODEL_FILE).exists():
@@ -90,7 +90,7 @@ def _read_training(source: Path) -> tuple[LearnedLabels, dict[str, Any]]:
 
 
 def _fetch_or_copy(model: str, target: Path, download: bool) -> str | None:
-    """Fill a folder with a model that can be run; return its commit on the hub, None for one of this machine."""
+    """Fill a folder with a model that can be run; return its commit on the hub, None for a local model."""
     if download:
         revision = fetch_model(model, target, needed_files)
         _try(target)

@@ -1,4 +1,4 @@
-"""The calibration of what tuning activates, where the time that is left is enough for it."""
+"""Calibrates the ranker that tuning activates, if there is enough time left."""
 
 import time
 
@@ -12,18 +12,18 @@ from askalike.tuning.state import Budget, format_duration
 from askalike.tuning.task import TuningTask
 
 PROBE_QUERIES = 20
-"""The number of queries that measure the speed of a searcher."""
+"""The number of queries used to measure the speed of a searcher."""
 PROBE_DEPTH = 100
 USES = 2
-"""Whole questions, and titles as people type them."""
+"""The number of uses to calibrate for: whole questions, and titles as people type them."""
 
 
 def calibrate_served(
     archive: Archive, ranker: Ranker, searcher: Searcher, task: TuningTask, budget: Budget, *, is_label_trained: bool
 ) -> tuple[CalibrationReport | None, str | None]:
-    """Calibrate the ranker that serves. Return the report, or None and why it is not calibrated.
+    """Calibrate the active ranker. Return the report, or None and why it is not calibrated.
 
-    A ranker with a part that has learned from labels is calibrated on the test part alone.
+    A ranker with a part that has learned from labels is calibrated only on the test part.
     """
     if task.held_out_calibration_split is None or task.full_calibration_split is None:
         return None, "the archive has no duplicate labels"
@@ -42,7 +42,7 @@ def calibrate_served(
 
 
 def _estimate_s(archive: Archive, searcher: Searcher, task: TuningTask, split_name: str) -> float:
-    """Return the seconds that ranking the split's queries for each use takes, by the time that a few queries take."""
+    """Estimate the seconds to rank the split's queries for each use from the time of a few queries."""
     queries = dict(list(task.dev.queries.items())[:PROBE_QUERIES])
     started = time.monotonic()
     searcher.rank(queries, PROBE_DEPTH)

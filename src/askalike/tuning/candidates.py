@@ -1,4 +1,4 @@
-"""The ladder: what is tried, from the simplest to the most complex, and what each family of candidates needs."""
+"""The ladder of candidates, from the simplest to the most complex, and the requirements of each family."""
 
 import importlib.util
 from collections.abc import Iterator, Sequence
@@ -15,9 +15,9 @@ from askalike.store import Archive
 DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
 PRETRAINED_RANKER = "pretrained"
-"""The ranker of a pre-trained encoder by itself."""
+"""The ranker of a pre-trained encoder alone."""
 CROSS_ENCODER_RANKER = "cross_encoder"
-"""The ranker that re-ranks by a cross-encoder."""
+"""The ranker that re-ranks with a cross-encoder."""
 ABSOLUTE_WEIGHTS = ((0.2, 0.8), (0.3, 0.7), (0.4, 0.6), (0.5, 0.5), (0.7, 0.3))
 """The weights of the lexical and the dense part of a hybrid of absolute scores."""
 VOTES_RANKER = "votes"
@@ -26,23 +26,23 @@ VOTE_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.6)
 
 INCUMBENT, UNTUNED, TUNED, WITH_VOTES = -1, 0, 1, 2
 DISTINCT_LEVELS = 4
-"""The number of kinds of candidates of one family, and how much higher the level of each is with distinct hits."""
+"""The number of kinds of candidates per family; a candidate with distinct hits is this many levels higher."""
 LATE_LEVEL, CROSS_LEVEL = 1_000, 2_000
-"""Levels added to a candidate with late interaction or with a cross-encoder: they put it above all others."""
+"""Levels added to a candidate with late interaction or with a cross-encoder, which put it above all others."""
 CROSS_DEPTH = 20
 """The number of hits that a cross-encoder re-ranks."""
 LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings")
 TEXT_SIGNALS = (*LABEL_SIGNALS, "related", "title_body", "question_answer")
 WEAK_SIGNALS = ("same_tag", "same_category")
 FAMILY_LEVELS = (WITH_VOTES + DISTINCT_LEVELS + 1, 2 * DISTINCT_LEVELS)
-"""The level of the first family, and how much higher the next one's is: room for its kinds and their distinct hits."""
+"""The level of the first family, and the distance to the next: room for its kinds, also with distinct hits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Trials of one kind, of which the best stands for the candidate.
+    """Trials of one kind; the best one represents the candidate.
 
-    level: the lower, the simpler. lexical_base: the lexical ranker that is a part of all its trials, if one is.
+    level: lower is simpler. lexical_base: the lexical ranker that is part of all its trials, if there is one.
     """
 
     name: str
@@ -60,9 +60,9 @@ class Candidate:
 class CandidateFamily:
     """A dense ranker, tried alone and in hybrids with the lexical one.
 
-    recipe: what trains it; None for a ranker that needs no training. needs_teacher: whether it needs a pre-trained
-    encoder. signals: what it may learn from, as far as the archive has it; weak_signals are added where those give too
-    few pairs. pairs_per_second: how many training pairs of titles one processor core learns, a first guess.
+    recipe: that trains it; None for a ranker that needs no training. needs_teacher: whether it needs a pre-trained
+    encoder. signals: sources of training pairs, if the archive has them; weak_signals are added if those give too few
+    pairs. pairs_per_second: training pairs of titles per second and processor core, as a first guess.
     """
 
     name: str
@@ -87,25 +87,25 @@ LADDER = (
     CandidateFamily("siamese_lstm", "siamese_lstm", False, NEURAL_MODULES, ("question_answer",), 100),
     CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, required_modules=("onnxruntime",)),
 )
-"""From the simplest to the most complex. A new family is one entry here."""
+"""The families from the simplest to the most complex. A new family is one entry here."""
 
 
 def missing_module(family: CandidateFamily) -> str | None:
-    """Return the first module that a family needs and that is not installed."""
+    """Return the first module that a family needs and that is not installed; None if none is missing."""
     return next((name for name in family.required_modules if importlib.util.find_spec(name) is None), None)
 
 
 def incumbent_candidate(trial: Trial) -> Candidate:
-    """Return what serves before anything is tried. The default ranker alone is its own candidate of the ladder."""
+    """Return the active ranker before tuning as a candidate; the default ranker is the one of the ladder."""
     if trial == Trial(DEFAULT_RANKER):
         return Candidate(DEFAULT_RANKER, UNTUNED, (trial,))
     return Candidate(f"{trial.ranker}, active now", INCUMBENT, (trial,))
 
 
 def lexical_candidates(archive: Archive, fixed: RankerSettings) -> Iterator[Candidate]:
-    """Yield the default ranker untuned, then each similarity tuned, one setting at a time away from its defaults.
+    """Yield the default ranker untuned, then each similarity with one setting at a time changed from its default.
 
-    What is tried does not depend on labels, so that nested folds can share it.
+    The trials do not depend on labels, so that nested folds can share them.
     """
     yield Candidate(DEFAULT_RANKER, UNTUNED, (Trial(DEFAULT_RANKER),))
     for name in registry.names("similarity"):
@@ -115,7 +115,7 @@ def lexical_candidates(archive: Archive, fixed: RankerSettings) -> Iterator[Cand
 
 
 def vary_one(grid: Grid) -> Iterator[dict[str, Any]]:
-    """Yield the first values of a grid, and all combinations that differ from them in one setting."""
+    """Yield the combination of a grid's first values, and all that differ from it in one setting."""
     first = {name: values[0] for name, values in grid.items()}
     yield first
     for name, values in grid.items():
@@ -123,7 +123,7 @@ def vary_one(grid: Grid) -> Iterator[dict[str, Any]]:
 
 
 def dense_candidates(base: Trial, dense: Trial, name: str, level: int, has_votes: bool) -> Iterator[Candidate]:
-    """Yield a dense ranker alone, in a hybrid with the lexical base under several weights, and both with votes."""
+    """Yield a dense ranker alone, in hybrids with the lexical base with several weights, and both with votes."""
     both = f"{base.ranker} + {name}"
     yield Candidate(name, level, (dense,))
     yield Candidate(f"hybrid ({both})", level + 1, tuple(absolute_hybrids((base, dense), ABSOLUTE_WEIGHTS)), base)
@@ -135,27 +135,27 @@ def dense_candidates(base: Trial, dense: Trial, name: str, level: int, has_votes
 def votes_candidate(
     name: str, level: int, parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]], base: Trial | None = None
 ) -> Candidate:
-    """Return a hybrid of rankers and the documents' votes, under each choice of weights and each weight of votes."""
+    """Return hybrids of rankers and the documents' votes, for each choice of weights and each weight of votes."""
     weights = [(*choice, round(votes * sum(choice), 3)) for choice, votes in product(weight_choices, VOTE_WEIGHTS)]
     trials = tuple(absolute_hybrids((*parts, Trial(VOTES_RANKER)), weights))
     return Candidate(f"hybrid ({name} + {VOTES_RANKER})", level, trials, base)
 
 
 def absolute_hybrids(parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]]) -> Iterator[Trial]:
-    """Yield a hybrid of the parts, of absolute scores as the default ranker's, under each choice of weights."""
+    """Yield hybrids of the parts' absolute scores, as in the default ranker, for each choice of weights."""
     for weights in weight_choices:
         yield Trial("hybrid", {**_composite_settings(*parts), "weights": list(weights), "normalise": "absolute"})
 
 
 def distinct_candidate(candidate: Candidate, trial: Trial) -> Candidate:
-    """Return a trial of a candidate with distinct hits: no two of them ask the same."""
+    """Return a candidate's trial with distinct hits: no two of them ask the same."""
     level = max(candidate.level, WITH_VOTES) + DISTINCT_LEVELS
     trials = (Trial("distinct", _composite_settings(trial)),)
     return Candidate(f"distinct ({candidate.name})", level, trials, candidate.lexical_base)
 
 
 def late_interaction_candidate(candidate: Candidate, trial: Trial, encoder: Trial) -> Candidate:
-    """Return a trial of a candidate with its first hits re-ranked by the tokens' vectors of a pre-trained encoder."""
+    """Return a candidate's trial with its first hits re-ranked by the token vectors of a pre-trained encoder."""
     parts = (trial,) if trial == encoder else (trial, encoder)
     trials = (Trial("late_interaction", _composite_settings(*parts)),)
     return Candidate(
@@ -164,7 +164,7 @@ def late_interaction_candidate(candidate: Candidate, trial: Trial, encoder: Tria
 
 
 def cross_encoder_candidate(candidate: Candidate, trial: Trial, cross_encoder: Trial) -> Candidate:
-    """Return a trial of a candidate with its first hits re-ranked by a cross-encoder."""
+    """Return a candidate's trial with its first hits re-ranked by a cross-encoder."""
     trials = (Trial("cascade", {**_composite_settings(trial, cross_encoder), "depth": CROSS_DEPTH}),)
     return Candidate(f"cross_encoder ({candidate.name})", CROSS_LEVEL + candidate.level, trials, candidate.lexical_base)
 

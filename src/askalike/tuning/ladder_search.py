@@ -1,4 +1,4 @@
-"""The search up the ladder: each family of candidates is tried if there is time for it, and measured."""
+"""The search up the ladder: tries and measures each family of candidates for which there is time."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -30,19 +30,19 @@ from askalike.tuning.task import TuningTask
 from askalike.tuning.verdict import EvaluatedTrial, choose, choose_lexical
 
 LEXICAL_BUDGET_SHARE = 0.3
-"""The share of the budget that lexical rankers may take."""
+"""Maximum share of the budget for lexical rankers."""
 INDEXED_PER_SECOND = 1_500.0
-"""Questions that packaged and trained vectors encode and store a second: a cautious guess."""
+"""Questions per second that packaged and trained vectors encode and store: a conservative guess."""
 RANKINGS_PER_FAMILY = 20
-"""The time that the hybrids of a family take, in lexical rankings of dev."""
+"""The time for the hybrids of a family, as a number of lexical rankings of dev."""
 VERDICT_RANKINGS = 3
-"""The choice, what served before, and the best lexical ranker."""
+"""The number of rankers measured at the end: the choice, the previously active one, and the best lexical one."""
 TrialChooser = Callable[[Sequence[EvaluatedTrial], Sequence[str]], EvaluatedTrial]
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """A candidate's best trial on the n queries that choose, its means by their measure and by LEADING_MEASURE."""
+    """A candidate's best trial on the n dev queries, with its means by the tuning measure and by LEADING_MEASURE."""
 
     candidate: Candidate
     trial: Trial
@@ -65,7 +65,7 @@ EventListener = Callable[[Event], None]
 
 
 class LadderSearch:
-    """Tries candidates and collects their values (`evaluated_trials`), results, and what was skipped."""
+    """Tries candidates and collects their values (`evaluated_trials`), results, and those skipped."""
 
     def __init__(
         self, task: TuningTask, evaluator: TrialEvaluator, trainer: ModelTrainer, budget: Budget, notify: EventListener
@@ -79,11 +79,11 @@ class LadderSearch:
         self._ranking_s = 0.0
 
     def try_incumbent(self, trial: Trial) -> None:
-        """Try what serves before the search, whatever the budget: everything else is compared with it."""
+        """Try the active ranker regardless of the budget, as everything else is compared with it."""
         self._try_candidate(incumbent_candidate(trial), is_optional=False)
 
     def estimate_incumbent_s(self, trial: Trial) -> float:
-        """Return the seconds that encoding and indexing all questions for what serves takes, if it must be done."""
+        """Return the seconds to encode and index all questions for the active ranker, if that must be done."""
         if self.evaluator.memory.trial_values(trial, "dev") is not None or self.evaluator.is_indexed(trial):
             return 0.0
         uses_teacher = self.teacher and self.teacher.trial.ranker in (trial.ranker, *trial.part_names)
@@ -91,14 +91,14 @@ class LadderSearch:
         return max(encoding_s, len(self.archive.view()) / INDEXED_PER_SECOND)
 
     def estimate_verdict_s(self) -> float:
-        """Return the seconds that the test queries take under the choice and what it is compared with."""
+        """Return the seconds to rank the test queries with the chosen ranker and those that it is compared with."""
         if self.task.test is None:
             return 0.0
         query_s = self.candidate_results[0].seconds / len(self.task.dev.qrels)
         return query_s * len(self.task.test.qrels) * VERDICT_RANKINGS
 
     def try_lexical(self) -> None:
-        """Try the lexical rankers, untuned and tuned, as long as their share of the budget lasts; then with votes."""
+        """Try the lexical rankers, untuned and tuned, within their share of the budget; then with votes."""
         reserved = self.budget.remaining_s - LEXICAL_BUDGET_SHARE * self.budget.limit_s
         untuned, *tuned = lexical_candidates(self.archive, self.evaluator.fixed)
         if untuned.trials[0] != self.evaluated_trials[0].trial:
@@ -117,9 +117,9 @@ class LadderSearch:
             self._try_candidate(votes_candidate(base.ranker, WITH_VOTES, (base,), ((1.0,),), base))
 
     def try_dense(self) -> None:
-        """Try the families of the ladder, each alone and with the lexical rankers that the queries choose.
+        """Try the families of the ladder, each alone and with the lexical rankers chosen on the queries.
 
-        What needs no training comes first: its time is known, and a teacher has then encoded the archive's texts.
+        Families without training come first: their time is known, and the teacher's vectors are then stored.
         """
         levels = zip(LADDER, count(*FAMILY_LEVELS), strict=False)
         for family, level in sorted(levels, key=lambda pair: pair[0].recipe is not None):
@@ -138,7 +138,7 @@ class LadderSearch:
                         self._try_candidate(candidate)
 
     def try_late_interaction(self) -> None:
-        """Try what the queries choose so far with its first hits re-ranked, where there is a pre-trained encoder."""
+        """Try the current choice with its first hits re-ranked, if there is a pre-trained encoder."""
         if not self.teacher:
             return
         needed = self.trainer.estimate_comparing_s(len(self.task.dev.qrels))
@@ -150,7 +150,7 @@ class LadderSearch:
                 self._try_candidate(candidate)
 
     def try_cross_encoder(self, cross_encoder: Trial) -> None:
-        """Try what the queries choose so far with its first hits re-ranked by a cross-encoder."""
+        """Try the current choice with its first hits re-ranked by a cross-encoder."""
         needed = self._time_pairs(cross_encoder) * len(self.task.dev.qrels)
         for entry in self._choices_over_folds(choose):
             candidate = cross_encoder_candidate(entry.candidate, entry.trial, cross_encoder)
@@ -160,13 +160,13 @@ class LadderSearch:
                 self._try_candidate(candidate)
 
     def try_distinct(self) -> None:
-        """Try what the queries choose so far with distinct hits, if not all known duplicates are held out."""
+        """Try the current choice with distinct hits, unless all known duplicates are held out."""
         clusters = self.archive.view(held_out_splits=self.task.held_out_splits).clusters()
         for entry in self._choices_over_folds(choose) if clusters.visible_names else ():
             self._try_candidate(distinct_candidate(entry.candidate, entry.trial))
 
     def _try_candidate(self, candidate: Candidate, is_optional: bool = True) -> None:
-        """Measure the candidate's trials until the budget is spent; what was not measured is skipped."""
+        """Measure the candidate's trials until the budget is spent; record the rest as skipped."""
         started, measure, trials = time.monotonic(), self.evaluator.measures[0], candidate.trials
         found = self.evaluator.evaluate_trials(trials, is_over=self._is_over if is_optional else never)
         entries: list[EvaluatedTrial] = []
@@ -187,7 +187,7 @@ class LadderSearch:
         self._notify(self.candidate_results[-1])
 
     def _time_pairs(self, cross_encoder: Trial) -> float:
-        """Return the seconds that the pairs of one query take."""
+        """Return the seconds to score the pairs of one query."""
         scorer = self.evaluator.create_ranker(cross_encoder).scorer  # type: ignore[attr-defined]
         query = next(iter(self.task.dev.queries.values()))
         documents = [question for _, question in islice(self.archive.view().questions(), CROSS_DEPTH)]
@@ -222,7 +222,7 @@ class LadderSearch:
         return _no_time_reason(needed, left) if needed > left else None
 
     def _estimate_s(self, family: CandidateFamily) -> float:
-        """Return the seconds that a family takes: to train, to encode all questions, and to rank."""
+        """Return the seconds that a family takes to train, to encode all questions, and to rank."""
         training_s, encoding_s = 0.0, len(self.archive.view()) / INDEXED_PER_SECOND
         if family.recipe:
             training_s = self.trainer.estimate_training_s(family)
@@ -236,7 +236,7 @@ class LadderSearch:
         return [entry.trial for entry in self._choices_over_folds(choose_lexical)]
 
     def _choices_over_folds(self, choose_from: TrialChooser) -> Sequence[EvaluatedTrial]:
-        """Return the different choices of all queries, and of those of all folds but one where folds measure."""
+        """Return the distinct choices on all queries, and, with nested folds, on all folds but one."""
         queries = sorted(self.evaluated_trials[0].values)
         query_sets = [queries]
         if self.task.test is None:
@@ -245,6 +245,6 @@ class LadderSearch:
         return [entry for n, entry in enumerate(choices) if entry not in choices[:n]]
 
 
-def _no_time_reason(needed_s: float, remaining_s: float, of_what: str = "") -> str:
+def _no_time_reason(needed_s: float, remaining_s: float, scope: str = "") -> str:
     needed = f"it takes about {format_duration(needed_s)}, and " if needed_s else ""
-    return f"no time: {needed}{format_duration(max(remaining_s, 0.0))}{of_what} are left"
+    return f"no time: {needed}{format_duration(max(remaining_s, 0.0))}{scope} are left"

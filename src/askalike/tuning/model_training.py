@@ -1,4 +1,4 @@
-"""Trains the models of candidate families, as long as there is time; the pre-trained encoder that teaches some."""
+"""Trains the models of candidate families, if there is time; some with a pre-trained encoder as teacher."""
 
 import hashlib
 import shutil
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from askalike.training.trainer import TrainingProgress
 
 PROBE_QUESTIONS = 32
-"""Number of questions by which an encoder's speed is measured."""
+"""Number of questions used to measure an encoder's speed."""
 MAX_WORDS = 200
-"""Words of a text that count for its length: most models cut off the rest."""
+"""Maximum number of words of a text that count: most models truncate the rest."""
 LENGTH_SAMPLE = 500
-"""Number of questions by which the lengths of texts are measured."""
+"""Number of questions used to measure the lengths of texts."""
 COMPARED_TITLES = 20
-"""The documents of one query that late interaction compares."""
+"""Number of documents per query that late interaction compares."""
 REFERENCE_TITLE_WORDS = 10.0
-"""The length of the texts that `CandidateFamily.pairs_per_second` refers to."""
+"""The length of texts assumed in `CandidateFamily.pairs_per_second`."""
 MIN_PAIRS = 500
-"""With fewer training pairs a network learns nothing that lexical rankers lack."""
+"""Minimum number of training pairs with which a network can improve on lexical rankers."""
 Log = Callable[[str], None]
 
 
 class Teacher:
-    """A pre-trained encoder: the archive's own by its name, or another one as the ranker `pretrained` takes it."""
+    """A pre-trained encoder: the archive's own by its name, or another one as in the ranker `pretrained`."""
 
     def __init__(self, trial: Trial, view: View, state: TuningState) -> None:
         self.trial, self._view = trial, view
@@ -56,17 +56,17 @@ class Teacher:
 
     @property
     def recipe_values(self) -> Mapping[str, Any]:
-        """The settings of a recipe that this encoder teaches."""
+        """The settings of a recipe with this encoder as the teacher."""
         if self.trial.ranker == PRETRAINED_RANKER:
             return {"teacher.model": self.source}
         return {"teacher.encoder": self.trial.ranker}
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The encoder. The vectors of documents are the archive's, those of other texts are stored with the run."""
+        """The encoder. The vectors of documents are stored in the archive, those of other texts with the run."""
         ranker: Any = rankers.create(self.trial.ranker, self.trial.settings, self._view.path)
         encoder = cast("PretrainedEncoder", ranker.encoder)
-        encoder.encode(self._probes[:1], "document")  # a first text takes longer than others
+        encoder.encode(self._probes[:1], "document")  # the first text takes longer
         started = time.monotonic()
         encoder.encode(self._probes, "document")
         self._words_per_s = sum(map(count_words, self._probes)) / (time.monotonic() - started)
@@ -76,11 +76,11 @@ class Teacher:
 
     @cached_property
     def words_per_s(self) -> float:
-        """The number of words of the archive's questions that it encodes per second."""
+        """The number of words of the archive's questions encoded per second."""
         return self._words_per_s if self.encoder else 0.0
 
     def share_encoder(self, ranker: Any) -> None:
-        """Give this encoder to a ranker, and to parts of it, that use the same model."""
+        """Share this encoder with a ranker and its parts if they use the same model."""
         encoder = getattr(ranker, "encoder", None)
         if encoder is not None and encoder.fingerprint == self.encoder.fingerprint:
             ranker.encoder = self.encoder
@@ -88,7 +88,7 @@ class Teacher:
             self.share_encoder(part)
 
     def clear_memory(self) -> None:
-        """Remove what it has encoded from the disk."""
+        """Remove its stored vectors from the disk."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @cached_property
@@ -97,12 +97,12 @@ class Teacher:
 
 
 def count_words(question: Question) -> int:
-    """Return about how many words of a question an encoder reads."""
+    """Return the approximate number of words of a question that an encoder reads."""
     return min(len(question.title.split()) + len(question.body.split()), MAX_WORDS)
 
 
 class ModelTrainer:
-    """Trains the models of candidate families; `label_trained_models` names those that have learned from labels."""
+    """Trains the models of candidate families; `label_trained_models`: names of those that have learned from labels."""
 
     def __init__(self, archive: Archive, task: TuningTask, state: TuningState, teacher: Teacher | None, log: Log):
         self.archive, self.task, self.state, self.teacher, self.log = archive, task, state, teacher, log
@@ -119,11 +119,11 @@ class ModelTrainer:
         return f"{family.recipe}-{self.state.key[:8]}{suffix}"
 
     def is_trained(self, family: CandidateFamily) -> bool:
-        """Return whether the family's model is trained already."""
+        """Return whether the family's model is already trained."""
         return (self.archive.path / MODELS_FOLDER / self.model_name(family) / MODEL_FILE).exists()
 
     def untrainable_reason(self, family: CandidateFamily) -> str | None:
-        """Return why the family cannot be trained on this archive; None where it can."""
+        """Return why the family cannot be trained on this archive; None if it can."""
         if self.is_trained(family):
             return None
         if self.state.has_lost(self.model_name(family)):
@@ -150,18 +150,18 @@ class ModelTrainer:
         return n_pairs * relative_length * min(recipe.training.epochs, 10) / family.pairs_per_second
 
     def estimate_encoding_s(self) -> float:
-        """Return the seconds that the teacher takes for all questions."""
+        """Return the seconds that the teacher takes to encode all questions."""
         return self._mean_lengths[1] * len(self._view) / self.teacher.words_per_s if self.teacher else 0.0
 
     def estimate_comparing_s(self, n_queries: int) -> float:
-        """Return the seconds that the teacher takes for the titles that late interaction compares with the queries."""
+        """Return the seconds to encode the titles that late interaction compares with the queries."""
         titles = min(COMPARED_TITLES * n_queries, len(self._view)) + n_queries
         return titles * self._mean_lengths[0] / self.teacher.words_per_s if self.teacher else 0.0
 
     def train(self, family: CandidateFamily, budget: Budget) -> Trial:
-        """Train the family's model, unless it is trained already, and return its trial.
+        """Train the family's model, unless it is already trained, and return its trial.
 
-        Raises OutOfTimeError where the budget is spent (the next run resumes from the last checkpoint), TrainingError.
+        Raises OutOfTimeError if the budget is spent (the next run resumes from the last checkpoint), TrainingError.
         """
         if not self.is_trained(family):
             started = time.monotonic()
@@ -205,7 +205,7 @@ class ModelTrainer:
         return titles / max(len(sample), 1), sum(map(count_words, sample)) / max(len(sample), 1)
 
     def _count_pairs(self, family: CandidateFamily) -> dict[str, int]:
-        """Return the number of pairs of each signal of the family, weak ones too where the others give too few."""
+        """Return signal → number of pairs for the family, including weak signals if the others give too few."""
         counts = self._pair_counts = self._pair_counts or count_pairs(self._view)
         chosen = {name: counts[name] for name in family.signals if counts[name]}
         if sum(chosen.values()) < MIN_PAIRS:

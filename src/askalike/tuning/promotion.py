@@ -1,4 +1,4 @@
-"""Promotion: a ranker is activated where a paired test on held-out queries shows that it is better."""
+"""Promotion: a ranker is activated if a paired test on held-out queries shows that it is better."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,15 +25,15 @@ from askalike.trainable import list_recipes
 from askalike.types import Progress, Split
 
 MIN_QUERIES = 30
-"""With fewer queries the test says nothing."""
+"""Minimum number of queries for a meaningful test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """The outcome of a promotion, and the reason in a sentence.
+    """The outcome of a promotion, with the reason in a sentence.
 
-    split: that of the held-out duplicate links, if any was held out. links, feedback: the number of queries of each
-    that the rankers were compared on. compared: candidate minus active ranker; None where they were not compared.
+    split: the split of the held-out duplicate links, if any. links, feedback: the numbers of queries from each on which
+    the rankers were compared. compared: candidate minus active ranker; None if they were not compared.
     """
 
     candidate: str
@@ -47,14 +47,14 @@ class Promotion:
     compared: SystemPair | None = None
 
     def as_dict(self) -> Mapping[str, Any]:
-        """Return everything but the single queries, for JSON."""
+        """Return everything except the single queries, for JSON."""
         compared = {k: v for k, v in asdict(self.compared).items() if k != "differing"} if self.compared else None
         return {**asdict(self), "compared": compared}
 
 
 @dataclass(frozen=True, slots=True)
 class _HeldOutQueries:
-    """Queries that neither ranker has learned from: those of a split, and those of people's feedback."""
+    """Queries that neither ranker has learned from: those of a split, and those from feedback."""
 
     split_name: str | None
     links: Split
@@ -81,7 +81,7 @@ def promote(
     """Compare a ranker with the active one, and activate it if it is significantly better.
 
     The test is a paired randomisation test over queries (two-sided, p < 0.05), on duplicate links and feedback that
-    neither ranker has learned from. force: the ranker is activated whatever the test says. Raises SettingsError
+    neither ranker has learned from. force: activate the ranker regardless of the test. Raises SettingsError
     for an unknown ranker or measure, and for a recipe that is not trained.
     """
     candidate, active = rankers.create(name, settings, archive), rankers.create(None, {}, archive)
@@ -111,7 +111,7 @@ def promote(
 
 
 def is_served(archive: Archive, ranker: Ranker) -> bool:
-    """Return whether the archive's active ranker, chosen or by default, is this one with the same settings."""
+    """Return whether this is the archive's active ranker, activated or default, with the same settings."""
     active = rankers.create(None, {}, archive)
     return (ranker.name, ranker.values) == (active.name, active.values)
 
@@ -134,9 +134,9 @@ def _compare_rankers(
 
 
 def _select_queries(archive: Archive, candidates: Sequence[Ranker]) -> _HeldOutQueries:
-    """Return the queries of feedback and of the first split that no model in these rankers was trained on.
+    """Return the queries from feedback and from the first split that no model in these rankers was trained on.
 
-    Test splits come before others.
+    Test splits are preferred.
     """
     learned = reduce(or_, (candidate.learned_labels for candidate in candidates))
     usable = next((name for name in learned.unlearned_splits(archive) if not ranks_answers(archive, name)), None)

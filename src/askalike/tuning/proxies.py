@@ -1,4 +1,4 @@
-"""Proxies: tasks made of an archive's own texts and links, which choose a ranker where nobody has labelled anything."""
+"""Proxies: tasks made from an archive's own texts and links, for choosing a ranker without labels."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,15 +13,15 @@ from askalike.text.sentences import split_sentences
 from askalike.types import Qrels, Question, Split
 
 MAX_SAMPLED = 5_000
-"""The number of questions that queries may be made of."""
+"""Maximum number of questions that queries are made from."""
 MAX_QUERIES = 1_000
 MIN_QUERIES = 40
 ANSWER_WORDS = 25
-"""Number of an answer's first words that form a query."""
+"""Number of first words of an answer that form a query."""
 MIN_WORDS = 4
-"""A shorter text makes no query."""
+"""Minimum number of words of a text that makes a query."""
 KEPT_TITLE_SHARE = 0.6
-"""The share of a title's words that a query made of it keeps."""
+"""The share of a title's words kept in a query made from it."""
 Pairs = Iterator[tuple[str, Question]]
 
 
@@ -29,7 +29,7 @@ Pairs = Iterator[tuple[str, Question]]
 class Proxy:
     """A way to make queries: pairs of the id of the relevant question and the query.
 
-    fixed: settings that every ranker has while it is tried by these queries.
+    fixed: settings of every ranker while it is tried on these queries.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class ProxyQueries:
-    """The queries of a proxy: half of them choose, half measure. fixed: see Proxy."""
+    """The queries of a proxy: half of them for choosing, half for measuring. fixed: see Proxy."""
 
     name: str
     dev: Split
@@ -48,7 +48,7 @@ class ProxyQueries:
 
 
 def make_proxies(archive: Archive, seed: int = 0) -> Iterator[ProxyQueries]:
-    """Yield the queries of each proxy that the archive has enough texts for, in the order of PROXIES."""
+    """Yield the queries of each proxy for which the archive has enough texts, in the order of PROXIES."""
     questions = list(sample_questions(archive.view(), MAX_SAMPLED, seed))
     for proxy in PROXIES:
         queries: dict[str, Question] = {}
@@ -73,9 +73,9 @@ def _queries_from_related_links(archive: Archive, questions: Sequence[Question],
 
 
 def _queries_from_answers(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
-    """Yield the id of a question with the first words of its first answer, unless those come twice."""
+    """Yield the id of a question with the first words of its first answer, unless they are repeated elsewhere."""
     answers = archive.view().get_answers_to(q.id for q in questions)
-    firsts = [(id, of_question[0]) for id, of_question in answers.items() if of_question]
+    firsts = [(id, own[0]) for id, own in answers.items() if own]
     texts = {id: " ".join(plain_text(a.body, a.markup).split()[:ANSWER_WORDS]) for id, a in firsts}
     counts = Counter(texts.values())
     for question in questions:
@@ -85,7 +85,7 @@ def _queries_from_answers(archive: Archive, questions: Sequence[Question], seed:
 
 
 def _queries_from_titles(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
-    """Yield the title of each question that has a body, as a body: where bodies alone count, titles are not read."""
+    """Yield the title of each question that has a body as the body of a query, for rankers that search only bodies."""
     for question in questions:
         if question.title.strip() and question.body.strip():
             yield question.id, Question(_query_id(question), "", question.title, language=question.language)
@@ -110,7 +110,7 @@ def _queries_from_shortened_titles(archive: Archive, questions: Sequence[Questio
             yield question.id, _make_query(question, " ".join(words[n] for n in positions))
 
 
-# Those that never chose otherwise than labels come first; see experiments/LOG.md.
+# Those that always agreed with labels come first; see experiments/LOG.md.
 PROXIES = (
     Proxy("an answer's first words → its question", _queries_from_answers),
     Proxy("a body's first sentence → its title", _queries_from_first_sentences, {"fields": "title"}),
@@ -125,7 +125,7 @@ def _make_query(question: Question, text: str) -> Question:
 
 
 def _query_id(question: Question) -> str:
-    """Return an id of a query's own: a query never finds the question with its own id."""
+    """Return a new id for a query, as a query never finds the question with its own id."""
     return f"{question.id} proxy"
 
 

@@ -1,4 +1,4 @@
-"""Tuning: candidates are tried as long as there is time, one is chosen, measured once, and activated."""
+"""Tuning: tries candidates within the time budget, chooses one, measures it once, and activates it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ from askalike.tuning.verdict import TuningVerdict, reach_verdict
 from askalike.types import LogCallback
 
 STATE_VERSION = 3
-"""The version of the search; the state of a run of another version does not count."""
+"""The version of the search; the state of a run with another version is ignored."""
 RESERVED_SHARE = 0.2
-"""The share of the budget that is left to the verdict, the index and the calibration."""
+"""The share of the budget reserved for the verdict, the index and the calibration."""
 ANNOUNCED_S = 1.0
-"""Work that no budget stops is announced where it takes longer."""
+"""Work that the budget does not limit is announced if it takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """The verdict, every candidate's result, what was skipped, the calibration of what serves or why there is none.
+    """The verdict, each candidate's result, the skipped ones, and the active ranker's calibration or why there is none.
 
-    spent_s: the seconds of this call and of those that it resumes.
+    spent_s: the seconds of this call and of the earlier ones that it resumes.
     """
 
     verdict: TuningVerdict
@@ -61,13 +61,13 @@ def tune_archive(
     on_event: EventListener = lambda event: None,
     log: LogCallback = lambda line: None,
 ) -> TuningResult:
-    """Find the ranker that serves an archive best, activate it and calibrate it.
+    """Find the best ranker for an archive, activate it and calibrate it.
 
-    encoder: a pre-trained encoder's folder or package, which teaches and competes; unless given, the archive's own.
-    cross_encoder: one that re-ranks the first hits, a folder or package. fixed: settings that all rankers have.
-    on_event: called with the task, the result of each candidate, and each skipped one. log: called before work that
-    takes long whatever the budget. The same call resumes where another was interrupted, with a budget of its own, and
-    tries what was skipped as far as that reaches. Raises ArchiveError where there is nothing to tune on, SettingsError
+    encoder: folder or package of a pre-trained encoder, both a candidate and a teacher; by default the archive's own.
+    cross_encoder: one that re-ranks the first hits, a folder or package. fixed: settings of all rankers.
+    on_event: called with the task, the result of each candidate, and each skipped one. log: called before long work
+    that the budget does not limit. The same call resumes an interrupted one, with a new budget, within which it also
+    tries skipped candidates. Raises ArchiveError if there is nothing to tune on, SettingsError
     for an unknown measure, rule, encoder or setting.
     """
     canonical_name(measure)
@@ -131,7 +131,7 @@ def _climb_ladder(search: LadderSearch, incumbent: Trial, cross_encoder: str) ->
 def _activate(
     archive: Archive, ranker: Ranker, settings: Mapping[str, Any], verdict: TuningVerdict, task: TuningTask
 ) -> None:
-    """Activate the ranker of a verdict, unless it is active; record the queries that chose it."""
+    """Activate the ranker of a verdict, unless it is active; record the queries that it was chosen on."""
     if get_served_ranker(archive) is None or not is_served(archive, ranker):
         is_chosen = verdict.served_trial is not verdict.incumbent and not task.is_proxy
         serve_ranker(archive, ranker.name, settings, verdict.sentence, task.dev.qrels if is_chosen else ())
@@ -143,7 +143,7 @@ def _announce(activity: str, needed_s: float, log: LogCallback) -> None:
 
 
 def _encoder_trial(archive: Archive, encoder: str) -> Trial | None:
-    """Return the pre-trained encoder to try: the given one, else the archive's own; None where there is none."""
+    """Return the pre-trained encoder to try: the given one, else the archive's own; None if there is none."""
     if encoder:
         find_model(encoder, "encoder")
         return Trial(PRETRAINED_RANKER, {"model": encoder})
@@ -152,7 +152,7 @@ def _encoder_trial(archive: Archive, encoder: str) -> Trial | None:
 
 
 def _incumbent_trial(archive: Archive, evaluator: TrialEvaluator) -> Trial:
-    """Return what serves, else the default ranker: also where what serves has learned from labels that are tried by."""
+    """Return the active ranker, or the default one if none is active or it has learned from labels used for tuning."""
     name, settings = active_ranker(archive)
     trial = Trial(name, {key: value for key, value in settings.items() if key not in evaluator.fixed})
     try:

@@ -1,4 +1,4 @@
-"""The state of a tuning run: results on disk, from which the next run resumes, and the time left."""
+"""The state of a tuning run: results on disk, from which the next run resumes, and the remaining time."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ DURATION_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of `90s`, `10m` or `1.5h`; a number alone is minutes. Raises SettingsError."""
+    """Return the seconds of `90s`, `10m` or `1.5h`; a number without a unit is minutes. Raises SettingsError."""
     match = DURATION_PATTERN.fullmatch(text.strip().lower())
     if not match or not float(match[1]):
         raise SettingsError(f"--budget {text!r}: expected a time such as 90s, 10m or 1.5h")
@@ -32,7 +32,7 @@ def format_duration(seconds: float) -> str:
 
 
 class Budget:
-    """A limit in seconds, from now on. `reserved_share` of it is for what follows the search."""
+    """A limit in seconds from its creation. `reserved_share` of it is for the work after the search."""
 
     def __init__(self, limit_s: float, reserved_share: float = 0.0) -> None:
         self.limit_s = limit_s
@@ -42,24 +42,24 @@ class Budget:
 
     @property
     def remaining_s(self) -> float:
-        """The seconds that are left to the search; below 0 if more were taken."""
+        """The seconds left for the search; below 0 if it took longer."""
         return self._search_ends - time.monotonic()
 
     @property
     def total_remaining_s(self) -> float:
-        """The seconds that are left with what is reserved."""
+        """The seconds left, including the reserved ones."""
         return self._ends - time.monotonic()
 
 
 class TuningState(TrialMemory):
     """A trial memory in the folder `DIR/tuning/KEY/`, one JSON line per entry.
 
-    KEY is a hash of the archive's content and of every option that decides. `created_indexes` are those of this
-    archive: a copy of it does not know the indexes of the original. `spent_s` are the seconds of all runs so far.
+    KEY is a hash of the archive's content and of every option that matters. `created_indexes` are those of this
+    archive; in a copy of it, the indexes of the original do not count. `spent_s`: the seconds of all runs so far.
     """
 
     def __init__(self, directory: Path, key_values: Any) -> None:
-        """Read the entries of earlier runs; a line that a kill has cut short does not count. Raises ArchiveError."""
+        """Read the entries of earlier runs; a line truncated by a kill is ignored. Raises ArchiveError."""
         super().__init__()
         self.key = hashlib.sha256(json.dumps(key_values, sort_keys=True, default=str).encode()).hexdigest()[:12]
         self.directory, self.folder = directory, directory / STATE_FOLDER / self.key
@@ -80,17 +80,19 @@ class TuningState(TrialMemory):
         return self._records.get(trial_key(trial, part))
 
     def save_trial(self, trial: Trial, part: str, values: TrialValues, seconds: float) -> None:
-        self._append(trial_key(trial, part), {measure: dict(of_query) for measure, of_query in values.items()}, seconds)
+        self._append(
+            trial_key(trial, part), {measure: dict(query_values) for measure, query_values in values.items()}, seconds
+        )
 
     def record_index(self, index: Path) -> None:
         self._append("made", str(index.relative_to(self.directory)))
 
     def record_time(self, activity: str, seconds: float) -> None:
-        """Add the seconds of something else than a trial to `spent_s`."""
+        """Add the seconds of work other than a trial to `spent_s`."""
         self._append(activity, None, seconds)
 
     def record_loss(self, model: str) -> None:
-        """Remember that a trained model was not chosen, and is removed."""
+        """Record that a trained model was not chosen, and is removed."""
         self._append(_loss_key(model), None)
 
     def has_lost(self, model: str) -> bool:

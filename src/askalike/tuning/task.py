@@ -1,4 +1,4 @@
-"""The task of choosing a ranker: queries that choose, and queries that measure the choice, once."""
+"""The task of choosing a ranker: queries to choose it on, and queries to measure the choice on, once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,29 +15,29 @@ from askalike.tuning.proxies import MIN_QUERIES, make_proxies
 from askalike.types import Split
 
 MIN_UNNESTED = 500
-"""With fewer labelled queries, all of them choose and measure, in nested folds."""
+"""With fewer labelled queries, all of them are used to choose and to measure, in nested folds."""
 MIN_LABELLED = 10
 """With fewer labelled queries, a proxy is used instead."""
 MIN_MEANINGFUL = 30
 """With fewer labelled queries, any choice is within noise."""
 MAX_DEV_QUERIES = 1_000
-"""Maximum number of queries that choose if others measure."""
+"""Maximum number of queries to choose on if others measure."""
 PARTITION = "tune"
 PARTITION_HASH_KEY = "tune_cut_of"
-"""The key of the archive's meta data with the content hash at the time of the cut."""
+"""The key in the archive's metadata of the content hash at the time of the division."""
 LABEL_SHARES = (0.5, 0.25, 0.25)
-"""The shares of train, dev and test, for labels that no evaluation set has divided."""
+"""The shares of train, dev and test, for labels that are not divided by an evaluation set."""
 TRAIN_SHARES = (0.9, 0.1)
-"""The shares of train and test that a given train split is cut into, where no other split chooses."""
+"""The shares of train and test into which a given train split is divided if there is no other split to choose on."""
 
 
 @dataclass(frozen=True, slots=True)
 class TuningTask:
-    """The queries that choose (`dev`) and those that measure (`test`; None: dev does, in nested folds).
+    """The queries to choose on (`dev`) and to measure on (`test`; None: both on dev, in nested folds).
 
-    held_out_splits: splits that nothing is learned from. full_calibration_split: the split to calibrate on;
+    held_out_splits: splits that are not used for training. full_calibration_split: the split to calibrate on;
     held_out_calibration_split is the one for rankers that have learned from labels; both None without labels.
-    is_proxy: whether queries made from the archive's texts stand in for labels. fixed: settings that every ranker has
+    is_proxy: whether queries made from the archive's texts replace labels. fixed: settings of every ranker
     while it is tried. seed: that of the nested folds.
     """
 
@@ -53,12 +53,12 @@ class TuningTask:
 
     @property
     def evaluation_split(self) -> Split:
-        """The queries that measure."""
+        """The queries to measure on."""
         return self.test or self.dev
 
     @property
     def excluded_ids(self) -> frozenset[str]:
-        """The ids of queries, or of the questions that proxy queries were made of: nothing is learned from these."""
+        """The ids of queries, or of the questions that proxy queries were made from: not used for training."""
         splits = (self.dev, self.evaluation_split)
         if self.is_proxy:
             return frozenset(id for split in splits for grades in split.qrels.values() for id in grades)
@@ -66,7 +66,7 @@ class TuningTask:
 
     @property
     def remarks(self) -> Sequence[str]:
-        """Caveats of the figures: that they are those of a proxy, or of few queries."""
+        """Caveats about the figures: that they are from a proxy, or from few queries."""
         if self.is_proxy:
             what = f"no labels: chosen and measured on a proxy, {self.name}; real questions may differ."
             return [f"{what} Duplicate links, rephrasings or an evaluation set would tell more"]
@@ -76,9 +76,9 @@ class TuningTask:
 
 
 def make_task(archive: Archive, seed: int = 0) -> TuningTask:
-    """Return an evaluation set's own splits, else the archive's labels, cut by cluster or in folds, else a proxy.
+    """Return the task of an evaluation set's splits, else of the archive's labels by cluster or in folds, else a proxy.
 
-    Cuts the partition `tune` where labels must be divided. Raises ArchiveError where there is nothing to tune on.
+    Makes the partition `tune` if labels must be divided. Raises ArchiveError if there is nothing to tune on.
     """
     names = uncut_splits(archive)
     if "train" in names and len(names) > 1:
@@ -95,7 +95,7 @@ def make_task(archive: Archive, seed: int = 0) -> TuningTask:
 
 
 def _task_from_given_splits(archive: Archive, names: Sequence[str], seed: int) -> TuningTask:
-    """Measure on test, or on dev without one. Choose on dev, or on a tenth of train where dev measures."""
+    """Measure on test, or on dev without one. Choose on dev, or on a tenth of train if dev is used to measure."""
     test = "test" if "test" in names else next(name for name in names if name != "train")
     if "dev" in names and test != "dev":
         dev = "dev"
@@ -108,12 +108,12 @@ def _task_from_given_splits(archive: Archive, names: Sequence[str], seed: int) -
 
 
 def _sample_dev(archive: Archive, name: str, seed: int) -> Split:
-    """Return at most MAX_DEV_QUERIES queries: more make each trial slower and hardly another one the winner."""
+    """Return at most MAX_DEV_QUERIES queries: more make each trial slower, and hardly change the choice."""
     return sample_queries(load_split(archive, name), MAX_DEV_QUERIES, seed)
 
 
 def _cut_partition(archive: Archive, split_name: str, shares: Sequence[float], seed: int) -> None:
-    """Divide a split, again if the archive has changed since: a division of earlier labels leaves queries out."""
+    """Divide a split, again if the archive has changed since then, as an old division lacks new queries."""
     content = content_hash(archive)
     if archive.meta.get(PARTITION_HASH_KEY) != content:
         delete_partition(archive, PARTITION)
@@ -123,7 +123,7 @@ def _cut_partition(archive: Archive, split_name: str, shares: Sequence[float], s
 
 
 def _make_proxy_task(archive: Archive, seed: int) -> TuningTask:
-    """Return the task of the first proxy that the archive has enough texts for."""
+    """Return the task of the first proxy for which the archive has enough texts."""
     for proxy in make_proxies(archive, seed):
         return TuningTask(proxy.name, proxy.dev, proxy.test, is_proxy=True, fixed=proxy.fixed, seed=seed)
     raise ArchiveError(

@@ -1,4 +1,6 @@
-"""The verdict of tuning: the simplest candidate that no other beats, its quality on other queries, what is served."""
+"""The verdict of tuning: the simplest candidate that no other beats, its quality on other queries, and the ranker to
+activate.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,7 +23,7 @@ from askalike.types import Floats
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedTrial:
-    """A trial of a candidate with its values, by the measure that chooses and by LEADING_MEASURE, which is reported."""
+    """A candidate's trial with its values by the tuning measure, and by LEADING_MEASURE, which is reported."""
 
     candidate: Candidate
     trial: Trial
@@ -30,7 +32,7 @@ class EvaluatedTrial:
 
     @classmethod
     def from_values(cls, candidate: Candidate, trial: Trial, measure: str, values: TrialValues) -> Self:
-        """Return a trial with what it is worth by the measure that chooses and by LEADING_MEASURE."""
+        """Return a trial with its values by the tuning measure and by LEADING_MEASURE."""
         return cls(candidate, trial, values[measure], values[LEADING_MEASURE])
 
     @property
@@ -45,7 +47,7 @@ class EvaluatedTrial:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The mean of first minus second over n queries, its 95 % interval, and p (two-sided, paired randomisation)."""
+    """The mean of first minus second over n queries, with its 95 % interval and p (two-sided, paired randomisation)."""
 
     mean: float
     low: float
@@ -62,9 +64,9 @@ class PairedDifference:
 def paired_difference(
     first: QueryValues, second: QueryValues, groups: Mapping[str, str] | None = None
 ) -> PairedDifference:
-    """Return first minus second, on the queries of both.
+    """Return first minus second, on the queries that both have.
 
-    groups: query id → its group where groups count the same; the interval is of queries drawn within their group.
+    groups: query id → its group, if groups have equal weights; the interval is over queries drawn within their group.
     """
     queries = sorted(first.keys() & second.keys())
     differences = np.array([[first[q] - second[q]] for q in queries])
@@ -75,12 +77,12 @@ def paired_difference(
 
 
 def choose(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
-    """Return the best trial of the simplest level that beats the incumbent significantly and is not beaten itself.
+    """Return the best trial of the simplest level that beats the incumbent significantly and is not itself beaten.
 
-    The incumbent was tried first; where nothing beats it, it is the choice. A hybrid competes only if its lexical base
-    is the lexical choice of these queries. Ties go to what was tried first. Where a pre-trained encoder beats the
-    incumbent, a simpler trial must be as good on average as that encoder, alone or in a hybrid: with few queries, the
-    lack of a significant difference says little.
+    The incumbent was tried first; if nothing beats it, it is the choice. A hybrid is considered only if its lexical
+    base is the lexical choice on these queries. Of equal trials, the one tried first is chosen. If a pre-trained
+    encoder beats the incumbent, a simpler trial must be as good on average as that encoder, alone or in a hybrid: with
+    few queries, the lack of a significant difference means little.
     """
     incumbent, lexical = trials[0], choose_lexical(trials, queries)
     others = [e for e in trials[1:] if e.candidate.lexical_base in (None, lexical.trial)]
@@ -104,16 +106,16 @@ def choose_lexical(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> 
 
 
 def best_lexical(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
-    """Return the lexical trial with the highest mean on the queries: the one that any other has to beat."""
+    """Return the lexical trial with the highest mean on the queries, which any other has to beat."""
     return max((e for e in trials if e.candidate.is_lexical), key=lambda e: e.mean(queries))
 
 
 def beats_significantly(candidate_values: Floats, baseline_values: Floats) -> bool:
-    """Return whether the best of some trials is significantly greater than another ranker.
+    """Return whether the best of some trials is significantly better than another ranker.
 
-    candidate_values: (queries, trials). baseline_values: (queries,). The best of many looks better than it is: random
-    signs show how good the best of them would be by chance (Westfall and Young 1993), each trial's sum in units of
-    its own spread.
+    candidate_values: (queries, trials). baseline_values: (queries,). To correct for choosing the best of many, random
+    signs give the distribution of the best by chance (Westfall and Young 1993), with each trial's sum in units of
+    its standard deviation.
     """
     differences = candidate_values - baseline_values[:, None]
     spread = np.sqrt((differences**2).sum(0))
@@ -130,7 +132,7 @@ def _group_by_level(trials: Sequence[EvaluatedTrial]) -> Sequence[Sequence[Evalu
 
 
 def _simplest_unbeaten(levels: Sequence[Sequence[EvaluatedTrial]], queries: Sequence[str]) -> EvaluatedTrial:
-    """Return the best trial of the first level that no other level beats; the best of all where each is beaten."""
+    """Return the best trial of the first level that no other level beats; the best of all if each is beaten."""
     tables = [_value_matrix(level, queries) for level in levels]
     bests = [max(level, key=lambda entry: entry.mean(queries)) for level in levels]
     for n, best in enumerate(bests):
@@ -147,12 +149,12 @@ def _value_matrix(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> F
 
 @dataclass(frozen=True, slots=True)
 class TuningVerdict:
-    """The ranker chosen by one measure, and its quality, measured once on queries that did not choose it.
+    """The ranker chosen by one measure, and its quality, measured once on queries not used for the choice.
 
-    incumbent: what served before; active unless the choice is significantly better. value: the chosen trial's
-    mean of LEADING_MEASURE. gain: by the measure that chooses, to the incumbent, which decides. reported_gain: the same
-    by LEADING_MEASURE. difference_to_lexical, reported_difference: to the best lexical ranker, best_lexical_name.
-    difference_to_encoder: to the encoder alone, if there is one. fold_choices: what the other folds of each fold chose.
+    incumbent: the previously active ranker; stays active unless the choice is significantly better. value: the chosen
+    trial's mean of LEADING_MEASURE. gain: over the incumbent by the tuning measure, which decides. reported_gain: the
+    same by LEADING_MEASURE. difference_to_lexical, reported_difference: to the best lexical ranker, best_lexical_name.
+    difference_to_encoder: to the encoder alone, if there is one. fold_choices: the choice on the other folds, per fold.
     """
 
     task: TuningTask
@@ -170,7 +172,7 @@ class TuningVerdict:
 
     @property
     def served_trial(self) -> EvaluatedTrial:
-        """The chosen one where it is significantly better than the incumbent, on enough queries, else the incumbent."""
+        """The chosen one if it is significantly better than the incumbent, on enough queries, else the incumbent."""
         return self.chosen if self.gain.better and not self._has_few_queries else self.incumbent
 
     @property
@@ -201,7 +203,7 @@ class TuningVerdict:
         return " (within noise)" if self._has_few_queries else ""
 
     def as_dict(self) -> Mapping[str, Any]:
-        """Return everything but the values of single queries, for JSON."""
+        """Return everything except the values of single queries, for JSON."""
         return {
             "task": self.task.name,
             "proxy": self.task.is_proxy,
@@ -222,7 +224,7 @@ class TuningVerdict:
 
 
 def reach_verdict(task: TuningTask, evaluator: TrialEvaluator, trials: Sequence[EvaluatedTrial]) -> TuningVerdict:
-    """Choose on dev, and measure the choice on test or, where there is none, in nested folds."""
+    """Choose on dev, and measure the choice on test or, without one, in nested folds."""
     queries, incumbent = sorted(trials[0].values), trials[0]
     chosen, lexical = choose(trials, queries), best_lexical(trials, queries)
     encoder = next((e for e in trials if e.candidate.name == PRETRAINED_RANKER), None)
@@ -267,7 +269,7 @@ def _evaluate_on_test(evaluator: TrialEvaluator, entry: EvaluatedTrial) -> Evalu
 
 
 def _merge_folds(choices: Sequence[tuple[Sequence[str], EvaluatedTrial]]) -> EvaluatedTrial:
-    """Return the values of each fold's queries under the trial that was chosen for that fold."""
+    """Return the values of each fold's queries by the trial that was chosen for that fold."""
     values = {q: entry.values[q] for fold, entry in choices for q in fold}
     reported = {q: entry.reported_values[q] for fold, entry in choices for q in fold}
     return EvaluatedTrial(choices[0][1].candidate, choices[0][1].trial, values, reported)

@@ -1,1 +1,1 @@
-"""The parts of reports that people look at: figures, tables, query cards, and the page that holds them."""
+"""The visible parts of reports: figures, tables, query cards, and the page that contains them."""

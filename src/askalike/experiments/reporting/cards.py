@@ -1,4 +1,4 @@
-"""Single queries: the ranks of every system, and cards with relevant documents and the first hits of each system."""
+"""Single queries: the ranks by each system, and cards with relevant documents and the first hits of each system."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,21 +15,21 @@ from askalike.experiments.reporting.texts import ReportTexts
 from askalike.types import Floats, Run
 
 HITS_SHOWN = 5
-"""The hits of a system that are shown for a query."""
+"""Number of hits of a system that are shown for a query."""
 
 MAX_QUERIES = 300
-"""The most queries in the browser: some megabytes with six systems."""
+"""Maximum number of queries in the query browser: a few megabytes with six systems."""
 MAX_HITS = 12_000
-"""The most hits in the browser, over all queries and systems: with many systems fewer queries are shown."""
+"""Maximum number of hits in the query browser, over all queries and systems: more systems mean fewer queries."""
 SAMPLE_SIZE, SEED = 20, 0
 MAX_RELEVANT_SHOWN = 5
 MAX_RANK = 200
-"""The rank that counts for a query without a relevant hit."""
+"""The rank assigned to a query without a relevant hit."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRanks:
-    """The run of a system's first seed, which single queries are shown from.
+    """The run of a system's first seed, from which single queries are shown.
 
     ranks: seed → query id → the rank of the first relevant document.
     """
@@ -57,13 +57,13 @@ def _system_ranks(system: SystemResult, outcome: ExperimentResult) -> SystemRank
 
 
 def compute_accuracy_curves(system: SystemRanks) -> Floats:
-    """Return Accuracy@1 … Accuracy@100, or as deep as the run goes: (seeds, k)."""
+    """Return Accuracy@1 … Accuracy@100, or up to the depth of the run: (seeds, k)."""
     deepest = max((len(system.run.columns(q)[0]) for q in system.run), default=1)
     return np.array([success_by_depth(ranks, max(1, min(DEFAULT_DEPTH, deepest))) for ranks in system.ranks.values()])
 
 
 def cap_rank(rank: int | None, limit: int, otherwise: int) -> int:
-    """Return a rank up to a limit, and another number for a deeper rank or none."""
+    """Return a rank up to a limit, and `otherwise` for a deeper rank or None."""
     return rank if rank is not None and rank <= limit else otherwise
 
 
@@ -116,7 +116,7 @@ class Card:
 
 
 def select_contrasting_queries(systems: Sequence[SystemRanks]) -> list[str]:
-    """Return the queries of the browser: first those that the systems differ most on, then those that all find late."""
+    """Return the queries of the browser: first those on which systems differ most, then those hard for all of them."""
     limit = min(MAX_QUERIES, MAX_HITS // (HITS_SHOWN * len(systems)))
     ranks = {q: [cap_rank(s.first_ranks[q], MAX_RANK, MAX_RANK) for s in systems] for q in systems[0].first_ranks}
     order = sorted(ranks, key=lambda q: (min(ranks[q]) / max(ranks[q]), -min(ranks[q]), q))

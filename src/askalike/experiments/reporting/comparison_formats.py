@@ -11,7 +11,7 @@ from askalike.experiments.reporting.page import render
 
 
 def format_comparison(comparison: RunComparison, format: str) -> str:
-    """Return the comparison in the format of that name. Raises SettingsError for an unknown one."""
+    """Return the comparison in a format by name. Raises SettingsError for an unknown one."""
     if format not in FORMATS:
         raise SettingsError(f"no format is called {format!r}; there are: {', '.join(FORMATS)}")
     return FORMATS[format](comparison)
@@ -53,13 +53,13 @@ def _id_and_text(id: str, text: str) -> str:
 
 
 def format_html(comparison: RunComparison) -> str:
-    """Return a page of its own that opens offline."""
+    """Return a self-contained page that opens offline."""
     title = " and ".join([system.name for system in comparison.comparisons[0].systems])
     return render("compare.html", compared=comparison, title=title)
 
 
 def format_latex(comparison: RunComparison) -> str:
-    """Return one table of systems by measures, for a paper (package booktabs)."""
+    """Return a LaTeX table of systems by measures, for a paper (package booktabs)."""
     return to_latex(comparison.systems_table())
 
 

@@ -1,4 +1,4 @@
-"""The figures of a report: a caption, the drawing, and its numbers as a table."""
+"""The figures of a report: each has a caption, the drawing, and its numbers as a table."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,12 +29,12 @@ from askalike.types import Floats
 WIDTH = 372.0
 TICKS = (1, 2, 5, 10, 20, 50, 100)
 MISSED_RANK = 180
-"""The position of a query without a right question."""
+"""The position on the axis of a query without a right question."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFigure:
-    """A drawing with its caption. numbers: the same values as a table, where there are values to read off."""
+    """A drawing with its caption. numbers: the same values as a table, if there are values to read."""
 
     name: str
     title: str
@@ -48,11 +48,11 @@ def plot_accuracy_curves(curves: Mapping[str, Floats]) -> ReportFigure:
     depth = max(c.shape[1] for c in curves.values())
     ticks = [k for k in TICKS if k <= depth]
     with open_figure(WIDTH, 300) as (figure, (axes,)):
-        for i, (label, of_seeds) in enumerate(curves.items()):
-            k = np.arange(1, of_seeds.shape[1] + 1)
-            axes.plot(k, 100 * of_seeds.mean(axis=0), color=system_colour(i), linestyle=DASHES[i % 7], label=label)
-            if len(of_seeds) > 1:
-                low, high = 100 * of_seeds.min(axis=0), 100 * of_seeds.max(axis=0)
+        for i, (label, seed_curves) in enumerate(curves.items()):
+            k = np.arange(1, seed_curves.shape[1] + 1)
+            axes.plot(k, 100 * seed_curves.mean(axis=0), color=system_colour(i), linestyle=DASHES[i % 7], label=label)
+            if len(seed_curves) > 1:
+                low, high = 100 * seed_curves.min(axis=0), 100 * seed_curves.max(axis=0)
                 axes.fill_between(k, low, high, color=system_colour(i), alpha=0.2, linewidth=0)
         axes.set_xscale("log")
         axes.set_xticks(ticks, [str(k) for k in ticks])
@@ -94,7 +94,7 @@ def plot_typing_curve(
 
 
 def _axis_limits(shares: Floats) -> tuple[float, float]:
-    """Return the tens of per cent around all values."""
+    """Return the limits of the axis: all values, rounded outward to multiples of 10 %."""
     low, high = 10 * np.floor(10 * shares.min() - 0.2), 10 * np.ceil(10 * shares.max() + 0.2)
     return max(0.0, float(low)), min(100.0, float(high))
 
@@ -103,7 +103,7 @@ def plot_rank_scatter(
     name: str, first: str, second: str, ranks: tuple[FirstRelevantRanks, FirstRelevantRanks], colours: tuple[int, int]
 ) -> ReportFigure:
     """Plot the ranks of each query's first right question by two systems; a circle's area is its number of queries."""
-    places = Counter(zip(*(map(_plot_position, of_query.values()) for of_query in ranks), strict=True))
+    places = Counter(zip(*(map(_plot_position, query_ranks.values()) for query_ranks in ranks), strict=True))
     (x, y), size = np.array(list(places)).T, np.array(list(places.values()))
     sides = [int(size[x > y].sum()), int(size[x < y].sum()), int(size[x == y].sum())]
     with open_figure(WIDTH, WIDTH) as (figure, (axes,)):

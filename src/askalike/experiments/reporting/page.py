@@ -1,4 +1,4 @@
-"""Pages from templates: one HTML file each, with style and script inside and every text escaped."""
+"""Pages from templates: one HTML file each, with inline style and script, and all text escaped."""
 
 from functools import cache
 from pathlib import Path
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def render(template: str, **values: Any) -> str:
-    """Return the page that a template makes of the values."""
+    """Return the page that a template renders from the values."""
     return _environment().get_template(template).render(values)
 
 
 def write_file(path: Path, content: str | bytes) -> Path:
-    """Write a file such that it appears whole or not at all. Raises InputError where it cannot be written."""
+    """Write a file atomically. Raises InputError if it cannot be written."""
     try:
         write_atomically(path, content.encode(errors="replace") if isinstance(content, str) else content)
     except OSError as error:

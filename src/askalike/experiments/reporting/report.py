@@ -1,4 +1,4 @@
-"""`report.html`: an experiment as one page that opens offline, for people to read and to publish with a paper."""
+"""`report.html`: an experiment as one page that opens offline, to read and to publish with a paper."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ from askalike.experiments.reporting.texts import load_texts
 REPORT_FILE = "report.html"
 FIGURES_FOLDER = "figures"
 MAX_PAIRS = 5
-"""The most pairs of systems that are plotted against each other."""
+"""Maximum number of pairs of systems that are plotted against each other."""
 BASELINE = "bm25"
 
 
 def write_report(outcome: ExperimentResult) -> Path:
-    """Write `report.html`, and its figures as SVG and PDF, into the outcome's folder; the same outcome, the same bytes.
+    """Write `report.html`, and its figures as SVG and PDF, into the outcome's folder, with bytes that are reproducible.
 
-    The page requests nothing: plots are inline SVG, style and script are inside. Document texts are read from the
-    archive; where it is gone, ids stand for them. Raises InputError where a file cannot be written.
+    The page loads nothing: plots are inline SVG, style and script are inline too. Document texts are read from the
+    archive; if it is gone, their ids are shown. Raises InputError if a file cannot be written.
     """
     systems = cards.collect_ranks(outcome)
     drawn = draw_figures(outcome, systems, order_systems(outcome))
@@ -60,7 +60,7 @@ def _render_page(outcome: ExperimentResult, systems: Sequence[SystemRanks], draw
 
 
 def draw_figures(outcome: ExperimentResult, systems: Sequence[SystemRanks], order: Sequence[int]) -> list[ReportFigure]:
-    """Return every figure that the outcome has the numbers for."""
+    """Return every figure for which the outcome has the numbers."""
     drawn = [figures.plot_accuracy_curves({s.label: cards.compute_accuracy_curves(s) for s in systems})]
     measure, curves = typing_points(outcome)
     if curves:
@@ -74,7 +74,7 @@ def draw_figures(outcome: ExperimentResult, systems: Sequence[SystemRanks], orde
 
 
 def select_pairs(order: Sequence[int], reference: int = 0) -> list[tuple[int, int]]:
-    """Return the pairs that are drawn: the best two, then the reference system and each other one."""
+    """Return the pairs to plot: the best two, then the reference system with each other one."""
     pairs = [(min(order[:2]), max(order[:2]))] if len(order) > 1 else []
     pairs += [(min(reference, i), max(reference, i)) for i in range(len(order)) if i != reference]
     return list(dict.fromkeys(pairs))[:MAX_PAIRS]
@@ -118,7 +118,7 @@ class HeadlineRow:
 
 @dataclass(frozen=True, slots=True)
 class PaperComparison:
-    """A paper's value beside ours. baseline: how ours compares with BM25; "–" where that was not tested."""
+    """A paper's value and ours. baseline: how ours compares with BM25; "–" if that was not tested."""
 
     label: str
     measure: str
@@ -151,7 +151,7 @@ def order_systems(outcome: ExperimentResult) -> list[int]:
 
 
 def compare_with_paper(outcome: ExperimentResult) -> list[PaperComparison]:
-    """Return every value that the paper gives of a system and a measure of this experiment."""
+    """Return each value of the paper for a system and a measure of this experiment."""
     systems = {system.label: system for system in outcome.systems}
     names = {canonical_name(measure): measure for measure in outcome.measures}
     baseline = next((s.label for s in outcome.systems if s.ranker == BASELINE), None)

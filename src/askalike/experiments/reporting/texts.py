@@ -1,4 +1,4 @@
-"""The texts that reports show for the ids of queries and documents."""
+"""The texts that reports show instead of the ids of queries and documents."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from askalike.text.snippet import extract_snippet
 from askalike.types import DocumentKind, Question
 
 TITLE_LENGTH, BODY_LENGTH = 160, 280
-"""The most characters that are shown of a text."""
+"""Maximum number of characters shown of a title and of a body."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportTexts:
-    """Texts of queries and documents by id. An id without a text is shown itself."""
+    """Texts of queries and documents by id. An id without a text is shown as it is."""
 
     queries: Mapping[str, Question] = field(default_factory=dict)
     documents: Mapping[str, Question] = field(default_factory=dict)
@@ -47,7 +47,7 @@ def display_text(question: Question | None, id: str) -> str:
 def load_texts(
     archive: Path, queries: Mapping[str, Question], documents: Iterable[str], kind: DocumentKind = "questions"
 ) -> ReportTexts:
-    """Return the texts of queries and documents; no documents' texts where the archive is gone."""
+    """Return the texts of queries and documents; of queries only if the archive is gone."""
     if not (archive / "archive.sqlite").is_file():
         return ReportTexts(queries)
     with Archive.open(archive) as opened:

@@ -1,1 +1,1 @@
-"""APIs of other software, which its own settings point at this service, without a change to it."""
+"""APIs of other software, which can use this service through its own settings, without a change to its code."""

@@ -1,7 +1,7 @@
-"""The API that Apache Answer's plug-in for the ChromaDB vector search calls, so that its settings alone point it here.
+"""The API that Apache Answer's plug-in for ChromaDB vector search calls, so that only its settings have to change.
 
-The plug-in gets a text's embedding from one address and sends it to another one to search with. No vector is computed
-here: the embedding of a text is its bytes as numbers, which the search decodes again.
+The plug-in gets a text's embedding from one address and sends it to another one as the query. No vector is computed
+here: the embedding of a text is its bytes as numbers, which the search decodes.
 """
 
 import json
@@ -19,12 +19,12 @@ from askalike.store.editing import delete_answer
 from askalike.types import Answer, Question
 
 MAX_TEXT_BYTES = 2_000
-"""Maximum number of bytes of a text that are encoded: real questions are shorter."""
+"""Maximum number of bytes of a text that are encoded; real questions are shorter."""
 SECTION_MARKERS = ("\n\nAnswer: ", "\n\nComment: ", "\n\nComment on answer: ")
 """Headings of the sections that Answer appends to the text of a question or an answer."""
 
-router = APIRouter(prefix="/apache-answer", include_in_schema=False)  # another software's API, described by that
-CollectionName = Annotated[str, Path(max_length=200, description="the collection's name; there is one an archive")]
+router = APIRouter(prefix="/apache-answer", include_in_schema=False)  # another software's API, documented there
+CollectionName = Annotated[str, Path(max_length=200, description="the collection's name; there is one per archive")]
 
 
 class EmbeddingRequest(BaseModel):
@@ -52,7 +52,7 @@ class EmbeddingResponse(BaseModel):
 
 
 class CreateCollectionRequest(BaseModel):
-    """A collection to be created; the archive stands for it."""
+    """A collection to be created; in fact the archive."""
 
     name: str
 
@@ -66,7 +66,7 @@ class CollectionResponse(BaseModel):
 
 
 class DocumentMetadata(BaseModel):
-    """A document as Answer describes it. `metadata` is JSON with the ids of the question and of what belongs to it."""
+    """A document as Answer describes it. `metadata` is JSON with the ids of the question, its answers and comments."""
 
     object_type: Literal["question", "answer"]
     title: Annotated[str, Field(max_length=MAX_TITLE_LENGTH)] = ""
@@ -74,7 +74,7 @@ class DocumentMetadata(BaseModel):
 
 
 class UpsertRequest(BaseModel):
-    """Documents to put. Their embeddings are ignored, as they come with their texts."""
+    """Documents to add or replace. Their embeddings are ignored, as their texts are included."""
 
     ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_RESULTS)]
     metadatas: list[DocumentMetadata]
@@ -91,7 +91,7 @@ class CollectionQuery(BaseModel):
 
 
 class CollectionQueryResult(BaseModel):
-    """For each text the ids of similar questions, best first, their distances (0 to 2), and their metadata."""
+    """For each text, the ids of similar questions, best first, their distances (0 to 2), and their metadata."""
 
     ids: list[list[str]]
     distances: list[list[float]]
@@ -127,7 +127,7 @@ async def new_collection(site: ReadableArchive, request: CreateCollectionRequest
 async def upsert(
     site: WritableArchive, name: CollectionName, request: UpsertRequest, http_request: Request, response: Response
 ) -> bool:
-    """Put questions and answers; 409 for an answer whose question does not exist."""
+    """Add or replace questions and answers; 409 for an answer whose question does not exist."""
     if not len(request.ids) == len(request.metadatas) == len(request.documents):
         raise HTTPException(422, "body: ids, metadatas and documents must have the same length")
     documents = list(zip(request.ids, request.metadatas, request.documents, strict=True))
@@ -201,7 +201,7 @@ def _search(engine: LocalEngine, text: str, k: int) -> tuple[list[str], list[flo
 
 
 def to_similarity(score: float, probability: float | None) -> float:
-    """Return a value from 0 to 1: the probability where it is known, else the score on a scale that keeps its order."""
+    """Return a value from 0 to 1: the probability if it is known, else a monotonic function of the score."""
     return probability if probability is not None else max(score, 0.0) / (1 + max(score, 0.0))
 
 

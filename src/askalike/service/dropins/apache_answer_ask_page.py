@@ -1,4 +1,4 @@
-"""`question/similar` as Apache Answer answers it: what its Ask page shows below the title while somebody types."""
+"""`question/similar` as in Apache Answer: what its Ask page shows below the title while somebody types."""
 
 from typing import Annotated, Literal
 from urllib.parse import unquote
@@ -13,10 +13,10 @@ from askalike.service.requests.schema import MAX_TITLE_LENGTH
 from askalike.types import Question
 
 MAX_QUESTIONS = 10
-"""The number that Answer gives; its page shows the first five."""
+"""The number that Answer returns; its page shows the first five."""
 
 router = APIRouter(tags=["drop-in"])
-TypedTitle = Annotated[str, Query(max_length=MAX_TITLE_LENGTH, description="the title, as far as it is typed")]
+TypedTitle = Annotated[str, Query(max_length=MAX_TITLE_LENGTH, description="the title as typed so far")]
 
 
 class ListedQuestion(BaseModel):
@@ -66,7 +66,7 @@ def _to_listed(question: Question, n_answers: int) -> ListedQuestion:
 
 
 def url_title(url: str | None) -> str:
-    """Return the part of a question's address (`…/questions/ID/TITLE`) that is made of its title; empty without one."""
+    """Return the part of a question's URL (`…/questions/ID/TITLE`) that is made from its title; empty without one."""
     parts = (safe_url(url) or "").partition("?")[0].split("/")
     after = parts[parts.index("questions") + 2 :] if "questions" in parts else []
     return unquote(after[0]) if after else ""

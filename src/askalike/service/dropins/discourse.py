@@ -1,4 +1,4 @@
-"""`topics/similar_to` as Discourse answers it: what its composer shows while somebody writes a new topic."""
+"""`topics/similar_to` as in Discourse: the topics that its composer shows while somebody writes a new one."""
 
 from html import escape
 from typing import Annotated
@@ -16,7 +16,7 @@ MAX_TOPICS = 5
 """The number that Discourse shows by default."""
 
 router = APIRouter(tags=["drop-in"])
-TopicTitle = Annotated[str, Query(max_length=MAX_TITLE_LENGTH, description="the topic's title, as far as it is typed")]
+TopicTitle = Annotated[str, Query(max_length=MAX_TITLE_LENGTH, description="the topic's title as typed so far")]
 TopicText = Annotated[str, Query(max_length=MAX_BODY_LENGTH, description="its text")]
 TopicId = int | str
 
@@ -58,7 +58,7 @@ class Topic(BaseModel):
 
 
 class SimilarTopic(BaseModel):
-    """Why a topic is shown, and which one it is."""
+    """The id of a topic, and why it is shown."""
 
     id: TopicId
     blurb: str
@@ -122,11 +122,11 @@ def _to_topic(question: Question, n_answers: int) -> Topic:
 
 
 def to_topic_id(id: str) -> TopicId:
-    """Return the archive's id, as a number where it is one, as Discourse's are."""
+    """Return the archive's id, as a number if it is one, as in Discourse."""
     return int(id) if id.isascii() and id.isdigit() and len(id) < 16 else id
 
 
 def slug_from_url(url: str | None) -> str:
-    """Return the part of a topic's address (`…/t/SLUG/ID`) that is made of its title; `-` without one."""
+    """Return the part of a topic's URL (`…/t/SLUG/ID`) that is made from its title; `-` without one."""
     parts = (safe_url(url) or "").split("/")
     return parts[parts.index("t") + 1] if "t" in parts[:-2] else "-"

@@ -1,1 +1,1 @@
-"""Middleware before all routes: an id and a log line, host and origin, the limits of a body."""
+"""Middleware of all routes: request id and log line, host and origin checks, limits on bodies."""

@@ -1,10 +1,10 @@
-"""Answers HEAD as GET, without the body, as every web server has to and monitors expect."""
+"""Answers HEAD like GET without the body, as HTTP requires and monitors expect."""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class HeadMiddleware:
-    """ASGI middleware: routes know GET alone, and the server leaves out the body of its response to HEAD."""
+    """ASGI middleware: passes HEAD to routes as GET, which is all they know; the server drops the response's body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -13,9 +13,9 @@ from askalike.service.requests.problems import problem_response
 class BodyLimitMiddleware:
     """ASGI middleware: 413 for a body over the limit, 408 for one that arrives too slowly, 415 for another type.
 
-    400 for a request with both a length and chunks. The API accepts JSON alone: a page of another site cannot send it
-    unless CORS allows that, while it could send a form or plain text. The pages accept forms alone, and check where
-    they come from.
+    400 for a request with both a length and chunks. The API accepts only JSON: a page of another site cannot send it
+    unless CORS allows that, while it could send a form or plain text. The pages accept only forms, and check their
+    origin.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int, receive_s: float) -> None:
@@ -34,7 +34,7 @@ class BodyLimitMiddleware:
             await self._app(scope, self._limit_receive(receive), send)
 
     def _check_headers(self, request: Request) -> tuple[int, str] | None:
-        """Return the status and the reason where the headers are reason enough to refuse the request."""
+        """Return the status and the reason if the headers already show that the request must be refused; else None."""
         size = request.headers.get("content-length", "0")
         if size.isdigit() and int(size) > self._max_bytes:
             return self._too_long_error()

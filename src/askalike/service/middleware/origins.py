@@ -1,4 +1,4 @@
-"""The hosts and origins that requests may come from: a local Host without keys, and CORS."""
+"""Checks the Host and Origin of requests: a local Host if there are no keys, and CORS."""
 
 import re
 
@@ -12,12 +12,12 @@ from askalike.service.requests.problems import problem_response
 from askalike.store.keys import has_key_for_origin
 
 PREFLIGHT_MAX_AGE_S = 600
-"""Time for which a browser may cache whether a site is allowed."""
+"""Time for which a browser may cache that a site is allowed."""
 HOST_PATTERN = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\[\]]+)(:\d+)?")
 
 
 class LoopbackOnlyMiddleware:
-    """ASGI middleware: 421 for a Host that is not this machine's, against DNS rebinding of a service without keys."""
+    """ASGI middleware: 421 for a Host other than this machine, to protect a service without keys from DNS rebinding."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Gives every request an id, and the log a line on each response."""
+"""Gives every request an id, and logs every response."""
 
 import re
 import time
@@ -13,11 +13,11 @@ from askalike.service.requests.context import REQUEST_ID_HEADER, REQUEST_STATE_K
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
 REQUEST_ID_PATTERN = re.compile("[A-Za-z0-9._-]{1,64}")
-"""The ids that a client or a proxy may choose; any other is replaced."""
+"""Request ids that are accepted from a client or a proxy; any other is replaced."""
 
 
 class TracingMiddleware:
-    """ASGI middleware: puts the id into the request's state and the response's header, logs and counts the response."""
+    """ASGI middleware: sets the id in the request's state and the response's header, logs and counts the response."""
 
     def __init__(self, app: ASGIApp, log_texts: bool) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""The pages that people see, one file a page, with their templates and static files. They work without JavaScript."""
+"""The web pages, one file per page, with their templates and static files. They work without JavaScript."""
 
 from fastapi import APIRouter
 
@@ -6,7 +6,7 @@ from askalike.service.pages import ask, assets, correction, drafts, gaps, login,
 
 
 def create_router() -> APIRouter:
-    """Return the router of all pages, which are not part of the API's description."""
+    """Return the router of all pages, which are left out of the OpenAPI description."""
     router = APIRouter(include_in_schema=False)
     for page in (assets, login, ask, question, correction, queue, gaps, drafts, quality):
         router.include_router(page.router)

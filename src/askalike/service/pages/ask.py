@@ -1,4 +1,4 @@
-"""*Ask*: similar questions while somebody types, and the feedback that they give on them."""
+"""*Ask*: shows similar questions while somebody types, and takes feedback on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ router = APIRouter()
 MAX_ITEMS, N_LATEST = 7, 6
 EXCERPT_LENGTH = 220
 MAX_ADDRESS_BODY_LENGTH = 1_000
-"""Longer texts make no address that servers and browsers take."""
+"""Longer texts make URLs that servers or browsers reject."""
 VERDICT_MESSAGES = {
     "accept": "Thanks. Noted that this answers your question.",
     "same": "Noted. Your question is known, but has no answer yet.",
@@ -40,15 +40,15 @@ class SimilarItem:
 
     hit: SearchHit
     words: frozenset[str]
-    """The words that are marked in it."""
+    """Its matched words, which are highlighted."""
     snippet: str
     answer: str
-    """The beginning of its first answer, "" without one."""
+    """The beginning of its first answer; "" if it has none."""
 
 
 @router.get("/a/{archive}")
 async def get_ask(site: VisitedArchive, request: Request, title: str = "", body: str = "", noted: str = "") -> Response:
-    """Show the form, and what is similar to its text."""
+    """Show the form, and the questions similar to its text."""
     return render_page(
         request,
         "ask.html",
@@ -82,7 +82,7 @@ async def post_feedback(site: UserArchive, request: Request, form: SubmittedForm
 
 
 def _query_url(site: ServedArchive, title: str, body: str, **others: str) -> str:
-    """Return the address that shows what is similar to a text, so that going back to it does; of long bodies none."""
+    """Return the URL of the questions similar to a text, so that the back button works; without a body that is long."""
     values = {"title": title, "body": body if len(body) <= MAX_ADDRESS_BODY_LENGTH else "", **others}
     query = urlencode({name: value for name, value in values.items() if value})
     return archive_url(site.name) + (f"?{query}" if query else "")

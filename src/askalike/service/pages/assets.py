@@ -40,7 +40,7 @@ def load_static_file(name: str) -> StaticFile:
 
 
 def static_url(name: str) -> str:
-    """Return the address of a file, which changes with its content."""
+    """Return the URL of a file, which changes with its content."""
     return f"/static/{name}?v={load_static_file(name).version}"
 
 
@@ -60,7 +60,7 @@ async def get_static(request: Request, name: str) -> Response:
 
 @cache
 def list_static_files() -> Mapping[str, Traversable]:
-    """Return every file below `static/` that browsers load, by its path there."""
+    """Return every file below `static/` that browsers load, by its path in it."""
     found: dict[str, Traversable] = {}
     folders = [("", files("askalike.service.pages") / "static")]
     for path, folder in folders:

@@ -1,4 +1,4 @@
-"""The user of a page: somebody with a session, a visitor of public pages, or on loopback anybody."""
+"""The user of a page: somebody with a session, a visitor of public pages, or anybody on loopback."""
 
 import hashlib
 from typing import Annotated
@@ -20,7 +20,7 @@ def session_cookie_name(request: Request, site: ServedArchive) -> str:
 
 
 def find_caller(request: Request, site: ServedArchive) -> Caller | None:
-    """Return who opens a page of an archive; None for somebody who has to log in."""
+    """Return the caller who opens a page of an archive; None if they have to log in."""
     secret = request.cookies.get(session_cookie_name(request, site))
     key, settings = session_key(site.key_archive, secret) if secret else None, app_state(request).settings
     if key or settings.keyless:
@@ -29,7 +29,7 @@ def find_caller(request: Request, site: ServedArchive) -> Caller | None:
 
 
 async def identify_visitor(request: Request, archive: ArchiveName) -> Caller:
-    """Return who opens a page, or send them to the login page unless they are logged in or the pages are public."""
+    """Return the caller who opens a page; redirect to the login page unless logged in or the pages are public."""
     site = find_site(request, archive)
     caller = find_caller(request, site)
     admit(request, site, caller)
@@ -39,14 +39,14 @@ async def identify_visitor(request: Request, archive: ArchiveName) -> Caller:
 
 
 async def identify_user(request: Request, caller: Annotated[Caller, Depends(identify_visitor)]) -> Caller:
-    """Return who opens a page, or send them to the login page unless they are logged in."""
+    """Return the caller who opens a page; redirect to the login page unless they are logged in."""
     if caller.visitor:
         raise _login_redirect(request)
     return caller
 
 
 def _login_redirect(request: Request) -> HTTPException:
-    """Return the redirection to the login page, which leads back; htmx takes one by a header of its own."""
+    """Return the redirect to the login page, which leads back; htmx needs its own header for that."""
     next = request.url.path if request.method == "GET" else "/"
     location = f"/login?next={quote(next)}"
     status, header = (401, "hx-redirect") if "hx-request" in request.headers else (303, "location")
@@ -54,7 +54,7 @@ def _login_redirect(request: Request) -> HTTPException:
 
 
 VisitedArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_visitor))]
-"""The archive, for people who may search and read it, and for anybody where the pages are public."""
+"""The archive, for people who may search and read it, and for anybody if the pages are public."""
 UserArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_user))]
 """The archive, for people who may search it and give feedback."""
 WriterArchive = Annotated[ServedArchive, Depends(require_scope("write", identify_user))]

@@ -1,4 +1,4 @@
-"""Small charts as SVG inside a page, without scripts or inline styles; a table beside each shows its numbers."""
+"""Small charts as inline SVG, without scripts or inline styles; a table next to each shows its numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ WIDTH, HEIGHT = 560, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 20, 12, 34
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LETTER_WIDTH = 8
-"""The greatest width of a letter of a label."""
+"""Maximum width of a letter of a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class ProportionBar:
 
 
 def proportion_chart(points: Sequence[ProportionBar], description: str) -> Markup:
-    """Return shares from left to right, each with its interval, joined by a line."""
+    """Return a chart of shares from left to right, each with its interval, joined by a line."""
     columns = [(_x((i + 0.5) / len(points)), point) for i, point in enumerate(points)]
     line = " ".join(f"{x:.1f},{_y(p.value):.1f}" for x, p in columns)
     marks = [_whisker(x, p) for x, p in columns]
@@ -34,7 +34,7 @@ def proportion_chart(points: Sequence[ProportionBar], description: str) -> Marku
 
 
 def reliability_diagram(bins: Sequence[ProportionBar], description: str) -> Markup:
-    """Return the shares that are right against their labels, the probabilities; exact ones are on the diagonal."""
+    """Return a chart of observed shares over predicted probabilities, the labels, with the diagonal of exact ones."""
     corners = (_x(0), _y(0), _x(1), _y(1))
     diagonal = Markup('<line class="ideal" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(*corners)
     marks = [_whisker(_x(float(b.label)), b) for b in bins]
@@ -43,7 +43,7 @@ def reliability_diagram(bins: Sequence[ProportionBar], description: str) -> Mark
 
 
 def stacked_bars(columns: Sequence[tuple[str, Mapping[str, int]]], kinds: Sequence[str], description: str) -> Markup:
-    """Return counts of several kinds on top of each other, column by column."""
+    """Return a stacked bar chart of counts of several kinds."""
     max_total = max((sum(counts.values()) for _, counts in columns), default=0) or 1
     width = (WIDTH - LEFT - RIGHT) / max(len(columns), 1)
     parts = [_gridline(0, "0"), _gridline(1, str(max_total))]
@@ -64,7 +64,7 @@ def stacked_bars(columns: Sequence[tuple[str, Mapping[str, int]]], kinds: Sequen
 
 
 def _label_step(labels: Sequence[str]) -> int:
-    """Return n where there is room for one in n labels."""
+    """Return n such that there is room for every n-th label."""
     room = (WIDTH - LEFT - RIGHT) // (LETTER_WIDTH * (max(map(len, labels), default=1) + 2))
     return -(-len(labels) // max(room, 1)) or 1
 

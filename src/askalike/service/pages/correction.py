@@ -28,7 +28,7 @@ OUT_OF_DATE = (
 
 
 class Correction(BaseModel):
-    """The fields that somebody changed; those of a question, or the body of an answer."""
+    """The fields that were changed: those of a question, or the body of an answer."""
 
     title: Annotated[ShortText, Field(min_length=1)] = ""
     body: Text = ""
@@ -38,14 +38,14 @@ class Correction(BaseModel):
 
 @router.post("/a/{archive}/questions/{id:path}")
 async def post_correction(site: WriterArchive, request: Request, id: str, form: SubmittedForm) -> Response:
-    """Correct a question, or the answer that the form names."""
+    """Correct a question, or the answer named in the form."""
     editor = caller_id(request)
     await site.run_on_archive(lambda archive: _correct(archive, id, form, editor))
     return RedirectResponse(f"{archive_url(site.name)}/questions/{quote(id, safe='')}?saved=true", 303)
 
 
 def text_version(record: Question | Answer) -> str:
-    """Return a digest of what can be corrected of a record, by which a form that is out of date is noticed."""
+    """Return a digest of the fields of a record that can be corrected, to detect forms that are out of date."""
     texts = record.body if isinstance(record, Answer) else (record.title, record.body, record.tags, record.rephrasings)
     return hashlib.blake2b(repr(texts).encode(errors="replace"), digest_size=12).hexdigest()
 
@@ -82,6 +82,6 @@ def _answer_changes(form: Form, answer: Answer) -> dict[str, Any]:
 
 
 def _text_changes(form: Form, **stored: str) -> dict[str, Any]:
-    """Return the texts that are not as they are stored; browsers change line ends, and may drop a first empty line."""
+    """Return the texts that differ from the stored ones; browsers change line ends, and may drop a first empty line."""
     typed = {name: form.value(name).replace("\r\n", "\n").strip() for name in stored}
     return {name: text for name, text in typed.items() if text != stored[name].replace("\r\n", "\n").strip()}

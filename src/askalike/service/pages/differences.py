@@ -8,14 +8,14 @@ from markupsafe import Markup
 
 TOKEN = re.compile(r"\s*\w+|\s*[^\w\s]|\s+")
 MAX_TOKENS = 600
-"""Longer passages that differ are shown as a whole, before and after."""
+"""Longer passages that differ are shown whole, before and after."""
 CONTEXT_LENGTH = 60
 """Number of characters shown around a change."""
 DELETED, INSERTED, SAME = Markup("<del>{}</del>"), Markup("<ins>{}</ins>"), Markup("{}")
 
 
 def render_difference(before: str, after: str) -> Markup:
-    """Return both texts as one: what is no longer there in `<del>`, what is new in `<ins>`, long equal passages cut."""
+    """Return both texts merged: removed words in `<del>`, added ones in `<ins>`, long equal passages shortened."""
     old, new = TOKEN.findall(before), TOKEN.findall(after)
     start, end = _equal_ends(old, new)
     old_end, new_end = len(old) - end, len(new) - end
@@ -26,7 +26,7 @@ def render_difference(before: str, after: str) -> Markup:
 
 
 def _equal_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """Return how many tokens both have in common at the start, and how many at the end."""
+    """Return the number of tokens that both have in common at the start, and at the end."""
     shorter = min(len(old), len(new))
     start = next((n for n in range(shorter) if old[n] != new[n]), shorter)
     rest = shorter - start
@@ -49,7 +49,7 @@ def _render_middle(old: Sequence[str], new: Sequence[str]) -> Iterator[Markup]:
 
 
 def _shorten(text: str, is_first: bool = False, is_last: bool = False) -> Markup:
-    """Return a text that both have, without its middle; without its start or end where nothing else stands there."""
+    """Return a text that both have without its middle; the first without its start, the last without its end."""
     head = "" if is_first else text[:CONTEXT_LENGTH]
     tail = "" if is_last else text[-CONTEXT_LENGTH:]
     return SAME.format(text if len(text) <= len(head) + len(tail) + 3 else f"{head} … {tail}")

@@ -1,4 +1,4 @@
-"""Texts and numbers of an archive as a page shows them. HTML is cleaned, whatever it holds."""
+"""Texts and numbers of an archive as a page shows them. All HTML is sanitised."""
 
 import re
 
@@ -22,7 +22,7 @@ LINK_REL = "nofollow noopener noreferrer ugc"
 LINK = Markup(f'<a href="{{0}}" rel="{LINK_REL}">{{0}}</a>')
 URL_PATTERN = re.compile(r"""https?://[^\s<>"']+[^\s<>"'.,;:!?)\]]""")
 WIDE_TAG_PATTERN = re.compile("<(pre|table)>")
-"""Elements that may be wider than a page; they scroll by themselves, also by keyboard."""
+"""Elements that may be wider than a page; each scrolls on its own, by keyboard too."""
 LANGUAGE_PATTERN = re.compile("[a-z]{2,3}")
 HEADING_PATTERN = re.compile(r"<(/?)h[1-6](?=[\s>])[^<>]*>", re.IGNORECASE)
 IMAGE_PATTERN = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
@@ -35,7 +35,7 @@ ICONS = {
 
 
 def render_body(text: str, markup: Kind) -> Markup:
-    """Return a body for a page. Of HTML it keeps text formatting and links; an image becomes a link to it."""
+    """Return a body as HTML for a page, with only text formatting and links; an image becomes a link to it."""
     if markup == "text":
         paragraphs = [p for p in re.split(r"\n\s*\n", text.strip()) if p]
         return Markup("").join(Markup("<p>{}</p>").format(_render_lines(p)) for p in paragraphs)
@@ -52,12 +52,12 @@ def render_body(text: str, markup: Kind) -> Markup:
 
 
 def display_title(question: Question) -> str:
-    """Return the question's title, or its id where it has none."""
+    """Return the question's title, or its id if it has none."""
     return question.title.strip() or question.id
 
 
 def lang_attribute(question: Question) -> Markup:
-    """Return the attribute that tells browsers the question's language, empty where it is not known."""
+    """Return the `lang` attribute for the question's language, empty if it is not known."""
     match = LANGUAGE_PATTERN.fullmatch(question.language or "")
     return Markup(' lang="{}"').format(match[0]) if match else Markup("")
 
@@ -83,7 +83,7 @@ def truncate(text: str, max_length: int) -> str:
 
 
 def render_icon(name: str) -> Markup:
-    """Return a small drawing. It only decorates the text beside it, so screen readers skip it."""
+    """Return an icon. It only decorates the text next to it, so screen readers skip it."""
     return Markup('<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="{}"/></svg>').format(ICONS[name])
 
 
@@ -92,10 +92,10 @@ def _render_lines(paragraph: str) -> Markup:
 
 
 def _wrap_formulas(text: str) -> str:
-    """Return HTML with its formulas in elements that the page's script renders; those of code stay code."""
+    """Return HTML with its formulas in elements that the page's script renders; formulas in code stay as they are."""
     if not has_formula_sign(text):
         return text
-    parts, in_code = TAG_PATTERN.split(text), False  # at odd places tags
+    parts, in_code = TAG_PATTERN.split(text), False  # tags have odd indices
     for place, part in enumerate(parts):
         if place % 2 and (tag := CODE_TAG_PATTERN.match(part)):
             in_code = not tag[1]

@@ -1,4 +1,4 @@
-"""*Drafts*: FAQ entries that are proposed. A moderator accepts one, with changes of their own, or rejects it."""
+"""*Drafts*: proposed FAQ entries. A moderator accepts one, perhaps with changes, or rejects it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class ChosenDraft(BaseModel):
 
 
 class DraftForm(BaseModel):
-    """A draft as somebody accepts it: the question, its text, other ways to put it, and the answer."""
+    """A draft as it is accepted: the question, its text, other phrasings, and the answer."""
 
     title: Annotated[ShortText, Field(min_length=1)]
     body: Text
@@ -46,7 +46,7 @@ class DraftForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DraftCard:
-    """A draft with its answer as people read it, and the titles of the questions that it is made from."""
+    """A draft with its rendered answer, and the titles of the questions that it is made from."""
 
     draft: Draft
     answer: str
@@ -84,7 +84,7 @@ def _load_cards(archive: Archive, state: DraftState) -> tuple[list[DraftCard], i
 
 
 def _apply_action(archive: Archive, form: Form, moderator: str) -> str:
-    """Do what a form says; return the key of the message about it. Raises HTTPException, MissingRecordError."""
+    """Carry out the action of a form; return the key of its message. Raises HTTPException, MissingRecordError."""
     if form.value("do") == "find":
         find_drafts(archive)
         return "found"
@@ -100,7 +100,7 @@ def _apply_action(archive: Archive, form: Form, moderator: str) -> str:
 
 
 def _accept(archive: Archive, number: int, form: Form, moderator: str) -> None:
-    """Accept a draft as the form has it; an answer that nobody changed keeps its markup."""
+    """Accept a draft as edited in the form; an unchanged answer keeps its markup."""
     typed = {name: form.value(name).replace("\r\n", "\n").strip() for name in ("title", "body", "answer")}
     lines = (line.strip() for line in form.value("wordings").splitlines())
     entry = validate_form(DraftForm, typed | {"wordings": [line for line in lines if line]})

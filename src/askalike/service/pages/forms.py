@@ -1,4 +1,4 @@
-"""Forms that pages send, and what shows that a form is one of ours: a token that fits a cookie, and its origin."""
+"""Forms that our pages send, and CSRF protection: a token that matches a cookie, and a check of the origin."""
 
 import hashlib
 import hmac
@@ -27,7 +27,7 @@ class Form:
     fields: dict[str, list[str]]
 
     def value(self, name: str) -> str:
-        """Return a field's last value, "" without one."""
+        """Return a field's last value; "" if it has none."""
         return self.fields.get(name, [""])[-1]
 
     def values(self, name: str) -> list[str]:
@@ -44,7 +44,7 @@ def validate_form(model: type[ModelT], values: Mapping[str, Any]) -> ModelT:
 
 
 def get_visitor_secret(request: Request) -> str:
-    """Return the secret of this browser's cookie, or a new one."""
+    """Return the secret in this browser's cookie, or a new one."""
     return request.cookies.get(_cookie_name(request)) or create_secret()
 
 
@@ -54,23 +54,23 @@ def create_secret() -> str:
 
 
 def csrf_token(secret: str) -> str:
-    """Return the token for forms that fits a secret."""
+    """Return the token for forms that matches a secret."""
     return hashlib.blake2b(secret.encode(errors="replace"), digest_size=24, person=b"form").hexdigest()
 
 
 def remember_secret(request: Request, response: Response, secret: str) -> None:
-    """Give the browser the secret where it has none."""
+    """Set the cookie with the secret if the browser has none."""
     if _cookie_name(request) not in request.cookies:
         renew_secret(request, response, secret)
 
 
 def renew_secret(request: Request, response: Response, secret: str) -> None:
-    """Give the browser another secret, so that forms that it has open are no longer accepted."""
+    """Set a cookie with another secret, so that forms that are open in the browser are no longer accepted."""
     response.set_cookie(_cookie_name(request), secret, httponly=True, secure=is_https(request), samesite="lax")
 
 
 def is_https(request: Request) -> bool:
-    """Return whether people reach the service by https, so that cookies must not go any other way."""
+    """Return whether the service is reached by https, so that cookies must be sent only by https."""
     return (app_state(request).settings.public_url or "").startswith("https:")
 
 

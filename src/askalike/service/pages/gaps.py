@@ -1,4 +1,4 @@
-"""*Gaps*: questions without a good hit, by traffic. A moderator writes an entry that answers it, or ignores it."""
+"""*Gaps*: questions without a good hit, by traffic. A moderator writes an entry that answers one, or ignores it."""
 
 import secrets
 from typing import Annotated
@@ -29,7 +29,7 @@ ACTION_MESSAGES = {
 
 
 class FaqEntry(BaseModel):
-    """An entry that somebody writes: the question, other ways to put it, and the answer."""
+    """An entry that a moderator writes: the question, other phrasings, and the answer."""
 
     title: Annotated[ShortText, Field(min_length=1)]
     wordings: Annotated[list[ShortText], Field(max_length=100)]
@@ -69,7 +69,7 @@ async def post_gap(site: ModeratorArchive, request: Request, form: SubmittedForm
 
 
 def _apply_action(archive: Archive, form: Form, moderator: str) -> str:
-    """Do what a form says with a gap; return the key of the message about it."""
+    """Carry out the action of a form on a gap; return the key of its message."""
     action = form.value("do")
     entry = _read_entry(form) if action == "write" else None
     gap = get_gap(archive, form.value("id"))

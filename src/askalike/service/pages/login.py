@@ -1,4 +1,4 @@
-"""The start page, and logging in: people exchange a key for a session, whose cookie no script can read."""
+"""The start page, and login: people exchange a key for a session, whose cookie no script can read."""
 
 import re
 from functools import partial
@@ -23,7 +23,7 @@ router = APIRouter()
 
 @router.get("/")
 async def get_start(request: Request) -> Response:
-    """Show the archives that the person may search, or the login page where there are none."""
+    """Show the archives that the person may search, or the login page if there are none."""
     sites = [site for site in app_state(request).sites.values() if find_caller(request, site)]
     if not sites:
         return RedirectResponse("/login", 303)
@@ -40,7 +40,7 @@ async def get_login(request: Request, next: Annotated[str, Query(max_length=2_00
 
 @router.post("/login")
 async def post_login(request: Request, form: SubmittedForm) -> Response:
-    """Begin a session at the archive that the person wants to open, else at each that the key is valid for."""
+    """Begin a session for the archive that the person wants to open, else for each that the key is valid for."""
     enforce_rate_limit(request)
     text, next = form.value("key").strip(), to_local_path(form.value("next"))
     wanted = _site_of_path(request, next)
@@ -59,7 +59,7 @@ async def post_login(request: Request, form: SubmittedForm) -> Response:
 
 @router.post("/logout")
 async def post_logout(request: Request, form: SubmittedForm) -> Response:
-    """End this browser's session at the archive that the form names, else at all."""
+    """End this browser's session for the archive named in the form, else for all."""
     response, named = RedirectResponse("/", 303), form.value("archive")
     for site in app_state(request).sites.values():
         if named and site.name != named:
@@ -72,12 +72,12 @@ async def post_logout(request: Request, form: SubmittedForm) -> Response:
 
 
 def _site_of_path(request: Request, path: str) -> ServedArchive | None:
-    """Return the archive that an address of this service belongs to; None for those that belong to none."""
+    """Return the archive that a path of this service belongs to; None if it belongs to none."""
     match = ARCHIVE_PATH.match(unquote(path))
     return app_state(request).sites.get(match[1]) if match else None
 
 
 def to_local_path(next: str) -> str:
-    """Return an address of this service as it is, and the start page's for any other."""
+    """Return a path of this service unchanged, and the start page's for anything else."""
     is_local = next.startswith("/") and not next.startswith("//") and not set(next) & set("\\\r\n\t")
     return next if is_local else "/"

@@ -1,4 +1,4 @@
-"""Words and formulas marked in a text."""
+"""Highlights words and formulas in a text."""
 
 import re
 from collections.abc import Callable, Collection
@@ -15,7 +15,7 @@ MATH = Markup('<span class="math">{}</span>')
 
 
 def highlight(text: str, words: Collection[str]) -> Markup:
-    """Return the text, escaped, with these words in `<mark>`; nothing is marked inside a formula."""
+    """Return the text, escaped, with these words in `<mark>`, except inside formulas."""
     return wrap_matches(text, any_word_pattern(words), lambda _: MARKED)
 
 

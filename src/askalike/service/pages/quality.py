@@ -1,5 +1,5 @@
-"""*Quality*: how good the deployed ranker is, how reliable its probabilities are, what it is used for,
-and what people say of its hits."""
+"""*Quality*: how good the deployed ranker is, how reliable its probabilities are, how it is used,
+and users' verdicts on its hits."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from askalike.store.use_counts import DailyUse, daily_use, sum_use
 
 router = APIRouter()
 REPLAY_PATH = Path("replay", "replay.json")
-"""The report of a replay, below the archive's directory."""
+"""The report of a replay, in the archive's directory."""
 MAX_WEEKS, USE_DAYS = 26, 30
 WeeklyVerdicts = tuple[str, dict[str, int]]
 VERDICT_LABELS = {
@@ -79,7 +79,7 @@ async def get_quality(site: UserArchive, request: Request) -> Response:
 
 
 def fill_weeks(weeks: Sequence[WeeklyVerdicts]) -> list[WeeklyVerdicts]:
-    """Return the weeks, by the dates of their Mondays, with those between them in which nobody said anything."""
+    """Return the weeks, by the dates of their Mondays, with the weeks between them that have no verdicts."""
     counts = dict(weeks)
     if not weeks:
         return []
@@ -94,13 +94,13 @@ def _day_name(day: str) -> str:
 
 
 def _outcomes(use: DailyUse) -> dict[str, int]:
-    """Return in how many views somebody read instead of asking, asked anyway, or did neither."""
+    """Return the number of views in which somebody read instead of asking, asked anyway, or did neither."""
     posted = use.counts["posted"]
     return {"not_asked": use.not_asked, "posted": posted, "other": max(0, use.counts["shown"] - use.not_asked - posted)}
 
 
 def _load_replay(archive: Archive, ranker: str) -> ReplaySummary | None:
-    """Return what the last replay measured of a ranker; None without one."""
+    """Return the ranker's results in the last replay; None without one."""
     try:
         report = json.loads((archive.path / REPLAY_PATH).read_text(encoding="utf-8"))
         k = next(r["k"] for r in report["rankers"] if r["ranker"] == ranker)

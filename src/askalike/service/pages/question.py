@@ -1,4 +1,4 @@
-"""*Question*: a question with its answers, its duplicates, why they are thought so, and who corrected what."""
+"""*Question*: a question with its answers, its duplicates, why they are thought to be ones, and its revisions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +20,13 @@ from askalike.types import Explanation, Question, SearchHit
 
 router = APIRouter()
 Relations = dict[str, str]
-"""The relation of each linked question to the one that is shown, by ids."""
+"""Id of a linked question → its relation to the one that is shown."""
 RELATED = "related"
 MAX_SIMILAR, MAX_REVISIONS = 5, 20
 MIN_PROBABILITY = 0.1
-"""Minimum probability of asking the same for a question to be listed next to another."""
+"""Minimum probability of asking the same at which a question is listed next to another."""
 MAX_QUERY_BODY_LENGTH = 1_000
-"""Number of characters of a body that the search for similar questions uses."""
+"""Maximum number of characters of a body that the search for similar questions uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class RelatedQuestion:
     relation: str
     why: ExplanationSummary
     probability: float | None = None
-    """The probability that both ask the same; None for a linked question, and without a calibration."""
+    """The probability that both ask the same; None for a linked question, or without a calibration."""
     likeness: float | None = None
-    """Without a calibration: the similarity, on a scale that is the same for every question."""
+    """Without a calibration: the similarity, on the same scale for every question."""
 
 
 @router.get("/a/{archive}/questions/{id:path}")
@@ -67,7 +67,7 @@ async def get_question(site: VisitedArchive, request: Request, id: str, saved: b
 
 
 async def _find_revisions(site: ServedArchive, request: Request, id: str) -> Sequence[Revision]:
-    """Return the latest revisions, for those who may correct: earlier texts may be withdrawn ones."""
+    """Return the latest revisions, only to callers who may correct: earlier texts may have been withdrawn."""
     caller = request_state(request).caller
     if not (caller and caller.may("write")):
         return ()
@@ -91,7 +91,7 @@ def _explain_links(
 
 
 def _find_similar(engine: LocalEngine, question: Question, relations: Relations) -> list[RelatedQuestion]:
-    """Return the questions most similar to one, but for those that it is linked to."""
+    """Return the questions most similar to one, without those that it is linked to."""
     body = plain_text(question.body, question.markup)[:MAX_QUERY_BODY_LENGTH]
     hits = engine.find_similar(replace(question, body=body, markup="text"), MAX_SIMILAR + len(relations))
     others = [hit for hit in hits if hit.question.id not in relations and not _is_improbable(hit)][:MAX_SIMILAR]
@@ -102,7 +102,7 @@ def _find_similar(engine: LocalEngine, question: Question, relations: Relations)
 
 
 def _is_improbable(hit: SearchHit) -> bool:
-    """Whether a hit is too improbable to be listed, where the calibration has no threshold of its own."""
+    """Return whether a hit is too improbable to be listed; applies if the calibration has no threshold."""
     return hit.probability is not None and hit.probability < MIN_PROBABILITY
 
 

@@ -1,4 +1,4 @@
-"""*Queue*: what may be duplicates, side by side, the most certain first. It proposes; a person decides."""
+"""*Queue*: likely duplicates side by side, the most certain first. A moderator decides."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ AnswersById = Mapping[str, Sequence[Answer]]
 
 
 class DecisionForm(BaseModel):
-    """A decision about a proposal; `undo` revokes the one before."""
+    """A decision on a proposal; `undo` revokes the previous one."""
 
     id: RecordNumber
     decision: DecisionOrUndo
@@ -44,20 +44,20 @@ class DecisionForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PairSide:
-    """One question of a pair, with what is marked in it."""
+    """One question of a pair, with its highlighted words."""
 
     question: Question
     body: str
     answers: Sequence[Answer]
     marks: frozenset[str]
-    """The words that speak for its being the same as the other."""
+    """The words that indicate that it asks the same as the other."""
     other_words: frozenset[str]
     """The words of the other question."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """The next proposal and the latest decision, with their questions."""
+    """The next proposal and the latest decision, each with its questions."""
 
     next: PairProposal | None
     questions: Mapping[str, Question]
@@ -71,13 +71,13 @@ class QueueState:
 
 @router.get("/a/{archive}/queue")
 async def get_queue(site: ModeratorArchive, request: Request) -> Response:
-    """Show the pair to decide about."""
+    """Show the pair to decide on."""
     return render_page(request, "queue.html", warning="", **await _queue_context(site, request))
 
 
 @router.post("/a/{archive}/queue")
 async def post_queue(site: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
-    """Store a decision, or take one back, and show the next pair."""
+    """Store a decision, or revoke one, and show the next pair."""
     decided = validate_form(DecisionForm, {"id": form.value("id"), "decision": form.value("decision")})
     moderator, warning = caller_id(request), ""
     try:

@@ -14,7 +14,7 @@ from askalike.types import Contribution, Explanation
 MAX_WORDS = 12
 N_STRENGTHS = 4
 MIN_WORD_SHARE = 0.05
-"""The least share of the heaviest word's score with which a word is shown."""
+"""Minimum share of the heaviest word's score for a word to be shown."""
 COMMAND_START = re.compile(r"\\(?:(?:begin|end)\{)?\Z")
 MAX_COMMAND_START = len("\\begin{")
 STOP_WORD_LANGUAGES = ("en", "de", "es", "fr", "ru")
@@ -22,7 +22,7 @@ STOP_WORD_LANGUAGES = ("en", "de", "es", "fr", "ru")
 
 @dataclass(frozen=True, slots=True)
 class WeightedWord:
-    """A word that speaks for a match (`bicycle ≈ bike` for a synonym)."""
+    """A word that contributes to a match (`bicycle ≈ bike` for a synonym)."""
 
     text: str
     strength: int
@@ -34,17 +34,17 @@ class ExplanationSummary:
     """An explanation as a page shows it."""
 
     words: Sequence[WeightedWord]
-    """The query's words that count most, the heaviest first."""
+    """The query's words with the greatest weights, the heaviest first."""
     parts: Sequence[tuple[str, float]]
-    """The shares of the score that shared words and meaning have, the greater first."""
+    """The shares of the score that come from shared words and from meaning, the greater first."""
     matched: frozenset[str]
     """The document's words that matched, case-folded."""
     phrasing: str
-    """The other wording of the document that matched, "" where its own did."""
+    """The alternative phrasing of the document that matched; "" if its own title did."""
 
 
 def summarise_explanation(explanation: Explanation | None, language: str | None = None) -> ExplanationSummary:
-    """Return the summary of an explanation; `language`: the document's, where it is known."""
+    """Return the summary of an explanation; `language`: the document's, if it is known."""
     explanation = explanation or Explanation(0.0)
     commands = _formula_commands(explanation)
     matching = [c for c in explanation.contributions if c.fields and c.score > 0 and _query_word(c) not in commands]
@@ -63,9 +63,9 @@ def summarise_explanation(explanation: Explanation | None, language: str | None 
 
 
 def matched_words(explanation: Explanation | None, language: str | None = None) -> frozenset[str]:
-    """Return the words of a document that matched, as they stand in it, case-folded.
+    """Return the words of a document that matched, as written in it, case-folded.
 
-    Function words are left out where others matched: of the document's language, or where it is not known, of all.
+    Function words of the document's language (of all languages if it is not known) are left out if others matched.
     """
     if explanation is None:
         return frozenset()
@@ -74,7 +74,7 @@ def matched_words(explanation: Explanation | None, language: str | None = None) 
 
 
 def _formula_commands(explanation: Explanation) -> frozenset[str]:
-    """Return the matched words that are commands of formulas wherever they stand, such as `frac`: nobody reads them."""
+    """Return the matched words that only occur as commands in formulas, such as `frac`: readers do not see them."""
     commands: set[str] = set()
     words: set[str] = set()
     for span in explanation.spans:
@@ -85,7 +85,7 @@ def _formula_commands(explanation: Explanation) -> frozenset[str]:
 
 
 def _drop_function_words(words: frozenset[str], language: str | None) -> frozenset[str]:
-    """Return the words without function words; all of them where there are no others."""
+    """Return the words without function words; all of them if there are no others."""
     return words - _function_words(language) or words
 
 
@@ -95,7 +95,7 @@ def _function_words(language: str | None) -> frozenset[str]:
 
 
 def _query_word(contribution: Contribution) -> str:
-    """Return the word as it stands in the query."""
+    """Return the word as written in the query."""
     return contribution.word.partition(" ≈ ")[0].casefold()
 
 

@@ -1,4 +1,4 @@
-"""Pages from templates: every text is escaped, and every page says what a browser may do with it."""
+"""Renders pages from templates: all text is escaped, and every page has a content security policy."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -38,18 +38,18 @@ ERROR_HEADINGS = {
 
 
 def render_page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """Return the page, or the part of one, that a template makes of the values."""
+    """Return the page, or part of one, that a template renders from the values."""
     secret, caller = forms.get_visitor_secret(request), request_state(request).caller
     context = {"request": request, "csrf": forms.csrf_token(secret), "user": caller} | values
     response = HTMLResponse(create_environment().get_template(template).render(context), status, SECURITY_HEADERS)
     if caller and caller.key:
-        response.headers["cache-control"] = "no-store"  # the next person at this browser may be somebody else
+        response.headers["cache-control"] = "no-store"  # somebody else may use this browser next
     forms.remember_secret(request, response, secret)
     return response
 
 
 def render_error_page(request: Request, problem: Problem, headers: Mapping[str, str] | None) -> HTMLResponse | None:
-    """Return the page, or for htmx the line, that says what is wrong; None where no person waits for the response."""
+    """Return the page, or for htmx the line, that shows the error; None if the response is not for a browser."""
     is_partial = is_htmx(request)
     if not (is_partial or "text/html" in request.headers.get("accept", "")) or request.url.path.startswith("/v1/"):
         return None
@@ -61,18 +61,18 @@ def render_error_page(request: Request, problem: Problem, headers: Mapping[str, 
 
 
 def is_htmx(request: Request) -> bool:
-    """Return whether one of our pages asks for a part of itself."""
+    """Return whether one of our pages requests a part of itself."""
     return "hx-request" in request.headers
 
 
 def archive_url(archive: str) -> str:
-    """Return the address of an archive's first page."""
+    """Return the URL of an archive's first page."""
     return f"/a/{quote(archive, safe='')}"
 
 
 @cache
 def create_environment() -> Environment:
-    """Return the templates' environment, with the functions and filters that they may call."""
+    """Return the environment of the templates, with their functions and filters."""
     loader = PackageLoader("askalike.service.pages")
     env = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     env.globals |= {"static": static_url, "home": archive_url, "icon": display.render_icon, "charts": charts}

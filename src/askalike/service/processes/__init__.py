@@ -1,1 +1,1 @@
-"""The processes of the service: one watches, one indexes, and as many as are wanted answer."""
+"""The processes of the service: a supervisor, an indexer, and the configured number of workers."""

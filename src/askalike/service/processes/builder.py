@@ -1,4 +1,4 @@
-"""Builds the index of a newly deployed ranker in a process of its own, while the old one's index is kept up to date."""
+"""Builds the index of a newly deployed ranker in its own process, while the old one's index is kept up to date."""
 
 import os
 import time
@@ -13,14 +13,14 @@ from askalike.service.state.engine_state import resolve_ranker
 from askalike.store import Archive, get_served_ranker
 
 RETRY_S = 60
-"""The wait after an index could not be built."""
+"""The wait before another attempt after an index could not be built."""
 BUSY_RETRY_S = 0.1
 NICENESS = 10
-"""Niceness of the builder, so that searches stay fast: encoding an archive takes all processors."""
+"""Niceness of the builder, so that searches stay fast: encoding an archive uses all processors."""
 
 
 class IndexBuilder:
-    """Has a process build the index of an archive's deployed ranker; it ends with the process that started it."""
+    """Starts a process that builds the index of an archive's deployed ranker; it ends with its parent."""
 
     def __init__(self, settings: ServiceSettings, path: Path) -> None:
         self._settings = settings.model_copy(update={"archives": (path,)})
@@ -29,7 +29,7 @@ class IndexBuilder:
         self._retry_at = 0.0
 
     def ensure_built(self, number: int | None) -> bool:
-        """Return whether the index of the deployment with that number is built; if not, start or await its build."""
+        """Return whether the index of the deployment with that number is built; if not, start its build or await it."""
         if self._process is None:
             if time.monotonic() >= self._retry_at:
                 self._process, self._number = ChildProcess(run, self._settings, fork=False), number
@@ -43,7 +43,7 @@ class IndexBuilder:
 
 
 def run(settings: ServiceSettings, parent: Connection) -> None:
-    """Build the index of each archive's deployed ranker; wait where the indexer holds an index that both use."""
+    """Build the index of each archive's deployed ranker; wait while the indexer has locked an index that both use."""
     os.nice(NICENESS)
     for path in settings.archive_paths().values():
         with Archive.open(path, settings.engine) as archive:

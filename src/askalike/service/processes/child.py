@@ -1,7 +1,7 @@
-"""A process of the service: how it is started, and how it learns that the process that started it has ended.
+"""A process of the service: how it is started, and how it notices that its parent has ended.
 
-On Linux it is a copy of its supervisor, which has imported what all of them need; elsewhere, where copies of a process
-that has loaded numpy can crash, it is a new one.
+On Linux it is forked from the supervisor, which has imported what all processes need. On other systems a fork of a
+process that has loaded numpy can crash, so it is a new process.
 """
 
 import multiprocessing
@@ -20,17 +20,17 @@ from askalike.service.settings import ServiceSettings
 
 FORKS = sys.platform == "linux"
 USER_ERROR_EXIT_CODE = 2
-"""The exit code of a process whose error a user has to fix."""
+"""The exit code after an error that the user has to fix."""
 
 
 class ChildProcess:
     """A process that runs `run(settings, parent, *arguments)`; `parent` is its end of the connection.
 
-    It prepares what it can, waits until it receives something, begins its work, and sends something once that is ready.
+    It prepares, waits until it receives a message, begins its work, and sends a message once it is ready.
     """
 
     def __init__(self, run: Callable[..., None], settings: ServiceSettings, *arguments: Any, fork: bool) -> None:
-        """`fork`: whether it may be a copy of this process, which must then not have any threads."""
+        """`fork`: whether it may be forked from this process, which must then not have any other threads."""
         context: Any = multiprocessing.get_context("fork" if fork and FORKS else "spawn")
         self._pipe, parent = context.Pipe()
         self._process = context.Process(target=_main, args=(run, settings, parent, arguments))
@@ -45,11 +45,11 @@ class ChildProcess:
 
     def begin(self) -> None:
         """Let it begin its work."""
-        with suppress(OSError):  # it has ended, which whoever waits for it will see
+        with suppress(OSError):  # it has ended, which the caller notices when it waits
             self._pipe.send(None)
 
     def is_ready(self, timeout_s: float) -> bool:
-        """Return whether it is ready, after at most that time. Raises EOFError where it has ended."""
+        """Return whether it is ready, after at most that time. Raises EOFError if it has ended."""
         if not self._pipe.poll(timeout_s):
             return False
         try:
@@ -63,7 +63,7 @@ class ChildProcess:
         self._process.terminate()
 
     def join(self, timeout_s: float) -> None:
-        """Wait until it has ended; kill it where it has not after that time."""
+        """Wait until it has ended; kill it if it has not after that time."""
         self._process.join(timeout_s)
         if self._process.is_alive():
             self._process.kill()

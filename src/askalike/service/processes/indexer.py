@@ -1,7 +1,7 @@
 """The one process that commits the archives' changes to their indexes and proposes likely duplicates.
 
-When another ranker is deployed, it has a process of its own build that one's index, keeps the old index up to date
-meanwhile, and then marks the new ranker as ready.
+When another ranker is deployed, a separate process builds its index while this one keeps the old index up to date; then
+the new ranker is marked as ready.
 """
 
 import os
@@ -23,17 +23,17 @@ from askalike.store.archive_encoder import get_archive_encoder
 from askalike.store.deployments import mark_ready, ready_ranker
 
 POLL_S = 0.1
-"""The pause between two looks for changes."""
+"""The pause between two polls for changes."""
 BATCH_WINDOW_S = 0.65
-"""Time in which changes are gathered after a commit, since each commit makes every worker reopen the index.
+"""Time for which changes are collected after a commit, since each commit makes every worker reopen the index.
 
-With a poll and the two commits around it, it is below the second within which a search finds a write."""
+With a poll and two commits it adds up to less than the second within which a search finds a write."""
 RETRY_S = 5
-"""The wait after changes could not be indexed, such as on a full disk; the last commit still serves."""
+"""The wait after changes could not be indexed, such as on a full disk; searches use the last commit."""
 IDLE_S = 2
-"""The wait before it looks for duplicates again when there was no question to search with."""
+"""The wait before it looks for duplicates again if no question was left to scan."""
 NICENESS = 5
-"""Priority below that of the workers, whose requests come first where cores are few."""
+"""Niceness of the indexer, so that the workers' requests have priority if cores are few."""
 PROPOSE_RETRY_S = 60
 """The wait after looking for duplicates failed."""
 
@@ -47,11 +47,11 @@ class Indexer:
         self._view = self._archive.view()
         self._served = None if settings.ranker else get_served_ranker(self._archive)
         self._ranker = resolve_ranker(settings, path, self._served)
-        if self._encodes_everything():  # which takes long; `switch_ranker` has it done while another ranker serves
+        if self._encodes_everything():  # which takes long; `switch_ranker` builds it while another ranker is active
             self._served = ready_ranker(self._archive)
             self._ranker = resolve_ranker(settings, path, self._served)
         self._indexed_change, self._next_commit_at = -1, 0.0
-        self._is_marked = settings.ranker is not None  # one that the service was started with never is
+        self._is_marked = settings.ranker is not None  # a ranker given at the start is never marked
         self._builder = IndexBuilder(settings, path)
         self._proposer: tuple[int, Proposer] | None = None
         self._propose_at = time.monotonic() + IDLE_S
@@ -63,7 +63,7 @@ class Indexer:
         return bool(uses_encoder) and not is_indexed(self._ranker, self._view)
 
     def index_changes(self) -> None:
-        """Commit new changes to the index, and mark its ranker as ready."""
+        """Commit new changes to the index, and mark the ranker as ready."""
         change = self._view.change
         if change == self._indexed_change or time.monotonic() < self._next_commit_at:
             return
@@ -75,7 +75,7 @@ class Indexer:
             self._indexed_change, self._next_commit_at = change, time.monotonic() + BATCH_WINDOW_S
 
     def _commit(self) -> bool:
-        """Return False where another process, which is indexing already, will commit the changes."""
+        """Return False if another process, which is indexing already, will commit the changes."""
         try:
             self._ranker.build(self._view)
             prepare_silence(self._archive, self._ranker)
@@ -86,11 +86,11 @@ class Indexer:
         return True
 
     def wait(self, seconds: float) -> None:
-        """Index nothing for that time; other archives do not wait."""
+        """Do not index this archive for that time; other archives do not wait."""
         self._next_commit_at = time.monotonic() + seconds
 
     def switch_ranker(self) -> None:
-        """If another ranker was activated, have its index built, and mark it as ready afterwards."""
+        """If another ranker was activated, build its index in another process, then mark the ranker as ready."""
         deployed = get_served_ranker(self._archive)
         if _served_number(deployed) == _served_number(self._served):
             return
@@ -106,7 +106,7 @@ class Indexer:
             self.index_changes()
 
     def propose_duplicates(self) -> None:
-        """Look for duplicates of a few questions, for no more than its share of the time."""
+        """Look for duplicates of a few questions, within the configured share of the time."""
         start = time.monotonic()
         if not self._settings.propose or start < self._propose_at:
             return
@@ -138,7 +138,7 @@ def run(settings: ServiceSettings, parent: Connection) -> None:
 
 
 def _attempt(work: Callable[[], None]) -> bool:
-    """Return whether the work succeeded; print the error where it did not."""
+    """Return whether the work succeeded; print the error if it did not."""
     try:
         work()
     except AskalikeError as error:

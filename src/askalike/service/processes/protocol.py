@@ -1,6 +1,7 @@
-"""HTTP/1.1 as uvicorn speaks it, with timeouts for slow clients and errors in the service's shape.
+"""uvicorn's HTTP/1.1 protocol, with timeouts for slow clients and errors in the service's format.
 
-Without timeouts a request that arrives a byte at a time, or a response that nobody reads, would keep its connection.
+Without timeouts, a request that arrives byte by byte, or a response that nobody reads, would occupy its connection
+forever.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from askalike.service.requests.context import REQUEST_ID_HEADER
 from askalike.service.requests.problems import MEDIA_TYPE, make_problem
 
 GRACE_S = 1.0
-"""Seconds that the protocol waits after the application, which answers late bodies, before it closes a connection."""
+"""Seconds after the application's own time limit for bodies before the protocol closes a connection."""
 MAX_HEAD_BYTES = 32 << 10
 INVALID_REQUEST = "this is not a valid HTTP/1.1 request"
 
@@ -24,13 +25,13 @@ class TimedHttpProtocol(HttpToolsProtocol):
     """One connection."""
 
     def __init__(self, *args: Any, receive_s: float, max_connections: int, **kwargs: Any) -> None:
-        """`receive_s`: how long a request may take to arrive; `max_connections`: how many this process keeps open."""
+        """`receive_s`: time limit for receiving a request; `max_connections`: maximum that this process keeps open."""
         super().__init__(*args, **kwargs)
         self._receive_s = receive_s
         self._max_connections = max_connections
         self._abort_timer: asyncio.TimerHandle | None = None
         self._arriving = False
-        self._head_bytes = 0  # of a head that is not complete
+        self._head_bytes = 0  # of an incomplete head
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -51,14 +52,14 @@ class TimedHttpProtocol(HttpToolsProtocol):
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self.send_400_response(INVALID_REQUEST)
-        self._time_what_is_under_way()
+        self._update_timer()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._arriving, self._head_bytes = True, 0
 
     def on_headers_complete(self) -> None:
-        """Check the head. Raises ValueError, which the parser reports, for one that is too long or has not one host."""
+        """Check the head. Raises ValueError, which the parser reports, if it is too long or does not have one host."""
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts > 1 or (hosts == 0 and self.parser.get_http_version() != "1.0"):
             raise ValueError("expected one Host header")
@@ -73,10 +74,10 @@ class TimedHttpProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._stop_timer()
-        self._time_what_is_under_way()
+        self._update_timer()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer that this is not a request, where a response can still be sent, and end the connection."""
+        """Answer that this is not a valid request if a response can still be sent, and close the connection."""
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             id, status = token_hex(8), HTTPStatus.BAD_REQUEST
             body = make_problem(status, INVALID_REQUEST, id).model_dump_json().encode()
@@ -88,8 +89,8 @@ class TimedHttpProtocol(HttpToolsProtocol):
         REQUESTS.labels("other", 400).inc()
         self.transport.close()
 
-    def _time_what_is_under_way(self) -> None:
-        """Have the timer run as long as a request is arriving, or its response is still being read."""
+    def _update_timer(self) -> None:
+        """Run the timer while a request is arriving or its response is still being read."""
         if self._arriving or self.transport.get_write_buffer_size() > 0:
             self._start_timer()
         else:

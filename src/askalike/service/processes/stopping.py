@@ -1,4 +1,4 @@
-"""Signals to stop: how the supervisor notes them, and how a process that is being started does not miss them.
+"""Signals to stop: how the supervisor records them, and how a process that is being started does not miss them.
 
 SIGHUP is one of them, which a terminal sends when it is closed, unless `nohup` has had it ignored.
 """
@@ -12,9 +12,9 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class StopRequest:
-    """Notes these signals from now on.
+    """Records these signals from its creation.
 
-    It takes no lock, as `threading.Event` does: a signal may interrupt the thread that holds it.
+    Unlike `threading.Event` it takes no lock: a signal may interrupt the thread that holds it.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class StopRequest:
                 signal.signal(number, self._note)
 
     def wait(self, seconds: float) -> bool:
-        """Return whether one has been received, after that time."""
+        """Wait for that time; return whether a signal has been received."""
         time.sleep(seconds)
         return self.received
 
@@ -34,7 +34,7 @@ class StopRequest:
 
 @contextmanager
 def postponed_signals() -> Iterator[None]:
-    """Have these signals wait until the block ends, here and in a copy of this process that is made in it."""
+    """Block these signals until the block ends, in this process and in a process that is forked in it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield
@@ -43,7 +43,7 @@ def postponed_signals() -> Iterator[None]:
 
 
 def end_by_signal() -> None:
-    """Have SIGTERM end this process, which leaves the others to its supervisor; those that were postponed count."""
+    """Let SIGTERM end this process, and ignore the others, which the supervisor handles; postponed signals count."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

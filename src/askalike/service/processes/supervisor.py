@@ -1,4 +1,4 @@
-"""Runs the service as processes: an indexer, as many workers as are wanted, and this one, which restarts them."""
+"""Runs the service as processes: an indexer, the configured number of workers, and this one, which restarts them."""
 
 import importlib
 import os
@@ -25,11 +25,11 @@ SHUTDOWN_TIMEOUT_S = 15
 PRELOADED_MODULE = "askalike.rankers.lexical"
 """Modules that nearly every ranker needs and that take long to import."""
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Names the folder in which prometheus_client adds up the counts of several processes."""
+"""The variable that names the folder in which prometheus_client sums the counts of several processes."""
 
 
 class SupervisedProcess:
-    """A process of the service, started again where it has died."""
+    """A process of the service, started again if it has died."""
 
     def __init__(self, name: str, run: Callable[..., None], settings: ServiceSettings, *arguments: Any) -> None:
         self._name = name
@@ -37,7 +37,7 @@ class SupervisedProcess:
         self.process = self._start()
 
     def restart_if_dead(self) -> None:
-        """Start it again where it has died. Raises SettingsError where that would not help."""
+        """Start it again if it has died. Raises SettingsError if that would not help."""
         exit_code = self.process.exit_code
         if exit_code is None:
             return
@@ -52,13 +52,13 @@ class SupervisedProcess:
 def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> None:
     """Serve until a signal to stop. `announce` is called with the address once requests are accepted.
 
-    Raises SettingsError where it cannot listen at the address, ArchiveError where a directory is not an archive.
+    Raises SettingsError if it cannot listen at the address, ArchiveError if a directory is not an archive.
     """
     _check_archives(settings)
     stop = StopRequest()
     with listen(settings.host, settings.port) as listener, TemporaryDirectory(prefix="askalike-") as shared_dir:
         os.environ[METRICS_DIR_VARIABLE] = shared_dir
-        from askalike.service.processes import indexer, worker  # which read the variable
+        from askalike.service.processes import indexer, worker  # these modules read the variable
 
         importlib.import_module(PRELOADED_MODULE)
         folder = Path(shared_dir)
@@ -80,7 +80,7 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
 
 
 def _begin_all(children: Sequence[SupervisedProcess], stop: StopRequest) -> None:
-    """Let processes begin; return once they are ready or the service is to end. Raises ArchiveError if one ends."""
+    """Let processes begin; return once they are ready or the service has to stop. Raises ArchiveError if one ends."""
     for child in children:
         child.process.begin()
     for child in children:
@@ -88,7 +88,7 @@ def _begin_all(children: Sequence[SupervisedProcess], stop: StopRequest) -> None
             while not stop.received and not child.process.is_ready(POLL_S):
                 pass
         except EOFError:
-            if not stop.received:  # a signal to all processes ends them, too
+            if not stop.received:  # a signal to the whole group also ends the children
                 raise ArchiveError("the service cannot start; see the line above") from None
 
 
@@ -101,7 +101,7 @@ def _terminate_all(children: Sequence[SupervisedProcess]) -> None:
 
 
 def _check_archives(settings: ServiceSettings) -> None:
-    """Refuse what is not an archive, and an archive without a key where other machines can reach the service."""
+    """Refuse what is not an archive, and an archive without a key if other machines can reach the service."""
     for path in settings.archive_paths().values():
         with Archive.open(path) as archive:
             if not settings.keyless and not has_active_key(archive):

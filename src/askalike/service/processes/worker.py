@@ -1,4 +1,4 @@
-"""A process that answers requests at a socket that all workers share."""
+"""A process that answers requests on a socket that all workers share."""
 
 import gc
 import logging
@@ -23,13 +23,13 @@ from askalike.service.state.other_workers import OtherWorkers, WorkerPlace
 from askalike.service.state.rate import RateLimiter
 
 BLAS_THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
-"""If it is unset, a worker limits numpy to one thread: a request's products are too small for a second one."""
+"""If it is unset, a worker limits numpy to one thread: the matrix products of a request are too small for more."""
 GRACE_S = 10
 KEEP_ALIVE_S = 5
 SWITCH_INTERVAL_S = 0.0005
-"""Time for which a search may hold Python's lock while a request waits, a tenth of Python's default."""
+"""Time for which a search may hold the GIL while a request waits, a tenth of Python's default."""
 GC_THRESHOLDS = 1_000, 10, 10
-"""After how many new objects, and such collections, Python looks for garbage; the command line waits far longer."""
+"""Thresholds of Python's garbage collector; on the command line they are far higher."""
 
 
 class Server(uvicorn.Server):
@@ -77,14 +77,14 @@ def run(
 
 
 def _collect_garbage_often() -> None:
-    """Have Python look for garbage in small steps, among objects made from now on: every request waits for a step."""
+    """Make Python collect garbage in small steps, and only new objects: every request waits for a step."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
 
 
 def _prepare(settings: ServiceSettings) -> None:
-    """Search each index once, so that what loads lazily is there when requests are accepted."""
+    """Search each index once, so that everything loaded lazily is loaded before requests are accepted."""
     for path in settings.archive_paths().values():
-        with suppress(AskalikeError):  # the error shows when the application opens it
+        with suppress(AskalikeError):  # the application raises it again when it opens the archive
             ServedEngine.open(settings, path).engine.close()

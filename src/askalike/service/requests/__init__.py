@@ -1,1 +1,1 @@
-"""Shared by the routes, the pages and the drop-ins: callers, schemas, actions and errors."""
+"""Code shared by the routes, the pages and the drop-ins: callers, schemas, actions and errors."""

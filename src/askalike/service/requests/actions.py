@@ -1,4 +1,4 @@
-"""Actions that the API and the pages share: search it, load a question, note feedback, decide on a pair."""
+"""Actions that the API and the pages share: search, load a question, store feedback, decide on a pair."""
 
 import time
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ DecisionOrUndo = ProposalDecision | Literal["undo"]
 
 @dataclass(frozen=True, slots=True)
 class QuestionDetails:
-    """A question with its answers, the accepted one first, and the links that it is an end of.
+    """A question with its answers, the accepted one first, and its links in both directions.
 
-    source: the name of the source that brought it; None for one that was written in the archive itself.
+    source: the name of the source that it was imported from; None if it was written in the archive itself.
     """
 
     question: Question
@@ -62,14 +62,14 @@ async def search_similar(site: ServedArchive, query: SimilarRequest) -> tuple[st
 
 
 async def record_use(site: ServedArchive, *events: UseEvent) -> None:
-    """Count what similar questions are used for, today and for Prometheus."""
+    """Count how similar questions are used, per day and for Prometheus."""
     await site.note(lambda archive: count_use(archive, events))
     for event in events:
         metrics.USE.labels(site.name, event).inc()
 
 
 async def record_feedback(site: ServedArchive, feedback: FeedbackRequest) -> None:
-    """Store a piece of feedback. Raises HTTPException (422) where its verdict and the chosen question do not fit."""
+    """Store a piece of feedback. Raises HTTPException (422) if its verdict and the chosen question do not fit."""
     if (feedback.verdict in ("accept", "reject")) != (feedback.chosen is not None):
         raise HTTPException(422, "body.chosen: accept and reject need the id of a question; other verdicts have none")
     if feedback.chosen is not None and feedback.chosen not in feedback.shown:
@@ -82,14 +82,14 @@ async def record_feedback(site: ServedArchive, feedback: FeedbackRequest) -> Non
 
 
 def apply_decision(archive: Archive, id: int, decision: DecisionOrUndo, decided_by: str) -> PairProposal:
-    """Decide on a proposal or take its decision back. Raises AlreadyDecidedError, MissingRecordError."""
+    """Decide on a proposal or revoke its decision. Raises AlreadyDecidedError, MissingRecordError."""
     if decision == "undo":
         return undo_decision(archive, id)
     return decide_proposal(archive, id, decision, decided_by)
 
 
 def _use_events(feedback: FeedbackRequest) -> list[UseEvent]:
-    """Return what a piece of feedback says about the use of similar questions."""
+    """Return the usage events that a piece of feedback implies."""
     if feedback.verdict == "accept":
         return ["accepted"] if feedback.opened else ["accepted", "opened"]
     if feedback.verdict == "posted_anyway":

@@ -1,4 +1,4 @@
-"""Authorization for the archive that an address names: routes ask for it by one of the types at the end."""
+"""Authorization for the archive named in the path: routes declare it with one of the types at the end."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER_SCH
 
 
 def find_site(request: Request, name: str) -> ServedArchive:
-    """Return the archive of that name. Raises HTTPException (404) where none is served."""
+    """Return the archive of that name. Raises HTTPException (404) if none is served."""
     state = app_state(request)
     if name not in state.sites:
         known = f"; there are: {', '.join(state.sites)}" if state.settings.keyless else ""
@@ -28,7 +28,7 @@ def find_site(request: Request, name: str) -> ServedArchive:
 
 
 def admit(request: Request, site: ServedArchive, caller: Caller | None) -> None:
-    """Note who sends a request to which archive. Raises HTTPException (429) where they send too many."""
+    """Record the caller and archive of a request. Raises HTTPException (429) if the caller sends too many."""
     key = caller.key if caller else None
     request_state(request).caller = caller
     add_log_fields(request, archive=site.name, **({"key": key.id} if key else {}))
@@ -36,9 +36,9 @@ def admit(request: Request, site: ServedArchive, caller: Caller | None) -> None:
 
 
 def enforce_rate_limit(request: Request, key: ApiKey | None = None) -> None:
-    """Count a request of the key's holder. Raises HTTPException (429) where they send too many.
+    """Count a request of the key's holder. Raises HTTPException (429) if it exceeds the rate limit.
 
-    Requests without a key, or with one that the pages of a site publish, are counted by their network address.
+    Requests without a key, or with one published in the pages of a site, are counted by their network address.
     """
     name = key.id if key and not key.origin else request.client.host if request.client else ""
     if wait_s := app_state(request).rate_limiter.acquire(name):
@@ -46,7 +46,7 @@ def enforce_rate_limit(request: Request, key: ApiKey | None = None) -> None:
 
 
 def require_scope(scope: Scope, identify: Callable[..., Awaitable[Caller]]) -> Callable[..., Awaitable[ServedArchive]]:
-    """Return the dependency that gives a route its archive if the caller that it identifies has the scope, else 403."""
+    """Return the dependency that gives a route its archive if the identified caller has the scope, else 403."""
 
     async def require_archive(request: Request, caller: Annotated[Caller, Depends(identify)]) -> ServedArchive:
         return _open_archive(request, caller, scope)
@@ -63,18 +63,18 @@ def _open_archive(request: Request, caller: Caller, scope: Scope) -> ServedArchi
 
 
 async def find_searchable_archive(request: Request) -> ServedArchive:
-    """Return the archive that `SearchableArchive` gives, for a route that does without FastAPI's dependencies."""
+    """Return the same archive as `SearchableArchive`, for a route that does not use FastAPI's dependencies."""
     archive: str = request.path_params["archive"]
     return _open_archive(request, _identify(request, archive, await BEARER_SCHEME(request)), "read")
 
 
 async def identify_key(request: Request, archive: ArchiveName, credentials: Credentials) -> Caller:
-    """Return the holder of the key that a request shows; 401 for none where one is needed, and for an invalid one."""
+    """Return the holder of a request's key; 401 if a needed key is missing, or the key is invalid."""
     return _identify(request, archive, credentials)
 
 
 async def identify_key_of_only_archive(request: Request, credentials: Credentials) -> Caller:
-    """Return the same for an address without an archive's name; 404 where more than one is served."""
+    """Return the same for an address without an archive's name; 404 if more than one is served."""
     names = list(app_state(request).sites)
     if len(names) != 1:
         raise HTTPException(404, "several archives are served here; name one: /v1/ARCHIVE/…")
@@ -82,7 +82,7 @@ async def identify_key_of_only_archive(request: Request, credentials: Credential
 
 
 def _identify(request: Request, archive: str, credentials: HTTPAuthorizationCredentials | None) -> Caller:
-    """If no key is needed, texts that are not a key are accepted, as some software always sends one."""
+    """Return the caller. If no key is needed, any text is accepted as one, since some software always sends a key."""
     site, text = find_site(request, archive), credentials.credentials if credentials else None
     key = verify_key(site.key_archive, text, request.headers.get("origin")) if text else None
     caller = Caller(site, key)
@@ -96,7 +96,7 @@ def _identify(request: Request, archive: str, credentials: HTTPAuthorizationCred
 
 
 async def identify_private_key(caller: Annotated[Caller, Depends(identify_key)]) -> Caller:
-    """Return the holder of a key; 403 for a key that the pages of a site publish."""
+    """Return the holder of a key; 403 for a key published in the pages of a site."""
     return _require_private(caller)
 
 
@@ -108,7 +108,7 @@ def _require_private(caller: Caller) -> Caller:
 
 
 def is_cross_site(request: Request) -> bool:
-    """Return whether the browser says that a page of another site sends the request."""
+    """Return whether a page of another site sends the request, according to the browser."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return True
     origin, public_url = request.headers.get("origin"), app_state(request).settings.public_url
@@ -124,11 +124,11 @@ def _unauthorized(detail: str) -> HTTPException:
 
 
 SearchableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_key))]
-"""The archive, for callers who may search it and give feedback, if only from the pages of a site."""
+"""The archive, for callers who may search it and give feedback, including those with a site's published key."""
 ReadableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_private_key))]
 """The archive, for callers who may search and read it."""
 OnlyReadableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_key_of_only_archive))]
-"""The one archive that is served, for callers who may search and read it."""
+"""The only archive that is served, for callers who may search and read it."""
 WritableArchive = Annotated[ServedArchive, Depends(require_scope("write", identify_private_key))]
 """The archive, for callers who may change its records."""
 ModeratedArchive = Annotated[ServedArchive, Depends(require_scope("moderate", identify_private_key))]

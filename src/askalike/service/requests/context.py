@@ -1,4 +1,4 @@
-"""The state of the process, and of the request itself, which routes request by type."""
+"""The state of the process and of the request, which routes declare by type."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ REQUEST_STATE_KEY = "askalike.request"
 """The key of the request's state in its ASGI scope."""
 
 ErrorPageRenderer = Callable[[Request, Problem, Mapping[str, str] | None], Response | None]
-"""Makes the page that shows a problem; returns None where the request does not come from a person's browser."""
+"""Renders the page that shows a problem; returns None if the request does not come from a person's browser."""
 
 
 @dataclass(slots=True)
 class AppState:
-    """The state that all requests of a process share."""
+    """The state shared by all requests of a process."""
 
     settings: ServiceSettings
     rate_limiter: RateLimiter
@@ -40,10 +40,10 @@ class Caller:
     site: ServedArchive
     key: ApiKey | None
     visitor: bool = False
-    """Whether they have not logged in to pages that are public: they may search and read, and change nothing."""
+    """Whether they use public pages without login: they may search and read, but change nothing."""
 
     def may(self, scope: Scope) -> bool:
-        """Return whether they may do what needs that scope."""
+        """Return whether they have that scope."""
         return not self.visitor and (self.key is None or self.key.allows(scope))
 
 
@@ -53,7 +53,7 @@ class RequestState:
 
     id: str
     log_fields: dict[str, Any] = field(default_factory=dict)
-    """The fields that the request's line in the log has besides the usual ones."""
+    """Additional fields of the request's line in the log."""
     caller: Caller | None = None
 
 
@@ -75,6 +75,6 @@ def add_log_fields(request: Request, **fields: Any) -> None:
 
 
 def caller_id(request: Request) -> str:
-    """Return the id of the key that a request was admitted with, "" where none was needed."""
+    """Return the id of the key that a request was admitted with; "" if none was needed."""
     caller = request_state(request).caller
     return caller.key.id if caller and caller.key else ""

@@ -27,7 +27,7 @@ RESPONSES: Mapping[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {}}}
     for status in STATUSES
 }
-"""The responses that every route may give, for the API's description."""
+"""The responses that every route may return, for the OpenAPI description."""
 CLIENT_ERRORS: dict[type[Exception], int] = {
     MissingRecordError: 404,
     GapNotFoundError: 404,
@@ -36,20 +36,20 @@ CLIENT_ERRORS: dict[type[Exception], int] = {
     UnknownEncoderError: 404,
     UncalibratedError: 422,
 }
-"""The errors that a client causes, and their statuses."""
+"""Error that a client causes → its HTTP status."""
 
 
 def problem_response(
     request: Request, status: int, detail: str, errors: Sequence[FieldError] = (), headers: Headers | None = None
 ) -> Response:
-    """Return the response that says what is wrong: a page for a person, JSON for a program."""
+    """Return the response that describes the error: a page for a person, JSON for a program."""
     problem = make_problem(status, detail, request_state(request).id, request.scope["path"], errors)
     page = app_state(request).render_error_page(request, problem, headers)
     return page or Response(problem.model_dump_json(), status, headers, MEDIA_TYPE)
 
 
 def make_problem(status: int, detail: str, id: str, path: str = "", errors: Sequence[FieldError] = ()) -> Problem:
-    """Return what is wrong with the request that has an id; `path` is empty for one without an address."""
+    """Return the problem of the request with that id; `path` is empty if the request has none."""
     title = HTTPStatus(status).phrase
     return Problem(title=title, status=status, detail=detail, instance=path, request_id=id, errors=[*errors])
 
@@ -63,7 +63,7 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """Return the methods that the API has for a request's address; the router only knows those of one route."""
+    """Return the methods that the API allows for a request's path; the router only knows those of one route."""
     paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
     matching = (methods for path, methods in paths.items() if _path_pattern(path).fullmatch(request.scope["path"]))
     return sorted({method.upper() for methods in matching for method in methods})
@@ -71,7 +71,7 @@ def _allowed_methods(request: Request) -> list[str]:
 
 @lru_cache
 def _path_pattern(path: str) -> re.Pattern[str]:
-    """Return the pattern of the addresses that a path of the API's description stands for; an id may hold slashes."""
+    """Return the regular expression of a path in the OpenAPI description; an id may contain slashes."""
     names = {"{id}": ".+", "{archive}": "[^/]+"}
     return re.compile("".join(names.get(part, re.escape(part)) for part in re.split(r"(\{\w+\})", path)))
 
@@ -86,7 +86,7 @@ async def _handle_validation_error(request: Request, error: Exception) -> Respon
 
 
 async def _handle_askalike_error(request: Request, error: Exception) -> Response:
-    """Tell the client what it caused; log the rest for the operator, as it may name places on the disk."""
+    """Describe errors that the client caused; only log others, for the operator, as they may name local paths."""
     if status := CLIENT_ERRORS.get(type(error)):
         return problem_response(request, status, str(error))
     add_log_fields(request, error=str(error))
@@ -101,7 +101,7 @@ async def _handle_overload(request: Request, error: Exception) -> Response:
 
 
 async def _handle_unexpected_error(request: Request, _: Exception) -> Response:
-    """Tell the client the request's id, under which the log has the traceback."""
+    """Return the request's id, under which the traceback is logged."""
     id = request_state(request).id
     headers = {REQUEST_ID_HEADER: id}
     return problem_response(request, 500, f"internal error; see the log, request {id}", headers=headers)
@@ -115,4 +115,4 @@ ERROR_HANDLERS: Mapping[int | type[Exception], Callable[[Request, Exception], Co
     TimeoutError: _handle_overload,
     500: _handle_unexpected_error,
 }
-"""Handlers that turn each error of an application into a problem response."""
+"""Error → the handler that turns it into a problem response."""

@@ -33,7 +33,7 @@ Votes = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 
 class QuestionFields(RequestModel):
-    """A question without its id. A field that is missing is empty: a question is always put whole."""
+    """A question without its id. A missing field is empty: a question is always replaced as a whole."""
 
     title: ShortText
     body: Text = ""
@@ -58,7 +58,7 @@ class QuestionFields(RequestModel):
 
 
 class AnswerFields(RequestModel):
-    """An answer without its id. Its question says which answer is accepted."""
+    """An answer without its id. Which answer is accepted is a field of the question."""
 
     question_id: Id
     body: Text
@@ -120,15 +120,15 @@ StoredRecord = Question | Answer | Link
 
 
 class RecordBatch(RequestModel, Generic[RecordT]):
-    """Records of one kind, committed all together or not at all."""
+    """Records of one kind, all committed together or none."""
 
     items: Annotated[list[RecordT], Field(min_length=1, max_length=MAX_RECORDS)]
 
 
 class StoredQuestion(QuestionRecord):
-    """A question as it is stored, with its answers, the accepted one first, and the links that it is an end of.
+    """A stored question with its answers, the accepted one first, and its links in both directions.
 
-    imported_from: the name of the source that brought it; null for one that was put over HTTP or written on the pages.
+    imported_from: the name of the source that it was imported from; null if it was added over HTTP or on the pages.
     """
 
     imported_from: str | None
@@ -146,7 +146,7 @@ class CommitResponse(BaseModel):
 async def commit(
     site: ServedArchive, request: Request, records: Sequence[StoredRecord], response: Response
 ) -> CommitResponse:
-    """Put records into the archive and set the status, 201 where one is new; 409 where one is of a missing question."""
+    """Add or replace records and set the status, 201 if one is new; 409 if the question of one is missing."""
     editor = caller_id(request)
     try:
         edit = await site.run_on_archive(lambda archive: put_records(archive, records, editor))

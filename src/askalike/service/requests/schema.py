@@ -48,17 +48,17 @@ FEEDBACK_SCHEMA: JsonDict = {
     "then": {"required": ["chosen"], "properties": {"chosen": {"type": "string"}}},
     "else": {"properties": {"chosen": {"type": "null"}}},
 }
-"""For the API's description: the verdicts that are on one question need it."""
+"""In the OpenAPI description: `chosen` is required for verdicts on one question."""
 
 
 class RequestModel(BaseModel):
-    """The base of request shapes: an unknown field is an error."""
+    """The base of request models: an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class SimilarRequest(RequestModel):
-    """A question that is being asked, and what may be found for it."""
+    """A question that is being asked, and the conditions on its hits."""
 
     title: Title = ""
     body: Body = ""
@@ -93,14 +93,14 @@ class SimilarRequest(RequestModel):
 
 
 class QuestionText(RequestModel):
-    """A question that somebody has settled on."""
+    """A question in its final wording."""
 
     title: Annotated[Title, Field(min_length=1)]
     body: Body = ""
 
 
 class FeedbackRequest(QuestionText):
-    """A verdict on the questions that were shown: on one that was chosen, or on all of them."""
+    """A verdict on the questions that were shown: on a chosen one, or on all of them."""
 
     model_config = ConfigDict(json_schema_extra=FEEDBACK_SCHEMA)
 
@@ -114,7 +114,7 @@ class FeedbackRequest(QuestionText):
 
 
 class MatchedWord(BaseModel):
-    """A word of the question, the fields that it was found in, and how much of the score it is."""
+    """A word of the question, the fields that it was found in, and its contribution to the score."""
 
     word: str
     fields: list[str]
@@ -122,14 +122,14 @@ class MatchedWord(BaseModel):
 
 
 class AskedAs(BaseModel):
-    """A duplicate, in whose place its original is shown."""
+    """A duplicate that matched; its original is shown instead."""
 
     id: str
     title: str
 
 
 class SimilarQuestion(BaseModel):
-    """A similar question. `probability` is null where the ranker is not calibrated, and `calibrated` says so."""
+    """A similar question. `probability` is null and `calibrated` is false if the ranker is not calibrated."""
 
     id: str
     title: str
@@ -139,7 +139,7 @@ class SimilarQuestion(BaseModel):
     score: float
     probability: float | None
     calibrated: bool
-    confidence: str = Field(description='for people: "87 %", or "uncalibrated"')
+    confidence: str = Field(description='for people: "87%", or "uncalibrated"')
     states: list[State] = Field(description="open, answered, closed, locked, outdated; duplicate of one that is absent")
     solution: str | None = Field(description="the release or date of the solution, for a solved problem")
     asked_as: AskedAs | None = Field(description="the duplicate that matched; this hit is its original")
@@ -152,7 +152,7 @@ class SimilarQuestion(BaseModel):
 
     @classmethod
     def from_hit(cls, hit: SearchHit, explain: bool = False) -> Self:
-        """Return a hit as the API gives it, with its matched words where they are to be explained."""
+        """Return a hit as the API shows it, with its matched words if `explain` is true."""
         question, matched = hit.question, None
         if explain:
             contributions = hit.explanation.contributions if hit.explanation else ()
@@ -178,7 +178,7 @@ class SimilarQuestion(BaseModel):
 
 
 class FieldError(BaseModel):
-    """One thing that is wrong with a request: where it stands, and what it is."""
+    """An error in a request: where it is, and what is wrong."""
 
     where: str
     what: str
@@ -203,5 +203,5 @@ class Problem(BaseModel):
 
 
 def format_confidence(probability: float | None) -> str:
-    """Return a probability as people read it, such as "87%"."""
+    """Return a probability as shown to people, such as "87%"."""
     return "uncalibrated" if probability is None else f"{probability:.0%}"

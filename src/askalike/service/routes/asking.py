@@ -1,4 +1,4 @@
-"""`similar`, `answer` and `feedback`: a question that is typed, one that is settled on, and what came of it."""
+"""`similar`, `answer` and `feedback`: for a question being typed, a complete one, and a verdict on the results."""
 
 import asyncio
 import json
@@ -28,9 +28,9 @@ from askalike.store.query_log import LoggedQuery, log_query
 from askalike.types import Question
 
 MAX_LOGGED_HITS = 5
-"""Maximum number of similar questions that the log holds for each question."""
+"""Maximum number of similar questions logged per question."""
 FOUND_BYTES = 2
-"""Length of the number of questions found, which one worker sends another before the response, in bytes."""
+"""Size in bytes of the number of hits, which a worker sends to another one before the response."""
 
 MODE_DESCRIPTION = (
     "nearest: stored answers; generate: a model's text; auto: either, by probability; "
@@ -40,7 +40,7 @@ router = APIRouter()
 
 
 class SimilarResponse(BaseModel):
-    """The similar questions, best first; `abstained` where there are none."""
+    """The similar questions, best first; `abstained` is true if there are none."""
 
     results: list[SimilarQuestion]
     abstained: bool
@@ -49,14 +49,14 @@ class SimilarResponse(BaseModel):
 
 
 class AnswerRequest(QuestionText):
-    """A question to be answered, and how."""
+    """A question to be answered, and the way to answer it."""
 
     mode: AnswerMode | Literal["grounded"] = Field("nearest", description=MODE_DESCRIPTION)
     k: Annotated[int, Field(ge=1, le=20, description="number of stored answers")] = 3
 
 
 class AnswerSourceResponse(BaseModel):
-    """A stored answer, and where it comes from."""
+    """A stored answer, and its source."""
 
     id: str
     text: str
@@ -70,9 +70,10 @@ class AnswerSourceResponse(BaseModel):
 
 
 class AnswerResponse(BaseModel):
-    """The reply: a stored answer, or text that a model wrote, which `generated` says; `text` is null where none is.
+    """The reply: a stored answer, or, if `generated` is true, text from a model; `text` is null if there is neither.
 
-    `answer` and `question` are the stored answer of the most similar question that has one; null beside generated text.
+    `answer` and `question`: the stored answer and its question, the most similar one that has an answer; null for
+    generated text.
     """
 
     text: str | None
@@ -87,7 +88,7 @@ class AnswerResponse(BaseModel):
 
 @router.get("/similar", tags=["search"], response_model=SimilarResponse)
 async def get_similar(site: SearchableArchive, request: Request, query: Annotated[SimilarRequest, Query()]) -> Response:
-    """Return the archive's questions most similar to the one that is typed, best first."""
+    """Return the questions most similar to the one being typed, best first."""
     content: bytes | str | None = await _ask_other_worker(site, request, query)
     if content is None:
         response = await _find_similar(site, query)
@@ -97,7 +98,7 @@ async def get_similar(site: SearchableArchive, request: Request, query: Annotate
 
 
 async def post_similar(site: SearchableArchive, request: Request, query: SimilarRequest) -> Response:
-    """Return the same for texts too long, or too private, for an address. Changes nothing."""
+    """Return the same for texts that are too long or too private for a URL. Changes nothing."""
     return await get_similar(site, request, query)
 
 
@@ -110,9 +111,9 @@ async def _find_similar(site: ServedArchive, query: SimilarRequest) -> SimilarRe
 
 
 async def _ask_other_worker(site: ServedArchive, request: Request, query: SimilarRequest) -> bytes | None:
-    """Return a SimilarResponse as JSON from a less busy worker; None where there is none, or where it fails.
+    """Return a SimilarResponse as JSON from a less busy worker; None if there is none, or if it fails.
 
-    Raises TimeoutError where it does not answer in time.
+    Raises TimeoutError if it does not answer in time.
     """
     state = app_state(request)
     if (number := state.workers.find_less_busy()) is None:
@@ -130,17 +131,17 @@ async def _ask_other_worker(site: ServedArchive, request: Request, query: Simila
 
 
 async def answer_other_worker(state: AppState, message: bytes) -> bytes:
-    """Return how many questions were found, then a SimilarResponse as JSON; nothing where it cannot be made."""
+    """Return the number of hits, then a SimilarResponse as JSON; b"" if the search fails."""
     name, _, query = message.partition(b"\0")
     try:
         response = await _find_similar(state.sites[name.decode()], SimilarRequest.model_validate_json(query))
-    except Exception:  # the worker that asks makes the search itself, so that an error reaches its request
+    except Exception:  # the asking worker then searches itself, and its request gets the error
         return b""
     return len(response.results).to_bytes(FOUND_BYTES) + response.model_dump_json().encode()
 
 
 class _PostSimilarRoute(APIRoute):
-    """The route of every keystroke: what FastAPI does for any route takes longer than this one has to do."""
+    """The route called on every keystroke, without FastAPI's overhead, which would exceed the work itself."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle_as_any = super().get_route_handler()
@@ -169,7 +170,7 @@ router.add_api_route(
 
 @router.post("/answer", tags=["asking"])
 async def post_answer(site: ReadableArchive, query: AnswerRequest) -> AnswerResponse:
-    """Answer from the archive. The question is logged for as long as is configured."""
+    """Answer a question from the archive. The question is logged for the configured number of days."""
     if query.mode == "grounded" and not site.writes_grounded_answers:
         raise HTTPException(
             409, "mode: the service has no endpoint for grounded answers; start it with --set endpoint=URL"
@@ -195,12 +196,12 @@ async def post_answer(site: ReadableArchive, query: AnswerRequest) -> AnswerResp
 
 @router.post("/feedback", tags=["asking"], status_code=204)
 async def post_feedback(site: SearchableArchive, feedback: FeedbackRequest) -> None:
-    """Store feedback. `accept` and `reject` are on one question, which has to be among those shown."""
+    """Store feedback. `accept` and `reject` are on one question, which must be one of those shown."""
     await record_feedback(site, feedback)
 
 
 def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQuery]:
-    """Return the reply and what is logged of the question. Raises HTTPException (409) for a mode it cannot do."""
+    """Return the reply and the question's log entry. Raises HTTPException (409) for a mode that is not available."""
     name = engine.archive.path.name
     mode: AnswerMode = "nearest" if query.mode == "grounded" else query.mode
     if mode != "nearest" and len(writer_folders(engine.archive.path)) != 1:

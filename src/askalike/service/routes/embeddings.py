@@ -1,4 +1,4 @@
-"""`embeddings` and `models` as OpenAI's API has them: an archive's encoders for other programs."""
+"""`embeddings` and `models` as in OpenAI's API: an archive's encoders for other programs."""
 
 import base64
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ MAX_INPUTS = 2_048
 
 router = APIRouter(tags=["embeddings"])
 only_archive_router = APIRouter(tags=["embeddings"])
-"""The same at `/v1`, for a service of one archive: what programs expect that know nothing of archives."""
+"""The same at `/v1`, for a service of one archive and programs that cannot name an archive."""
 InputText = Annotated[str, Field(min_length=1, max_length=MAX_BODY_LENGTH)]
 
 
 class EncodingRequest(BaseModel):
-    """Texts to be encoded. What OpenAI's API has besides (`user`) is ignored."""
+    """Texts to be encoded. Other fields of OpenAI's API (`user`) are ignored."""
 
     model: Annotated[str, Field(min_length=1, max_length=200, description="the encoder's name")]
     input: InputText | Annotated[list[InputText], Field(min_length=1, max_length=MAX_INPUTS)]
@@ -45,7 +45,7 @@ class TextVector(BaseModel):
 
 
 class EncodingUsage(BaseModel):
-    """Number of encoded words, since an archive's encoders count tokens differently."""
+    """Number of encoded words instead of tokens, which encoders count differently."""
 
     prompt_tokens: int
     total_tokens: int
@@ -77,7 +77,7 @@ class ListedEncoders(BaseModel):
 
 
 @router.post("/embeddings")
-@router.post("/v1/embeddings", include_in_schema=False)  # of programs that append it to an address
+@router.post("/v1/embeddings", include_in_schema=False)  # for programs that append it to their base URL
 async def post_embeddings(site: ReadableArchive, request: EncodingRequest) -> EncodingResponse:
     """Return the vectors of texts by one of the archive's encoders, in the shape of OpenAI's API."""
     return await _encode(site, request)
@@ -91,13 +91,13 @@ async def get_models(site: ReadableArchive) -> ListedEncoders:
 
 @only_archive_router.post("/v1/embeddings")
 async def post_embeddings_of_only_archive(site: OnlyReadableArchive, request: EncodingRequest) -> EncodingResponse:
-    """Return the same where one archive is served alone."""
+    """Return the same for the only archive that is served."""
     return await _encode(site, request)
 
 
 @only_archive_router.get("/v1/models")
 async def get_models_of_only_archive(site: OnlyReadableArchive) -> ListedEncoders:
-    """Return the same where one archive is served alone."""
+    """Return the same for the only archive that is served."""
     return await _list_encoders(site)
 
 

@@ -1,4 +1,4 @@
-"""`duplicates` and `gaps`, for moderators: likely duplicates to decide on, and what is asked without an answer."""
+"""`duplicates` and `gaps`, for moderators: likely duplicates to decide on, and questions without an answer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -46,7 +46,7 @@ class GapsQuery(GapCriteria):
 
 
 class DuplicateResponse(BaseModel):
-    """A pair: `question` may be a duplicate of `other`, or was decided to be."""
+    """A pair: `question` is a likely or accepted duplicate of `other`."""
 
     id: int
     question: str
@@ -54,7 +54,7 @@ class DuplicateResponse(BaseModel):
     other: str
     other_title: str | None
     probability: float | None
-    confidence: str = Field(description='for people: "87 %", or "uncalibrated"')
+    confidence: str = Field(description='for people: "87%", or "uncalibrated"')
     score: float
     model: str
     found_at: str
@@ -64,16 +64,16 @@ class DuplicateResponse(BaseModel):
 
 
 class ScanResponse(BaseModel):
-    """Progress of the search for duplicates: `left` questions have not been looked at."""
+    """Progress of the search for duplicates: `left` questions have not been scanned."""
 
     state: Literal["looking", "done"]
     left: int
 
 
 class DuplicatesResponse(BaseModel):
-    """A page of proposals; `next` is what `after` is for the next one, null after the last. `counts`: by state.
+    """A page of proposals; `next` is the value of `after` for the next page, null on the last one. `counts`: by state.
 
-    `scan`: how far the search for more has come; null before it begins.
+    `scan`: progress of the search for more; null before it begins.
     """
 
     duplicates: list[DuplicateResponse]
@@ -89,14 +89,14 @@ class DecisionRequest(RequestModel):
 
 
 class PhrasingResult(BaseModel):
-    """A question as people put it, and how often."""
+    """A phrasing of a question, and how often it was used."""
 
     title: str
     times: int
 
 
 class GapResponse(BaseModel):
-    """Questions asked in vain that are one: the most frequent phrasing, others, how often and when last, and why.
+    """A question without a good hit: its most frequent phrasing, other phrasings, how often and when last, and why.
 
     `why`: how often `nothing` was found, `none_of_these` helped, or it was `posted_anyway`.
     """
@@ -136,9 +136,9 @@ async def get_duplicates(site: ModeratedArchive, query: Annotated[DuplicatesQuer
 async def post_decision(
     site: ModeratedArchive, request: Request, id: ProposalId, decision_request: DecisionRequest
 ) -> DuplicateResponse:
-    """Accept (which adds the duplicate link), reject or skip a likely duplicate, or take that back.
+    """Accept (which adds the duplicate link), reject or skip a likely duplicate, or revoke that.
 
-    409 where it is decided already, or there is nothing to take back.
+    409 if it is already decided, or there is nothing to revoke.
     """
     moderator = caller_id(request)
 
@@ -150,7 +150,7 @@ async def post_decision(
 
 @router.get("/gaps")
 async def get_gaps(site: ModeratedArchive, query: Annotated[GapsQuery, Query()]) -> GapsResponse:
-    """Return the questions that were asked and found nothing, or nothing that helped; or the ignored ones of them."""
+    """Return the questions that were asked and found nothing, or nothing that helped; or those that are ignored."""
     find = partial(gaps.find_gaps, min_probability=query.min_probability, ignored=query.ignored, ranker=site.ranker)
     all_gaps = await site.run_on_archive(find)
     shown = [GapResponse.model_validate(asdict(gap)) for gap in all_gaps[: query.limit]]
@@ -161,7 +161,7 @@ async def get_gaps(site: ModeratedArchive, query: Annotated[GapsQuery, Query()])
 async def ignore_gap(
     site: ModeratedArchive, request: Request, id: GapId, criteria: Annotated[GapCriteria, Query()]
 ) -> None:
-    """Leave a gap out from now on, in whatever words it is asked."""
+    """Ignore a gap from now on, in all its phrasings."""
     moderator = caller_id(request)
     get_gap = _gap_getter(site, id, criteria)
     await site.run_on_archive(lambda archive: gaps.ignore_gap(archive, get_gap(archive), moderator))
@@ -169,7 +169,7 @@ async def ignore_gap(
 
 @router.post("/gaps/{id}/restore", status_code=204)
 async def restore_gap(site: ModeratedArchive, id: GapId, criteria: Annotated[GapCriteria, Query()]) -> None:
-    """Show a gap again that was ignored."""
+    """Show an ignored gap again."""
     get_gap = _gap_getter(site, id, criteria)
     await site.run_on_archive(lambda archive: gaps.restore_gap(archive, get_gap(archive)))
 

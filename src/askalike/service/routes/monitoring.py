@@ -22,7 +22,7 @@ GAUGES = {
     "askalike_questions": "Questions of the archive",
     "askalike_index_bytes": "Bytes of its index on disk",
     "askalike_index_behind": "Changes that cannot be searched yet",
-    "askalike_index_lag_seconds": "How long the oldest of these has waited",
+    "askalike_index_lag_seconds": "Waiting time of the oldest of these changes",
 }
 
 router = APIRouter(tags=["health"])
@@ -36,14 +36,14 @@ class Health(BaseModel):
 
 
 class IndexLag(BaseModel):
-    """The number of changes of an archive that cannot be searched yet, and the wait of the oldest."""
+    """The number of changes of an archive that cannot be searched yet, and the waiting time of the oldest."""
 
     behind: int
     lag_s: float
 
 
 class Readiness(Health):
-    """Reports that every archive answers, and the state of its index."""
+    """Whether every archive answers, and the state of its index."""
 
     index: dict[str, IndexLag]
 
@@ -73,24 +73,24 @@ async def _is_known(request: Request, credentials: Credentials) -> bool:
 
 IsKnown = Annotated[bool, Depends(_is_known)]
 KEY_IS_OPTIONAL: dict[str, Any] = {"security": [{}]}
-"""In an OpenAPI description: a key is optional."""
+"""OpenAPI's notation for an optional key."""
 
 
 async def _require_any_key(is_known: IsKnown) -> None:
-    """Raise HTTPException (401) for a caller without a key of any archive where keys are needed."""
+    """Raise HTTPException (401) if keys are needed and the caller has none of any archive."""
     if not is_known:
         raise HTTPException(401, "this needs a key of one of the archives", {"www-authenticate": "Bearer"})
 
 
 @router.get("/healthz", openapi_extra=KEY_IS_OPTIONAL)
 async def healthz(request: Request, is_known: IsKnown) -> Health:
-    """Say that the process answers; name the archives to callers who need no key, or have one."""
+    """Report that the process answers; list the archives for callers who need no key, or have one."""
     return Health(status="alive", archives=list(app_state(request).sites) if is_known else [])
 
 
 @router.get("/readyz", openapi_extra=KEY_IS_OPTIONAL)
 async def readyz(request: Request, is_known: IsKnown) -> Readiness:
-    """Say that every archive can be searched and read; 503 where one of them keeps requests waiting too long."""
+    """Report that every archive can be searched and read; 503 if one of them keeps requests waiting too long."""
     statuses = {name: await site.check() for name, site in app_state(request).sites.items()}
     lags = {name: IndexLag(behind=s.behind, lag_s=round(s.lag_s, 3)) for name, s in statuses.items()}
     shown = lags if is_known else {}
@@ -99,7 +99,7 @@ async def readyz(request: Request, is_known: IsKnown) -> Readiness:
 
 @router.get("/metrics", dependencies=[Depends(_require_any_key)], response_class=PlainTextResponse)
 async def get_metrics(request: Request) -> Response:
-    """Return counts and times since the service started, in Prometheus' text format."""
+    """Return counters and timings since the service started, in Prometheus' text format."""
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     statuses = {

@@ -1,4 +1,4 @@
-"""`questions`, `answers` and `links`: one by one, or many in a batch."""
+"""`questions`, `answers` and `links`: one at a time, or in batches."""
 
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -18,18 +18,18 @@ ROUTERS = questions, answers, links = [APIRouter(tags=[tag]) for tag in ("questi
 QuestionId = Annotated[Id, Path(description="the question's id")]
 AnswerId = Annotated[Id, Path(description="the answer's id")]
 CREATED_RESPONSES: dict[int | str, dict[str, Any]] = {201: {"model": CommitResponse, "description": "A record is new"}}
-"""The statuses of a commit, for the API's description."""
+"""The statuses of a commit, for the OpenAPI description."""
 
 
 class FieldChangeResponse(BaseModel):
-    """A field's text before and after; tags and rephrasings one a line."""
+    """A field's text before and after; tags and rephrasings one per line."""
 
     before: str
     after: str
 
 
 class RevisionResponse(BaseModel):
-    """One change of a question or an answer. `by`: the note of a key, or its id; `operator`; or an import."""
+    """One change of a question or an answer. `by`: the note or id of a key; `operator`; or an import."""
 
     number: int
     kind: DocumentKind
@@ -40,13 +40,13 @@ class RevisionResponse(BaseModel):
 
 
 class RevisionsResponse(BaseModel):
-    """The revisions of a question and of its answers, the latest first."""
+    """The revisions of a question and its answers, the latest first."""
 
     revisions: list[RevisionResponse]
 
 
 class LinksResponse(BaseModel):
-    """The links that a question is an end of."""
+    """The links of a question, in both directions."""
 
     links: list[LinkFields]
 
@@ -55,7 +55,7 @@ class LinksResponse(BaseModel):
 async def post_questions(
     site: WritableArchive, request: Request, batch: RecordBatch[records.QuestionRecord], response: Response
 ) -> CommitResponse:
-    """Add or replace many questions, all of them or, after an error, none. Found by search within a second."""
+    """Add or replace many questions: all of them, or none after an error. Search finds them within a second."""
     return await commit(site, request, [question.to_question(question.id) for question in batch.items], response)
 
 
@@ -63,7 +63,7 @@ async def post_questions(
 async def put_question(
     site: WritableArchive, request: Request, id: QuestionId, question: records.QuestionFields, response: Response
 ) -> CommitResponse:
-    """Add a question, or replace it. Found by search within a second."""
+    """Add or replace a question. Search finds it within a second."""
     return await commit(site, request, [question.to_question(id)], response)
 
 
@@ -82,7 +82,7 @@ async def get_question(site: ReadableArchive, id: QuestionId) -> records.StoredQ
 
 @questions.get("/revisions")
 async def get_revisions(site: WritableArchive, question: Id) -> RevisionsResponse:
-    """Return who changed a question and its answers, when, and the texts before, as far as they were corrected here."""
+    """Return who corrected a question and its answers in this archive, when, and the previous texts."""
     found = await site.run_on_archive(lambda archive: revisions.get_revisions(archive, question))
     changes = [{field: FieldChangeResponse(**change._asdict()) for field, change in r.changes.items()} for r in found]
     return RevisionsResponse(
@@ -104,7 +104,7 @@ async def delete_question(site: WritableArchive, id: QuestionId) -> None:
 async def post_answers(
     site: WritableArchive, request: Request, batch: RecordBatch[AnswerRecord], response: Response
 ) -> CommitResponse:
-    """Add or replace many answers, all of them or, after an error, none."""
+    """Add or replace many answers: all of them, or none after an error."""
     return await commit(site, request, [answer.to_answer(answer.id) for answer in batch.items], response)
 
 
@@ -112,7 +112,7 @@ async def post_answers(
 async def put_answer(
     site: WritableArchive, request: Request, id: AnswerId, answer: records.AnswerFields, response: Response
 ) -> CommitResponse:
-    """Add an answer, or replace it. Its question has to exist."""
+    """Add or replace an answer. Its question must exist."""
     return await commit(site, request, [answer.to_answer(id)], response)
 
 
@@ -136,13 +136,13 @@ async def delete_answer(site: WritableArchive, id: AnswerId) -> None:
 async def post_links(
     site: WritableArchive, request: Request, batch: RecordBatch[NewLink], response: Response
 ) -> CommitResponse:
-    """Add or replace many links, all of them or, after an error, none."""
+    """Add or replace many links: all of them, or none after an error."""
     return await commit(site, request, [link.to_link() for link in batch.items], response)
 
 
 @links.put("/links", responses=CREATED_RESPONSES)
 async def put_link(site: WritableArchive, request: Request, link: NewLink, response: Response) -> CommitResponse:
-    """Add a link between two questions, which have to exist."""
+    """Add a link between two questions, which must exist."""
     return await commit(site, request, [link.to_link()], response)
 
 
@@ -150,7 +150,7 @@ async def put_link(site: WritableArchive, request: Request, link: NewLink, respo
 async def get_links(
     site: ReadableArchive, question: Id, kind: Annotated[Literal["duplicate", "related"] | None, Query()] = None
 ) -> LinksResponse:
-    """Return the links that a question is an end of."""
+    """Return the links of a question, in both directions."""
     stored = await site.run_on_archive(lambda archive: editing.get_links(archive, question, kind))
     return LinksResponse(links=[LinkFields.model_construct(**asdict(link)) for link in stored])
 

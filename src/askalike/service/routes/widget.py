@@ -1,4 +1,4 @@
-"""`widget.js`: what any site adds with one script tag to show similar questions below a field of its own."""
+"""`widget.js`: shows similar questions below a field of any site, which includes it with one script tag."""
 
 import re
 from functools import cache
@@ -11,17 +11,17 @@ SCRIPT_TYPE = "text/javascript; charset=utf-8"
 MAX_AGE_S = 3_600
 
 SPACED_OPERATOR = re.compile(r"""("[^"\n]*"|`[^`]*`|/\S+/u)| *(=>|[=?:,{}()&|<>]+) *""")
-"""A literal, which stays as it is, or an operator with the spaces around it."""
+"""A literal, which is kept, or an operator with the spaces around it."""
 ONE_PARAMETER = re.compile(r"(?<=\W)\((\w+)\)=>")
 NEEDLESS_BREAK = re.compile(r"([{(,])\n|\n(?=\})")
-"""A line break that ends no statement; all others do and stay."""
+"""A line break that does not end a statement; the others are kept."""
 
 router = APIRouter(tags=["widget"])
 
 
 @router.get("/widget.js", response_class=Response, responses={200: {"content": {"text/javascript": {}}}})
 async def get_widget(request: Request) -> Response:
-    """Return the script. Anybody may load it, and it holds no secret."""
+    """Return the script. Anybody may load it; it contains no secret."""
     script = load_script()
     etag = f'"{sha256(script).hexdigest()[:16]}"'
     headers = {
@@ -37,7 +37,7 @@ async def get_widget(request: Request) -> Response:
 
 @cache
 def load_script() -> bytes:
-    """Return the script as it is served: without comments, needless white space and brackets."""
+    """Return the minified script: without comments, and needless white space and brackets."""
     text = (files("askalike.service") / "static" / "widget.js").read_text(encoding="utf-8")
     lines = (line.strip() for line in text.splitlines())
     script = "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))

@@ -1,4 +1,4 @@
-"""The encoders of an archive, for callers who want vectors: those packaged, and its own models."""
+"""The encoders of an archive, for callers who want vectors: the packaged ones, and its own models."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -18,30 +18,30 @@ PACKAGED_MODULE = "wordllama"
 
 
 class UnknownEncoderError(AskalikeError):
-    """The archive has no encoder of that name."""
+    """The archive has no encoder with that name."""
 
 
 class DimensionsError(AskalikeError):
-    """More dimensions are wanted than an encoder's vectors have."""
+    """More dimensions are requested than an encoder's vectors have."""
 
 
 class ArchiveEncoders:
-    """The encoders of the archive in a directory, each opened when it is first used, and again once it is retrained."""
+    """The encoders of the archive in a directory. Each is opened on first use, and again after it is retrained."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._opened: dict[str, tuple[int, Encoder]] = {}
 
     def names(self) -> Sequence[str]:
-        """Return the encoders' names: the archive's models, and `static` where its vectors are installed."""
+        """Return the encoders' names: the archive's models, and `static` if its vectors are installed."""
         packaged = (PACKAGED,) if find_spec(PACKAGED_MODULE) else ()
         return (*trained_model_names(self._path), *packaged)
 
     def encode(self, name: str, texts: Sequence[str], role: Role, dimensions: int | None) -> NDArray[np.float32]:
         """Return the vectors of n texts, float32 (n, dimensions), whose dot products are the encoder's scores.
 
-        dimensions: number of first components that are returned, brought to length 1 again; None: all.
-        Raises DimensionsError, UnknownEncoderError, also where vectors are compared by distance.
+        dimensions: number of leading components to return, normalised to length 1; None: all.
+        Raises DimensionsError, UnknownEncoderError, the latter also if vectors are compared by distance.
         """
         encoder = self._open(name)
         try:

@@ -1,4 +1,4 @@
-"""The engine that answers an archive's searches: whether another replaces it, and how far its index is behind."""
+"""The engine of an archive: whether it has to be replaced, and how far its index is behind the archive."""
 
 import json
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ class ServedEngine:
     version: tuple[int | None, int]
     """The number of the ranker's deployment, None for the default ranker, and the version of its calibration."""
     ranker_pinned: bool
-    """Whether the service was started with a ranker by name, so that deployments do not replace it."""
+    """Whether the service was started with a named ranker, which deployments do not replace."""
 
     @classmethod
     def open(cls, settings: ServiceSettings, path: Path) -> Self:
-        """Open an archive's engine and search once, to load what loads lazily. Raises ArchiveError, SettingsError."""
+        """Open an archive's engine and search once, to load everything lazy. Raises ArchiveError, SettingsError."""
         archive, ranker_pinned = Archive.open(path, settings.engine), settings.ranker is not None
         ranker = resolve_ranker(settings, path, ready_ranker(archive))
         version = _engine_version(archive, ranker, ranker_pinned)
@@ -41,7 +41,7 @@ class ServedEngine:
         return cls(engine, version, ranker_pinned)
 
     def is_stale(self, archive: Archive) -> bool:
-        """Return whether another ranker was deployed since, or the ranker was calibrated again."""
+        """Return whether another ranker has been deployed, or the ranker recalibrated, since the engine was opened."""
         return self.version != _engine_version(archive, self.engine.ranker, self.ranker_pinned)
 
 
@@ -69,13 +69,13 @@ class IndexStatus:
     behind: int
     """The number of changes that cannot be searched yet."""
     lag_s: float
-    """The seconds since the oldest of them was made; 0 where there is none."""
+    """The age of the oldest of them in seconds; 0 if there is none."""
     size_bytes: int
-    """On this machine's disk."""
+    """Size on this machine's disk."""
 
 
 def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
-    """Return the status of the ranker's index, read from its files or from the cluster: another process writes it."""
+    """Return the status of the ranker's index, read from its files or the cluster, as another process writes it."""
     view = archive.view()
     if view.engine:
         behind, oldest = view.pending_changes(min((index.change for index in ranker.indexes(view)), default=0))
@@ -86,7 +86,7 @@ def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
 
 
 def is_indexed(ranker: Ranker, view: View) -> bool:
-    """Return whether the ranker's index was committed once, read from its files."""
+    """Return whether the ranker's index was ever committed, read from its files."""
     return all(_committed_change(path) for path in ranker.index_paths(view))
 
 

@@ -21,14 +21,14 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(frozen=True, slots=True)
 class WorkerPlace:
-    """A worker's number among those of a service. folder: theirs, closed to other users."""
+    """The number of a worker. folder: the folder of the service's workers, closed to other users."""
 
     folder: Path
     number: int
     count: int
 
     def socket_path(self, number: int) -> Path:
-        """Return where a worker is asked."""
+        """Return the path of the socket of a worker."""
         return self.folder / f"worker-{number}"
 
 
@@ -49,7 +49,7 @@ class OtherWorkers:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count a search of this worker's as long as the block lasts."""
+        """Count a search of this worker during the block."""
         own = self._place.number
         self._loads[own] += 1
         try:
@@ -60,13 +60,13 @@ class OtherWorkers:
     def find_less_busy(self) -> int | None:
         """Return a worker with the fewest searches, if it has fewer than this one; else None."""
         loads = self._loads.tolist()
-        least = min(loads)
-        if least == loads[self._place.number]:
+        min_load = min(loads)
+        if min_load == loads[self._place.number]:
             return None
-        return random.choice([number for number, load in enumerate(loads) if load == least])
+        return random.choice([number for number, load in enumerate(loads) if load == min_load])
 
     async def ask(self, number: int, message: bytes) -> bytes:
-        """Return a worker's answer. Raises OSError and EOFError where none comes."""
+        """Return a worker's answer. Raises OSError or EOFError if there is none."""
         free = self._free[number]
         streams = free.pop() if free else await asyncio.open_unix_connection(self._place.socket_path(number))
         try:
@@ -80,11 +80,11 @@ class OtherWorkers:
 
     @asynccontextmanager
     async def answered(self, answer: Callable[[bytes], Awaitable[bytes]]) -> AsyncIterator[None]:
-        """Answer the other workers as long as the block lasts."""
+        """Answer the other workers during the block."""
 
         async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
-                with suppress(OSError, EOFError):  # the other one has ended
+                with suppress(OSError, EOFError):  # the other worker has ended
                     while True:
                         _write(writer, await answer(await _read(reader)))
             finally:
@@ -93,7 +93,7 @@ class OtherWorkers:
         path = self._place.socket_path(self._place.number)
         path.unlink(missing_ok=True)
         server = None
-        with suppress(OSError):  # the path is too long for a socket: the others make their searches themselves
+        with suppress(OSError):  # the path is too long for a socket: the others search themselves
             server = await asyncio.start_unix_server(talk, path)
         try:
             yield

@@ -1,8 +1,8 @@
-"""Limits how often one caller may send requests, counted over all processes of the service together.
+"""Limits the request rate of each caller, over all processes of the service.
 
-Each caller has a slot in memory that the processes share. A slot holds one number: the moment at which all requests so
-far would have been sent at the allowed pace (the generic cell rate algorithm, ITU-T I.371). A keyed hash of the caller
-picks the slot; callers who share one of the 16,384 slots share its allowance.
+Each caller has a slot in memory shared by the processes. A slot holds one number: the time at which all requests so far
+would have been sent at the allowed rate (the generic cell rate algorithm, ITU-T I.371). A keyed hash of the caller
+selects the slot; callers with the same one of the 16,384 slots share its limit.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ FILE_BYTES = KEY_BYTES + N_SLOTS * SLOT_BYTES
 
 
 class RateLimiter:
-    """Allows each caller `per_s` requests a second and bursts of `burst`. A `per_s` of 0: no limit."""
+    """Allows each caller `per_s` requests per second and bursts of `burst`. A `per_s` of 0: no limit."""
 
     def __init__(self, path: Path, per_s: float, burst: int) -> None:
         """`path`: a file from `create_shared_file`."""
@@ -30,7 +30,7 @@ class RateLimiter:
         self._memory = mmap.mmap(self._file.fileno(), FILE_BYTES)
 
     def acquire(self, caller: str) -> float:
-        """Count a request of the caller and return 0; where it comes too soon, return the seconds to wait instead."""
+        """Count a request of the caller and return 0; if it comes too soon, return the seconds to wait instead."""
         if not self._per_s:
             return 0.0
         digest = hashlib.blake2b(caller.encode(), key=self._memory[:KEY_BYTES], digest_size=8).digest()

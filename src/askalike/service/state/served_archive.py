@@ -1,4 +1,4 @@
-"""An archive that is served: threads that search it, read and write it, and encode texts; an indexer follows it."""
+"""An archive that is served: its threads search, read and write, and encode texts; the indexer updates its index."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -22,21 +22,21 @@ from askalike.service.state.shared_searches import SharedSearches
 from askalike.store import Archive
 
 POLL_S = 0.5
-"""The pause between two looks for a newly deployed ranker whose index is built."""
+"""The pause between two polls for a newly deployed ranker whose index is built."""
 RETRY_S = 60
-"""The wait after an engine could not be opened."""
+"""The wait before another attempt after an engine could not be opened."""
 NOTE_S = 1
-"""Maximum time that a response waits for what is noted beside it."""
+"""Maximum time that a response waits for a `note`."""
 ResourceT = TypeVar("ResourceT")
 ResultT = TypeVar("ResultT")
 
 
 class OverloadedError(Exception):
-    """The queue of an executor is full, so the request is turned away."""
+    """The queue of an executor is full, so the request is rejected."""
 
 
 class BoundedExecutor(Generic[ResourceT]):
-    """Runs work on one resource, one piece after the other, in a thread of its own; the event loop is never blocked."""
+    """Runs tasks on one resource, one after the other, in a thread of its own, so as not to block the event loop."""
 
     def __init__(self, resource: ResourceT, settings: ServiceSettings) -> None:
         self._resource = resource
@@ -45,10 +45,10 @@ class BoundedExecutor(Generic[ResourceT]):
         self._thread = ThreadPoolExecutor(1)
 
     async def run(self, work: Callable[[ResourceT], ResultT]) -> ResultT:
-        """Return what the work returns.
+        """Return the result of the work.
 
-        Raises OverloadedError where the queue is full, TimeoutError where the result is not there in time. Work that
-        has not begun by then is dropped; work that has begun is finished and its result discarded.
+        Raises OverloadedError if the queue is full, TimeoutError if the result is late. Work that has not begun by then
+        is dropped; work that has begun is finished and its result discarded.
         """
         if self._n_waiting >= self._settings.max_waiting:
             raise OverloadedError
@@ -67,7 +67,7 @@ class BoundedExecutor(Generic[ResourceT]):
 
 
 class ServedArchive:
-    """The archive of a name, with the engine that searches it. Raises ArchiveError, SettingsError."""
+    """A served archive with the engine that searches it. Raises ArchiveError, SettingsError."""
 
     def __init__(self, name: str, settings: ServiceSettings, workers: OtherWorkers) -> None:
         path = settings.archive_paths()[name]
@@ -78,7 +78,7 @@ class ServedArchive:
         self._served_engine = ServedEngine.open(settings, path)
         self._archive = Archive.open(path, settings.engine)
         self.key_archive = Archive.open(path)
-        """The archive opened once more, to look up keys and deployments on the event loop's thread."""
+        """A second connection to the archive, to look up keys and deployments on the event loop's thread."""
         self._note_archive = Archive.open(path)
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
         self._searches = SharedSearches()
@@ -100,11 +100,11 @@ class ServedArchive:
         return self.ranker.name
 
     async def run_on_engine(self, work: Callable[[LocalEngine], ResultT]) -> ResultT:
-        """Return what the work on the engine returns. Raises OverloadedError, TimeoutError."""
+        """Return the result of work on the engine. Raises OverloadedError, TimeoutError."""
         return await self._engine_executor.run(work)
 
     async def search(self, request: SearchRequest) -> tuple[str, SearchResult]:
-        """Return the ranker's name and the result, perhaps of a search with others that wait.
+        """Return the ranker's name and the result; the search may run in a batch with other waiting ones.
 
         Raises OverloadedError, TimeoutError, SettingsError.
         """
@@ -116,13 +116,13 @@ class ServedArchive:
             search.wanted = False
 
     async def run_on_archive(self, work: Callable[[Archive], ResultT]) -> ResultT:
-        """Return what the work on the archive returns, once it is committed. Raises OverloadedError, TimeoutError."""
+        """Return the result of work on the archive, once it is committed. Raises OverloadedError, TimeoutError."""
         return await self._archive_executor.run(work)
 
     async def note(self, work: Callable[[Archive], object]) -> None:
-        """Write what no response depends on, such as a count; a response waits for it briefly, an error is logged.
+        """Write something that no response depends on, such as a count; wait for it only briefly, and log errors.
 
-        It has a connection of its own: where the archive cannot be written, searches and reads continue.
+        It has its own connection: if the archive cannot be written, searches and reads continue.
         """
         task = asyncio.create_task(self._write_note(work))
         self._notes.add(task)
@@ -136,16 +136,16 @@ class ServedArchive:
             log_event("note", archive=self.name, error=str(error) or "the archive could not be written in time")
 
     async def run_on_encoders(self, work: Callable[[ArchiveEncoders], ResultT]) -> ResultT:
-        """Return what the work on the archive's encoders returns. Raises OverloadedError, TimeoutError."""
+        """Return the result of work on the archive's encoders. Raises OverloadedError, TimeoutError."""
         return await self._encoder_executor.run(work)
 
     @property
     def writes_grounded_answers(self) -> bool:
-        """Whether the operator has named an endpoint that writes."""
+        """Whether an endpoint for grounded answers is configured."""
         return bool(self._settings.endpoint)
 
     async def run_on_endpoint(self, work: Callable[[ChatEndpoint | None], ResultT]) -> ResultT:
-        """Return what the work on the endpoint returns. Raises OverloadedError, TimeoutError."""
+        """Return the result of work on the endpoint. Raises OverloadedError, TimeoutError."""
         return await self._endpoint_executor.run(work)
 
     async def index_status(self) -> IndexStatus:
@@ -153,7 +153,7 @@ class ServedArchive:
         return await self.run_on_archive(lambda archive: index_status(archive, self.ranker))
 
     async def check(self) -> IndexStatus:
-        """Return the status of its index once it was searched and read. Raises OverloadedError, TimeoutError."""
+        """Search and read the archive; return the status of its index. Raises OverloadedError, TimeoutError."""
         return await self._check.result()
 
     async def _search_and_read(self) -> IndexStatus:
@@ -161,7 +161,7 @@ class ServedArchive:
         return await self.index_status()
 
     async def reload_when_stale(self) -> None:
-        """Search with a newly deployed ranker, or calibration, once its index is built; run until cancelled."""
+        """Switch to a newly deployed ranker or calibration once its index is built; run until cancelled."""
         while True:
             await asyncio.sleep(POLL_S)
             try:
@@ -173,7 +173,7 @@ class ServedArchive:
                 await asyncio.sleep(RETRY_S)
 
     async def _reload_engine(self) -> None:
-        """Open the engine of the deployed ranker for the next searches; searches under way end on the old one."""
+        """Open the engine of the deployed ranker for the next searches; running searches finish on the old one."""
         new_engine = await asyncio.to_thread(ServedEngine.open, self._settings, self._archive.path)
         old_engine, old_executor = self._served_engine, self._engine_executor
         self._served_engine = new_engine
@@ -183,7 +183,7 @@ class ServedArchive:
         old_engine.engine.close()
 
     def close(self) -> None:
-        """Finish the work under way and close the archive."""
+        """Finish running work and close the archive."""
         self._engine_executor.close()
         self._archive_executor.close()
         self._note_executor.close()
@@ -196,7 +196,7 @@ class ServedArchive:
 
 
 def _named_endpoint(settings: ServiceSettings) -> ChatEndpoint | None:
-    """Return the endpoint that the operator has named; None without one. Raises SettingsError."""
+    """Return the configured endpoint; None without one. Raises SettingsError."""
     if settings.endpoint is None:
         return None
     return named_endpoint(settings.endpoint, settings.endpoint_model, settings.timeout_s)
@@ -204,7 +204,7 @@ def _named_endpoint(settings: ServiceSettings) -> ChatEndpoint | None:
 
 @asynccontextmanager
 async def hot_reload(sites: Iterable[ServedArchive]) -> AsyncIterator[None]:
-    """Reload the engine of each archive whenever it is stale, as long as the block lasts."""
+    """Reload the engine of each archive whenever it is stale, during the block."""
     tasks = [asyncio.create_task(site.reload_when_stale()) for site in sites]
     try:
         yield

@@ -1,4 +1,4 @@
-"""A check that those who ask for it at the same time share: however many they are, it costs one."""
+"""A check shared by concurrent callers: it runs once for all of them."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -8,14 +8,14 @@ ResultT = TypeVar("ResultT")
 
 
 class SharedCheck(Generic[ResultT]):
-    """Begins the check unless it is under way."""
+    """Runs the check unless it is already running."""
 
     def __init__(self, check: Callable[[], Coroutine[Any, Any, ResultT]]) -> None:
         self._check = check
         self._running: asyncio.Task[ResultT] | None = None
 
     async def result(self) -> ResultT:
-        """Return what the check under way returns. Raises what it raises."""
+        """Return the result of the running check. Raises its exception."""
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._check())
-        return await asyncio.shield(self._running)  # one who no longer waits does not end it for the others
+        return await asyncio.shield(self._running)  # a cancelled caller does not cancel it for the others
