@@ -166,7 +166,7 @@ class ClusterConnection:
             http_auth=address.credentials,
             use_ssl=address.secure,
             ca_certs=address.ca_file,
-            max_retries=0,  # _repeat does the retries; marking nodes dead after timeouts and 502 to 504 makes it use the next node
+            max_retries=0,  # _repeat retries; it uses the next node, as those with timeouts or 502 to 504 are marked
             retry_on_timeout=True,
             dead_timeout=DEAD_S,
             http_compress=False,
@@ -211,7 +211,7 @@ class ClusterConnection:
         return queue.add(index, body)
 
     def term_vectors(self, documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the term vectors of documents, each with its shard's statistics; none if the index has been removed."""
+        """Return the term vectors of documents, each with its shard's statistics; none if the index was removed."""
 
         def send(tries: int) -> list[Mapping[str, Any]]:
             found = self._send("POST", "/_mtermvectors", {"docs": documents}, tries, params={"preference": "_local"})
@@ -354,7 +354,7 @@ class _Unavailable(Exception):
 
     @classmethod
     def from_answer(cls, status: int, error: Any) -> Self:
-        """Return the exception for a node's answer. A node that has lost another one counts as 503, though it says 500."""
+        """Return the exception for a node's answer. Status 500 of a node that has lost another one becomes 503."""
         is_lost = status == 500 and any(name in str(error) for name in LOST_NODE_ERRORS)
         return cls(503 if is_lost else status, _reason(error))
 

@@ -220,7 +220,7 @@ class ClusterWriter(Generic[IndexT]):
         self._deleted.extend(docids)
 
     def replace(self, docids: Sequence[int]) -> None:
-        """Delete the versions of these docids from before this update, except in a new generation."""
+        """Delete the older versions of documents that this update sends again."""
         if self.state.change:
             self._replaced.extend(dict.fromkeys(docids))
 

@@ -40,7 +40,8 @@ SHORT_LIST = 100
 longer."""
 MORE_TEXTS = 10
 REPHRASINGS_PER_HIT, MORE_REPHRASINGS = 4, 100
-"""Numbers of rephrasings fetched first in addition to k, since several may belong to one question."""
+"""k + MORE_TEXTS own texts and REPHRASINGS_PER_HIT * k + MORE_REPHRASINGS rephrasings are fetched first, since several
+rephrasings may belong to one question."""
 SMALLEST_SCORE = 1e-30
 OWN, REPHRASING = "terms", "rephrasing"
 
@@ -51,7 +52,7 @@ class ClusterPostingsIndex(ClusterIndex["ClusterPostingsSearcher", "ClusterPosti
     def __init__(
         self, cluster: ClusterConnection, name: str, layout: PostingsLayout, similarity: Mapping[str, Any]
     ) -> None:
-        """similarity: its settings in OpenSearch's format. Raises SettingsError for a layout that Lucene does not have."""
+        """similarity: its settings in OpenSearch's format. Raises SettingsError for a layout unknown to Lucene."""
         if layout.exact_lengths:
             raise SettingsError("a cluster rounds document lengths as Lucene does; set lengths=byte")
         if layout.scale != 1:

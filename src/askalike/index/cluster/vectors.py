@@ -116,7 +116,7 @@ class ClusterVectorSearcher:
         ]
 
         def fetch_all() -> list[TopDocs]:
-            """Fetch more rows for all queries together, if several belong to one question and too few questions remain."""
+            """Fetch more rows for all queries together, if several belong to one question and too few are left."""
             fetched, found = size, [dict[int, float]()] * len(pending)
             rows_left = [q for q, search in enumerate(pending) if search]
             while rows_left:
