@@ -12,7 +12,7 @@ from askalike.nn._network import Batch, PartVectors, WordVectorNetwork, make_emb
 
 
 class TwoTowerNetworkSettings(Settings):
-    """Sizes (the paper's, where it gives them), and the generator."""
+    """Sizes (the paper's, if it specifies them), and the generator."""
 
     dim: int = Field(512, ge=1, description="size of a word's vector")
     hidden: int = Field(256, ge=1, description="size of a tower's text vector before the dense layers")

@@ -1,4 +1,4 @@
-"""Training pairs as arrays: every distinct text once, pairs and negatives by the numbers of their texts."""
+"""Training pairs as arrays: distinct texts, and pairs and negatives by the numbers of their texts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ class TrainingTexts(NamedTuple):
     index_by_id: dict[str, int]
     """Id → the number of the first text with it."""
     clusters: Indices
-    """(texts,), the cluster of each text; a text in no pair has one of its own."""
+    """(texts,), the cluster of each text; a text in no pair is its own cluster."""
     query: Indices
     positive: Indices
     pair_clusters: Indices
-    """(pairs,) like the numbers of each pair's query and positive: its cluster."""
+    """(pairs,), the cluster of each pair."""
 
     @property
     def is_answer(self) -> NDArray[np.bool_]:
@@ -60,7 +60,7 @@ class Examples:
 
 
 def collect_texts(pairs: Sequence[TrainingPair], others: Iterable[Text] = ()) -> TrainingTexts:
-    """Return the texts of pairs, then `others`, each once; texts with one id are in one cluster even if they differ."""
+    """Return the distinct texts of pairs, then `others`; texts with the same id are always in the same cluster."""
     texts: dict[tuple[str, str, str], Text] = {}
     for text in (*(text for pair in pairs for text in (pair.query, pair.positive)), *others):
         texts.setdefault(_text_key(text), text)
@@ -78,6 +78,6 @@ def collect_texts(pairs: Sequence[TrainingPair], others: Iterable[Text] = ()) ->
 
 
 def _text_key(text: Text) -> tuple[str, str, str]:
-    """Return what distinguishes texts: those with one id may differ (a title, and the body of the same question)."""
+    """Return a text's key: texts with the same id may differ (a title, and the body of the same question)."""
     content = text.body if isinstance(text, Answer) else f"{text.title}\n{text.body}"
     return type(text).__name__, text.id, content
