@@ -127,7 +127,7 @@ class HitSelection:
         return [is_similar and p >= self._min_probability for p, is_similar in zip(certain, similar, strict=True)]
 
     def _are_similar(self, row: int) -> Sequence[bool]:
-        """Return whether each candidate is similar enough by its absolute score, or the query just names it (`looks_up`)."""
+        """Return whether each candidate is similar enough, by its absolute score or by `looks_up`."""
         if not (min_score := self._min_similarities[row]):
             return [True] * len(self._candidates[row])
         scores = self._absolute_scores[row].tolist()

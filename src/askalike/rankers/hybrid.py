@@ -38,7 +38,7 @@ class HybridSettings(CompositeSettings):
 
     weights: Weights | None = Field(
         None,
-        description="weight of each part; by default the one that was measured for a lexical ranker beside the others",
+        description="weight of each part; by default the one measured for a lexical ranker combined with the others",
     )
     normalise: Literal["absolute", "min_max", "reciprocal_rank", "none"] = Field(
         "absolute",

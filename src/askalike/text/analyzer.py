@@ -82,7 +82,7 @@ class Analyzer:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def plain_text(self, raw: str, markup: Markup) -> str:
-        """Return the plain text of a title, a body or a query, with code and links treated according to the settings."""
+        """Return the plain text of a title, a body or a query; the settings determine the use of code and links."""
         return plain_text(raw, markup, code=self.settings.code, links=self.settings.links)
 
     def analyze(self, text: str, language: str | None = None) -> list[str]:

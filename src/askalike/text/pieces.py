@@ -111,7 +111,7 @@ class PieceLookup:
 
 
 class _PieceCache:
-    """Numbers words split at white space; caches each one's form and subwords, and its word parts if these have rows."""
+    """Numbers words split at white space; caches each one's form and subwords, and its parts if words have rows."""
 
     def __init__(self, bpe: Bpe | None, has_words: bool, lower_case: bool) -> None:
         self._bpe, self._has_words, self._lower_case = bpe, has_words, lower_case

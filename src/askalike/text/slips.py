@@ -33,7 +33,7 @@ def _explains(typed: str, word: str, max_cost: int, i: int, j: int) -> bool:
 
 
 def _mistakes(typed: str, word: str, i: int, j: int) -> Iterator[tuple[int, int, int]]:
-    """Yield possible slips at `typed[i]` and `word[j]`: the cost, and the number of letters of each that it consumes."""
+    """Yield the slips possible at `typed[i]` and `word[j]`: the cost, and the letters consumed from each."""
     is_by_ear = len(typed) >= BY_EAR_FROM
     if len(typed) > i + 1 and typed[i : i + 2] == word[j : j + 2][::-1]:
         yield 1, 2, 2

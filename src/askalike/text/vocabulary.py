@@ -30,7 +30,7 @@ class Vocabulary:
 
     @classmethod
     def from_texts(cls, texts: Iterable[Iterable[str]], min_texts: int = 1, size: int | None = None) -> Self:
-        """Return the vocabulary of words in at least `min_texts` of these tokenised texts, with at most `size` words."""
+        """Return the vocabulary of words in at least `min_texts` of these tokenised texts, of at most `size` words."""
         counts: Counter[str] = Counter()
         total = 0
         for tokens in texts:

@@ -69,7 +69,7 @@ class LookupLearningSettings(TeacherSettings):
         0.5, ge=0, description="weight of the teacher's vector of a word that is in no question taught; 0: none is read"
     )
     layers: int = Field(
-        0, ge=0, description="number of the teacher's layers that read each query beside the lookup; 0: none"
+        0, ge=0, description="number of the teacher's layers that encode each query in addition to the lookup; 0: none"
     )
     epochs: int = Field(1, ge=1, description="number of times that these layers are taught all texts")
     lookup_weight: float = Field(

@@ -44,7 +44,7 @@ class FeatureRows(Protocol):
 
 
 class TextFeatures(Protocol):
-    """Encodes texts as token ids. Created by `from_texts` from an archive's texts, by `load` from a model's directory."""
+    """Encodes texts as token ids. Created by `from_texts` from an archive's texts, by `load` from a model's folder."""
 
     Settings: ClassVar[type[TextSettings]]
 
