@@ -4,7 +4,7 @@ import re
 from typing import Final, Literal, get_args
 
 Mark = Literal["answered", "closed", "locked", "outdated"]
-"""How a question's source marks it. answered: it is solved, whether or not an answer is accepted."""
+"""The mark of a question by its source. answered: it is solved, whether or not an answer is accepted."""
 State = Literal["open", "answered", "closed", "locked", "outdated", "duplicate"]
 LeftOut = Literal["closed", "locked", "outdated", "unanswered"]
 """The states that a filter can leave out."""

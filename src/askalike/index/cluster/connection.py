@@ -20,9 +20,9 @@ from askalike.iteration import chunks
 
 DEFAULT_PORT = 9200
 RETRY_S, FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, 0.05, 1.0
-"""How long a request is retried while the cluster is unavailable, and the first and longest wait between retries."""
+"""Time for retrying a request while the cluster is unavailable, and the first and longest wait between retries."""
 CONNECT_S, DEAD_S = 1.0, 2.0
-"""How long a node may take to accept a connection, and how long it is first skipped if it did not."""
+"""Time for a node to accept a connection, and the time for which it is first skipped if it did not."""
 READS = ("/_msearch", "/_mtermvectors", "/_mget")
 READ_WAIT_S, WRITE_WAIT_S = 0.1, 2.0
 """Minimum time without an answer after which another node is asked as well, for reads and for writes."""

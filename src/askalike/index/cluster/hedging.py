@@ -69,7 +69,7 @@ class NodesInTurn:
 
 
 class Patience:
-    """How long to wait for requests of a kind, according to their recent durations."""
+    """The time to wait for requests of a kind, according to their recent durations."""
 
     def __init__(self, min_s: float) -> None:
         """min_s: the minimum time to wait for a node before asking another one as well."""

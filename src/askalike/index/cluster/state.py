@@ -9,11 +9,11 @@ from typing import Any, Generic, Self, TypeVar
 
 FORMAT = 3
 REFRESH_S = 0.1
-"""How long a state is used before it is read again."""
+"""Time for which a state is used before it is read again."""
 SETTLING_S = 1.0
-"""How long a shard copy may lack changes that another one shows."""
+"""Time for which a shard copy may lack changes that another one shows."""
 TURN_S = 60.0
-"""How long a thread waits for another one that is writing."""
+"""Maximum wait of a thread for another one that is writing."""
 SearcherT = TypeVar("SearcherT")
 
 

@@ -517,8 +517,8 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
     """Offer the segment's documents to the heap.
 
     Terms from `essential` on generate candidates. Of the other terms, those from `added` on are also added to the sums,
-    if there are so many candidates that looking each up would cost more; the rest is looked up. If it matters, a sample
-    of a window is scored with all terms, to estimate the number of candidates.
+    if looking up each of the candidates would cost more; the rest is looked up. If it matters, a sample of a window is
+    scored with all terms, to estimate the number of candidates.
     """
     terms, documents = len(t.ids), len(p.docids)
     rest, firsts, lasts, counts = buffers.positions[0], buffers.positions[1], buffers.positions[2], buffers.positions[3]
