@@ -6,8 +6,8 @@ retriever = askalike.Retriever(["how do I reset my password", "where is my order
 for hit in retriever.search("forgot my password"):
     print(hit.score, hit.title)
 
-All that is public is in this module. A name is imported when it is first used, from the module that the imports under
-TYPE_CHECKING say: type checkers read them, and so does `__getattr__`.
+The whole public API is in this module. A name is imported on first use, from the module given by the imports under
+TYPE_CHECKING, which both type checkers and `__getattr__` read.
 """
 
 import importlib
@@ -107,9 +107,9 @@ _NEURAL = ("Loss", "Network")
 def load(path: "str | Path", ranker: str | None = None, *, engine: str | None = None, **settings: Any) -> "LocalEngine":
     """Return the engine that searches the archive in a directory: `load("riverside").search("my card is lost")`.
 
-    ranker: its name; the one that `tune` or `promote` chose where it is None. engine: the address of the OpenSearch
-    cluster that holds the indexes; None: they are in the directory. settings: the ranker's.
-    Raises ArchiveError where there is no archive, SettingsError for an unknown ranker or setting, EngineError where the
+    ranker: its name; None for the one that `tune` or `promote` chose. engine: the address of the OpenSearch cluster
+    that holds the indexes; None if they are in the directory. settings: the ranker's settings.
+    Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
     cluster cannot be reached.
     """
     from askalike.engines.local import LocalEngine
@@ -144,7 +144,7 @@ def experiment(
 
 @cache
 def _lazy_imports() -> "Mapping[str, tuple[str, str]]":
-    """Return public name → its module and its name there, as the imports under TYPE_CHECKING say."""
+    """Return public name → its module and its name there, read from the imports under TYPE_CHECKING."""
     import ast
 
     source = __spec__.loader.get_source(__name__)  # type: ignore[union-attr]
@@ -154,7 +154,7 @@ def _lazy_imports() -> "Mapping[str, tuple[str, str]]":
     return {a.asname or a.name: (str(node.module), a.name) for node in ours for a in node.names}
 
 
-if not TYPE_CHECKING:  # else a type checker would believe in any name
+if not TYPE_CHECKING:  # else a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
         """Return a public name, imported now and remembered."""

@@ -1,4 +1,4 @@
-"""`python -m askalike`: the command line where no `askalike` is on the PATH."""
+"""`python -m askalike`: the command line if `askalike` is not on the PATH."""
 
 from askalike.cli import main
 

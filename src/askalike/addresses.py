@@ -1,4 +1,4 @@
-"""Addresses: of the web, of a site's pages, and of this machine."""
+"""Web addresses, origins of websites, and loopback addresses."""
 
 import re
 from ipaddress import ip_address
@@ -9,7 +9,7 @@ ORIGIN_PATTERN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9
 
 
 def safe_url(url: str | None) -> str | None:
-    """Return an address that a page may link to: one of the web, and None for any other."""
+    """Return the address if a page may link to it (http or https), else None."""
     try:
         return url if url and urlsplit(url).scheme in ("http", "https") else None
     except ValueError:
@@ -25,14 +25,14 @@ def is_loopback(host: str) -> bool:
 
 
 def parse_url(text: str) -> str:
-    """Return an address of the web."""
+    """Return a web address."""
     if safe_url(text) is None or "//" not in text:
         raise ValueError(f"{text!r}: expected an address such as https://example.org")
     return text
 
 
 def parse_origin(text: str) -> str:
-    """Return the origin of a site's pages."""
+    """Return the origin of a website."""
     if not ORIGIN_PATTERN.fullmatch(text):
         raise ValueError(f"{text!r} is not an origin; expected one such as https://forum.example, without a path")
     return text

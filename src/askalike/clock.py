@@ -6,7 +6,7 @@ from typing import Literal
 
 Precision = Literal["seconds", "milliseconds"]
 UNITS_PER_SECOND = {9: 1, 10: 1, 12: 1000, 13: 1000}
-"""Digits of a number of seconds or milliseconds since 1970 → its units in a second."""
+"""Number of digits of a time since 1970 → its units per second (1: seconds, 1000: milliseconds)."""
 DATE_HINT = "expected a date such as 2014-01-21T20:26:05 or 2014-01-21"
 PARTIAL_DATE = re.compile(r"\d{4}(-\d\d){0,2}")
 
@@ -20,7 +20,7 @@ def parse_utc(text: str | int | float) -> str:
     """Return a date as ISO 8601 in UTC, to the second and without offset: `2014-01-21T20:26:05`.
 
     text: ISO 8601, in UTC if it has no offset, or seconds or milliseconds since 1970.
-    Raises ValueError that says what was expected.
+    Raises ValueError with what was expected.
     """
     text = str(text).strip()
     try:
@@ -39,7 +39,7 @@ def parse_first_moment(text: str) -> str:
 
 
 def parse_limit(text: str) -> str:
-    """Return the date that texts are to be before or after, in the form in which it sorts with the dates of archives.
+    """Return the date of a date filter, in a form that sorts correctly with the dates of archives.
 
     text: a year, a month, a day, or what `parse_utc` takes. A day stands for its first moment. Raises ValueError.
     """

@@ -1,11 +1,11 @@
-"""Functions compiled to machine code once on a machine, and loaded without the compiler.
+"""Functions compiled to machine code once per machine, and then loaded without the compiler.
 
-Numba translates a function, LLVM makes an object file of it, and llvmlite alone loads that file in later processes,
-as numba takes longer to import than most searches take. A compiled function's parameters are annotated with what the
-machine code expects: int, float, bool, `NDArray[np.int32]` (one dimension), `Matrix[np.float32]` (two), or a NamedTuple
-of these. Arrays lie in a row (C order) and are of exactly that type. The function allocates nothing and raises nothing:
-what it makes, it writes into arrays that it is given. What it calls is marked as `inner`. Both depend on nothing that
-changes but their arguments: module constants become part of the machine code.
+Numba translates a function, LLVM turns it into an object file, and later processes load that file with llvmlite alone,
+since importing numba takes longer than most searches. A compiled function's parameters are annotated with the types
+that the machine code expects: int, float, bool, `NDArray[np.int32]` (one dimension), `Matrix[np.float32]` (two), or a
+NamedTuple of these. Arrays are contiguous (C order) and of exactly that type. The function allocates nothing and raises
+nothing: it writes its results into arrays passed to it. Functions that it calls are marked as `inner`. Both depend only
+on their arguments: module constants become part of the machine code.
 """
 
 import ctypes
@@ -41,12 +41,12 @@ TupleT = TypeVar("TupleT", bound=tuple[Any, ...])
 P = ParamSpec("P")
 ScalarT = TypeVar("ScalarT", bound=np.generic)
 Matrix = Annotated[NDArray[ScalarT], 2]
-"""An array of two dimensions."""
+"""A two-dimensional array."""
 
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
-"""The variable that names the folder of compiled code, by default next to the source or in the user's cache."""
+"""Environment variable for the folder of compiled code; by default next to the source or in the user's cache."""
 FORMAT = 3
-"""The version of the files."""
+"""The version of the file format."""
 DIGEST_BYTES = 32
 _C_TYPES: Mapping[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool, type(None): None}
 _lock = threading.RLock()
@@ -63,9 +63,9 @@ def inner(*, fastmath: bool = False) -> Callable[[FunctionT], FunctionT]:
 
 
 def compiled(*, fastmath: bool = False) -> "Callable[[Callable[P, ReturnT]], CompiledFunction[P, ReturnT]]":
-    """Make a function one of machine code, which is loaded or compiled when it is first called.
+    """Compile a function to machine code, which is loaded or compiled on the first call.
 
-    Calling it raises TypeError for arrays of other types than those that it was compiled for.
+    Calling it raises TypeError for arrays of types other than those it was compiled for.
     """
 
     def make(function: Callable[P, ReturnT]) -> CompiledFunction[P, ReturnT]:
@@ -75,7 +75,7 @@ def compiled(*, fastmath: bool = False) -> "Callable[[Callable[P, ReturnT]], Com
 
 
 def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float64]]:
-    """Make a formula of float numbers one of arrays of float64 that broadcast together."""
+    """Vectorise a formula of floats: it then takes float64 arrays that broadcast together."""
     function = cast(types.FunctionType, inner()(formula))
     names = [f"a{n}" for n in range(_parameter_count(function))]
     items, parameters = (", ".join(f"{name}{what}" for name in names) for what in ("[i]", ": Row"))
@@ -98,12 +98,12 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
 
 
 class CompiledFunction(Generic[P, ReturnT]):
-    """A function of machine code; see `compiled`."""
+    """A function compiled to machine code; see `compiled`."""
 
     def __init__(self, function: Callable[P, ReturnT]) -> None:
         update_wrapper(self, function)
         self.function = cast(types.FunctionType, function)
-        """The function as Python."""
+        """The Python function."""
         self._native: Any = None
         self._read_numbers: Callable[..., Sequence[Any]]
 
@@ -114,7 +114,7 @@ class CompiledFunction(Generic[P, ReturnT]):
 
     @property
     def is_cached(self) -> bool:
-        """Whether the machine code is there, so that the first call need not compile."""
+        """Whether the machine code exists already, so that the first call need not compile."""
         return any((folder / self._file_name).exists() for folder in self._folders)
 
     @cached_property
@@ -129,7 +129,7 @@ class CompiledFunction(Generic[P, ReturnT]):
 
     @cached_property
     def _file_name(self) -> str:
-        """The name of the file for this very code: another version may be installed while this one is running."""
+        """The file name for exactly this code: another version may be installed while this one is running."""
         digest = hashlib.sha256(f"{FORMAT} {sys.implementation.cache_tag} {self._parameters}".encode())
         for function in reachable(self.function):
             digest.update(describe_code(function))
@@ -191,7 +191,7 @@ def _parameter_type(hint: Any) -> Any:
 
 
 def packed(value: TupleT) -> TupleT:
-    """Return the same NamedTuple with its arrays checked, for one that is passed again and again."""
+    """Return the same NamedTuple with its arrays checked, for a tuple that is passed repeatedly."""
     copy = _packed_class(type(value))(*value)
     copy.packed_numbers = _number_reader(_parameter_type(type(value))[1])(*value)
     return cast(TupleT, copy)
@@ -204,9 +204,9 @@ def _packed_class(base: type[Any]) -> type[Any]:
 
 @cache
 def _number_reader(kinds: Sequence[Any]) -> Callable[..., Sequence[Any]]:
-    """Return what makes numbers of values of these types: an array's is its address as an object.
+    """Return a function that converts values of these types to numbers: an array becomes its object's address.
 
-    It raises TypeError for an array of another type. It is written out for the types, as it runs with every call.
+    It raises TypeError for an array of another type. Its code is generated for the types, as it runs on every call.
     """
     scope: dict[str, Any] = {"refuse": _refuse_other_type}
     checks, numbers = [], []

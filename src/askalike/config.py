@@ -41,9 +41,9 @@ _EXPECTED = {
     "string_type": "text",
     "tuple_type": "a list",
 }
-"""pydantic's kind of error → what was expected, with the limits that pydantic names."""
+"""pydantic's error type → what was expected, with the limits from pydantic."""
 UNKNOWN = "extra_forbidden"
-"""pydantic's kind of error for a key that is not a setting."""
+"""pydantic's error type for a key that is not a setting."""
 
 
 def _split_commas(value: Any) -> Any:
@@ -78,25 +78,25 @@ def validate_settings(model: type[SettingsT], values: Mapping[str, Any], source:
 
 
 def _drop_earlier_keys(model: type[Settings], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values without keys that stand under their earlier name, too: today's name decides."""
+    """Return the values without earlier names of keys that are also given by their current name, which wins."""
     earlier = {name for key, (name, _) in _fields_by_key(model).items() if key != name and key in values}
     return {key: value for key, value in values.items() if key not in earlier}
 
 
 def accepted_keys(model: type[Settings]) -> dict[str, str]:
-    """Return the keys that a settings class takes, with the name of the field of each; earlier names included."""
+    """Return key → field name for all keys that a settings class accepts, including earlier names."""
     named = _fields_by_key(model).items()
     return {key: name for key, (name, _) in named} | {name: name for _, (name, _) in named}
 
 
 def describe_errors(model: type[Settings], error: ValidationError) -> list[str]:
-    """Return one text for each error, which begins with its path: `system[0].k: …`."""
+    """Return one message per error, beginning with its path: `system[0].k: …`."""
     return [_describe_error(model, e) for e in error.errors()]
 
 
 def _describe_error(model: type[Settings], error: Any) -> str:
     path = format_path(error["loc"])
-    if not path:  # an error of several settings together
+    if not path:  # an error that concerns several settings
         return str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == UNKNOWN:
         return f"{path} is not a setting (known: {', '.join(_known_keys(model, error['loc'][:-1]))})"
@@ -120,7 +120,7 @@ def _describe_expected(path: str, error: Any) -> str:
 
 def format_path(parts: Sequence[str | int]) -> str:
     """Return `("system", 0, "k")` as `system[0].k`."""
-    keys = [part for part in parts if part != "[key]"]  # pydantic adds it where a key of a mapping is wrong
+    keys = [part for part in parts if part != "[key]"]  # pydantic adds it if a key of a mapping is wrong
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
 
 

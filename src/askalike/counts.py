@@ -1,4 +1,4 @@
-"""Numbers with their nouns, as people read them."""
+"""Counts with their nouns, for messages."""
 
 SIBILANTS = ("s", "x", "ch", "sh")
 CONSONANT_Y = tuple(f"{consonant}y" for consonant in "bcdfghjklmnpqrstvwxz")

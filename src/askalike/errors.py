@@ -1,6 +1,6 @@
 """The exceptions of askalike. A message is one line: where, what is wrong, what was expected, what to do.
 
-Several errors at once have a line each.
+If there are several errors, each has its own line.
 """
 
 
@@ -8,7 +8,7 @@ class AskalikeError(Exception):
     """An error that a user can fix. The command line prints it without a traceback and exits with 2."""
 
     def __str__(self) -> str:
-        """Return each argument as one line: characters of a quoted text that cannot be printed are escaped."""
+        """Return each argument as one line, with unprintable characters of quoted texts escaped."""
         return "\n  ".join(map(_escape_unprintable, map(str, self.args)))
 
 
@@ -29,7 +29,7 @@ class UncalibratedError(SettingsError):
 
 
 class ArchiveError(AskalikeError):
-    """A directory is not an archive, is one of another version, or cannot be written."""
+    """A directory is not an archive, is an archive of another version, or cannot be written."""
 
 
 class SearchIndexError(AskalikeError):
@@ -39,7 +39,7 @@ class SearchIndexError(AskalikeError):
 class IndexBusyError(SearchIndexError):
     """Another process is writing the index.
 
-    searchable: whether the index has a committed state, which can be searched meanwhile.
+    searchable: whether the index has a committed state that can be searched in the meantime.
     """
 
     def __init__(self, message: str, searchable: bool) -> None:
@@ -60,7 +60,7 @@ class EngineError(AskalikeError):
 
 
 class ReadOnlyClusterError(EngineError):
-    """A search cluster takes no writes now, as where a disk is full. It can be searched."""
+    """A search cluster accepts no writes now, for example because a disk is full. It can still be searched."""
 
 
 def _escape_unprintable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Files and folders that are complete or absent, and stay on the disk when the power fails."""
+"""Atomic and durable writes: files and folders are complete or absent, and survive a power failure."""
 
 import fcntl
 import hashlib
@@ -12,23 +12,23 @@ from pathlib import Path
 from askalike.errors import ArchiveError
 
 PARTIAL_SUFFIX = ".new"
-"""Ends the name of what is still being written; a backup leaves such files out."""
+"""Suffix of files that are still being written; backups skip them."""
 REPLACED = "old"
-"""The name in a scratch folder of the folder that a new one replaces, until that has taken its place."""
+"""The name, within a scratch folder, of a folder that is being replaced, until the new one is in place."""
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file, text as UTF-8, such that readers see the old content or the new one. Raises OSError."""
+    """Write a file atomically: readers see either the old or the new content. Text is UTF-8. Raises OSError."""
     with replace_file(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """Yield the path of a file to write, which takes the place of `path` when the block ends without an error.
+    """Yield the path of a file to write, which replaces `path` when the block ends without an error.
 
-    The file is durable then. After an error it is removed, and `path` is as it was. Threads and processes may write
-    the same file at the same time: the last one wins. A link stays one to the file that it names, and a device or a
+    The file is then durable. After an error it is removed, and `path` is unchanged. Threads and processes may write
+    the same file at the same time: the last one wins. A symbolic link is kept and its target replaced; a device or a
     pipe is yielded itself. Raises OSError.
     """
     if path.exists() and not path.is_file():
@@ -47,10 +47,10 @@ def replace_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replace_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill, which takes the place of `path` when the block ends without an error.
+    """Yield an empty folder to fill, which replaces `path` when the block ends without an error.
 
-    The folder and all that is in it are durable then. After an error it is removed, and `path` is as it was.
-    Raises BlockingIOError where another process is filling the same folder, and any other OSError.
+    The folder and its content are then durable. After an error it is removed, and `path` is unchanged.
+    Raises BlockingIOError if another process is filling the same folder, and any other OSError.
     """
     with scratch_folder(path) as scratch:
         new = scratch / "new"
@@ -67,8 +67,8 @@ def replace_folder(path: Path) -> Iterator[Path]:
 def scratch_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder next to `path`, which one process at a time may use and which is removed at the end.
 
-    What a killed process left there is removed first. The parents of `path` are made if they are missing.
-    Raises BlockingIOError where another process uses the folder, and any other OSError.
+    Leftovers of a killed process are removed first. Missing parents of `path` are created.
+    Raises BlockingIOError if another process uses the folder, and any other OSError.
     """
     scratch = path.with_name(f".{path.name}{PARTIAL_SUFFIX}")
     with lock_folder(scratch, fcntl.LOCK_EX | fcntl.LOCK_NB):
@@ -83,9 +83,9 @@ def scratch_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def lock_folder(path: Path, operation: int) -> Iterator[int]:
-    """Hold a lock of a folder, which is made if it is missing; yield the descriptor that holds it.
+    """Hold a lock on a folder, which is created if missing; yield the descriptor that holds it.
 
-    operation: that of `fcntl.flock`. Raises BlockingIOError for LOCK_NB where another process holds the lock, and any
+    operation: as for `fcntl.flock`. Raises BlockingIOError with LOCK_NB if another process holds the lock, and any
     other OSError.
     """
     while (lock := _try_lock(path, operation)) is None:
@@ -98,7 +98,7 @@ def lock_folder(path: Path, operation: int) -> Iterator[int]:
 
 @contextmanager
 def folder_errors(path: Path, advice: str) -> Iterator[None]:
-    """Turn what `replace_folder` and `scratch_folder` raise into an ArchiveError that ends with the advice."""
+    """Turn errors of `replace_folder` and `scratch_folder` into an ArchiveError that ends with the advice."""
     try:
         yield
     except BlockingIOError:
@@ -108,12 +108,12 @@ def folder_errors(path: Path, advice: str) -> Iterator[None]:
 
 
 def user_cache() -> Path:
-    """Return the folder of what this user's programs can make again. Raises RuntimeError for a user without a home."""
+    """Return this user's cache folder. Raises RuntimeError for a user without a home directory."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "askalike"
 
 
 def fsync_path(path: Path) -> None:
-    """Make a file's bytes, or the entries of a folder, durable."""
+    """Make a file's content, or a folder's entries, durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -129,7 +129,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 def _try_lock(path: Path, operation: int) -> int | None:
-    """Return the descriptor that holds a folder's lock; None where another process removed the folder meanwhile."""
+    """Return the descriptor that holds a folder's lock; None if another process has just removed the folder."""
     path.mkdir(parents=True, exist_ok=True)
     try:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -148,7 +148,7 @@ def _try_lock(path: Path, operation: int) -> int | None:
 
 
 def _put_back(path: Path, scratch: Path) -> None:
-    """Move a folder that was to be replaced back to its place, if nothing has taken it."""
+    """Move a folder that was to be replaced back to its path, if nothing is there."""
     if (scratch / REPLACED).exists() and not path.exists():
         os.replace(scratch / REPLACED, path)
 
@@ -159,7 +159,7 @@ def _clear_folder(folder: Path) -> None:
 
 
 def measure_folder(folder: Path) -> int:
-    """Return the bytes of all files in a folder, at any depth, without those that another process removes meanwhile."""
+    """Return the size in bytes of all files in a folder, at any depth; files removed in the meantime do not count."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

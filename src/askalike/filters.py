@@ -13,9 +13,9 @@ from askalike.values import parse_tag
 class Filter:
     """Conditions on hits: all of the tags, a date in [after, before), and none of the excluded states.
 
-    without: closed, locked, outdated or unanswered questions, any of these. Unanswered is a question without an
-    accepted answer that its source does not mark as solved. A question that was closed as the duplicate of one in the
-    archive does not count as closed: its original is shown in its place, if that satisfies the conditions, too.
+    without: any of closed, locked, outdated and unanswered. A question is unanswered if it has no accepted answer and
+    its source does not mark it as solved. A question that was closed as a duplicate of one in the archive does not
+    count as closed: its original is shown instead, if that also satisfies the conditions.
     Raises SettingsError.
     """
 
@@ -43,7 +43,7 @@ class Filter:
         return bool(self.tags or self.after or self.before or self.without)
 
     def __and__(self, other: "Filter | None") -> "Filter":
-        """Return the filter that is satisfied by what satisfies both; by nothing where no date is in both."""
+        """Return the filter that requires both; it matches nothing if their date ranges do not overlap."""
         if not other or not self:
             return other or self
         both = Filter(tuple(dict.fromkeys(self.tags + other.tags)), without=self.without + other.without)
@@ -52,7 +52,7 @@ class Filter:
         return both
 
     def allows(self, tags: Collection[str], created_at: str | None, states: Collection[State]) -> bool:
-        """Return whether a question satisfies the conditions; one without a date satisfies no condition on dates."""
+        """Return whether a question satisfies the conditions; a question without a date satisfies no date condition."""
         if self.after and (created_at is None or created_at < self.after):
             return False
         if self.before and (created_at is None or created_at >= self.before):

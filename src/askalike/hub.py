@@ -1,6 +1,6 @@
-"""Fetches a pre-trained model from the Hugging Face hub, when somebody asks for that.
+"""Downloads a pre-trained model from the Hugging Face hub, on request only.
 
-The environment variable HF_ENDPOINT names another server than huggingface.co, HF_TOKEN is for models that need one.
+The environment variable HF_ENDPOINT names a server other than huggingface.co; HF_TOKEN is for models that need a token.
 """
 
 import os
@@ -12,20 +12,20 @@ from askalike.errors import InputError, SettingsError
 from askalike.files import compute_sha256
 
 FileChoice = Callable[[Sequence[str], Path], Sequence[str]]
-"""From the names of all files, and the folder with those fetched so far, to the names of those that are needed."""
+"""Takes the names of all files and the folder of those fetched so far; returns the names of those needed."""
 
 
 def fetch_model(name: str, folder: Path, choose_files: FileChoice) -> str:
-    """Fetch the files of a model that `choose_files` names, until it names no other; return the commit's hash.
+    """Fetch the files of a model that `choose_files` names, until it names no more; return the commit's hash.
 
-    name: as in `sentence-transformers/all-MiniLM-L6-v2`. Raises SettingsError without huggingface_hub, InputError where
-    the hub has no such model, cannot be reached, or a file is not what the hub says it is.
+    name: such as `sentence-transformers/all-MiniLM-L6-v2`. Raises SettingsError without huggingface_hub, InputError if
+    the hub has no such model or cannot be reached, or if a file does not match the hub's checksum.
     """
     try:
         from huggingface_hub import HfApi, hf_hub_download
     except ImportError:
         raise SettingsError("huggingface_hub is not installed: pip install 'askalike[encoder]'") from None
-    endpoint = os.environ.get("HF_ENDPOINT")  # as it is now, not when huggingface_hub was imported
+    endpoint = os.environ.get("HF_ENDPOINT")  # the current value, not the one from when huggingface_hub was imported
     try:
         described = HfApi(endpoint).model_info(name, files_metadata=True)
         commit = str(described.sha)

@@ -1,4 +1,4 @@
-"""Iterables: in chunks, with their progress shown, and never one string taken letter by letter."""
+"""Iterables: in chunks, with progress reports, and a check against single strings passed as lists."""
 
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 def check_list(name: str, values: Iterable[T]) -> Iterable[T]:
-    """Return the values; raise InputError for one string, which would be taken letter by letter."""
+    """Return the values; raise InputError for a single string, which would be iterated by letter."""
     if isinstance(values, str):
         raise InputError(f"{name}: expected a list of strings, and not one string, {values[:40]!r}")
     return values
 
 
 def chunks(items: Iterable[T], size: int = 1_000) -> Iterator[list[T]]:
-    """Yield the items in lists of `size`, the last one shorter; `itertools.batched` of Python 3.12, with lists."""
+    """Yield the items in lists of `size`, the last may be shorter; `itertools.batched` of Python 3.12 yields tuples."""
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
@@ -33,12 +33,12 @@ def remaining_chunks(items: Collection[T], size: int, done: int, progress: Progr
 
 
 class ProgressTracker(Protocol):
-    """Passes items through and shows the progress, as `rich.progress.Progress.track` does."""
+    """Yields items and shows the progress, as `rich.progress.Progress.track` does."""
 
     def __call__(self, sequence: Iterable[T], /, *, total: int, description: str) -> Iterable[T]:
         """Return the same items."""
 
 
 def skip_tracking(sequence: Iterable[T], /, *, total: int, description: str) -> Iterable[T]:
-    """Return the items without showing anything: the ProgressTracker for nobody watching."""
+    """Return the items without showing progress: the default ProgressTracker."""
     return sequence

@@ -1,4 +1,4 @@
-"""Writes code in LLVM's language for vectors of sixteen numbers; see LLVMFunction."""
+"""Emits LLVM IR for vectors of sixteen numbers; see LLVMFunction."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,21 +14,21 @@ BYTES, INTS, FLOATS = (ir.VectorType(kind, LANES) for kind in (BYTE, INT, FLOAT)
 MAX_ROWS = 6
 """Rows that are computed at the same time: their sums fit into the processor's registers."""
 VECTOR_BYTES = 4 * LANES
-"""The bytes of INTS and of FLOATS."""
+"""The size in bytes of INTS and of FLOATS."""
 
 
 def has_feature(name: str) -> bool:
-    """Return whether this machine's processor has a feature, by LLVM's name."""
+    """Return whether this machine's processor has a feature, given by its LLVM name."""
     return f"+{name}" in host_processor()[2].split(",")
 
 
 def has_byte_products() -> bool:
-    """Return whether this machine's processor has an instruction for sixteen sums of four products of bytes."""
+    """Return whether this machine's processor has an instruction for sixteen sums of four byte products each."""
     return has_feature("avx512vnni")
 
 
 class LaneWriter:
-    """Adds instructions where LLVM's builder stands. Addresses are counted in bytes, and may be numbers or values."""
+    """Emits instructions at the position of LLVM's builder. Addresses are in bytes, and may be numbers or values."""
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder
@@ -40,42 +40,42 @@ class LaneWriter:
         return self.builder.gep(self.builder.bitcast(memory.address, BYTE.as_pointer()), [offset])
 
     def load(self, kind: Any, address: Any) -> Any:
-        """Read a value of a kind."""
+        """Load a value of a type."""
         return self.builder.load(self.builder.bitcast(address, kind.as_pointer()), align=1)
 
     def store(self, value: Any, address: Any) -> None:
-        """Write a value."""
+        """Store a value."""
         self.builder.store(value, self.builder.bitcast(address, value.type.as_pointer()), align=1)
 
     def prefetch(self, address: Any) -> None:
-        """Have the processor read an address into its cache; it may be none of this process's."""
+        """Prefetch an address into the processor's cache; it may be an invalid address."""
         call_prefetch(self.builder, address)
 
     def spread(self, number: Any) -> Any:
-        """Return a vector that has a number in all places."""
+        """Return a vector with a number in all lanes."""
         kind = ir.VectorType(number.type, LANES)
         nothing = ir.Constant(kind, ir.Undefined)
         first = self.builder.insert_element(nothing, number, INT(0))
         return self.builder.shuffle_vector(first, nothing, ir.Constant(INTS, [0] * LANES))
 
     def fill(self, number: float) -> Any:
-        """Return a vector that has a constant in all places."""
+        """Return a vector with a constant in all lanes."""
         return ir.Constant(FLOATS, [number] * LANES)
 
     def call(self, name: str, kind: Any, *values: Any) -> Any:
-        """Call a function of LLVM that returns a kind."""
+        """Call an LLVM function that returns a value of a type."""
         return call_function(self.builder, name, kind, *values)
 
     def multiply_and_add(self, left: Any, right: Any, total: Any) -> Any:
-        """Return total + left x right of vectors, rounded once."""
+        """Return total + left x right for vectors, rounded once."""
         return self.call("llvm.fma.v16f32", FLOATS, left, right, total)
 
     def add_byte_products(self, sums: Any, unsigned: Any, signed: Any) -> Any:
-        """Return INTS whose places have the sums of four products more; see `has_byte_products`."""
+        """Return INTS with the sum of four products added to each lane; see `has_byte_products`."""
         return self.call("llvm.x86.avx512.vpdpbusd.512", INTS, sums, unsigned, signed)
 
     def for_count(self, count: Any, write: Callable[[int], None]) -> None:
-        """Write what `write` does for each number from 1 to MAX_ROWS, of which the one that `count` is will run."""
+        """Emit the code of `write` for each number from 1 to MAX_ROWS; the one that equals `count` will run."""
         end = self.builder.append_basic_block("counted")
         switch = self.builder.switch(count, end)
         for number in range(1, MAX_ROWS + 1):
@@ -87,9 +87,9 @@ class LaneWriter:
         self.builder.position_at_end(end)
 
     def repeat(self, times: Any, values: Sequence[Any], turn: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Any:
-        """Write a loop of at least one turn, and return the values after it.
+        """Emit a loop of at least one iteration, and return the values after it.
 
-        turn: returns the next values from a turn's number and the values before it.
+        turn: returns the next values from an iteration's number and the values before it.
         """
         begin = self.builder.block
         loop, end = (self.builder.append_basic_block(name) for name in ("turn", "end"))

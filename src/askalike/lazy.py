@@ -1,4 +1,4 @@
-"""Attributes that are computed when they are first read."""
+"""Attributes that are computed on first access."""
 
 from functools import cached_property
 from typing import Any, Self, TypeVar, overload
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class lazy_property(cached_property[T]):
-    """`cached_property` without its lock, which in Python 3.11 makes a thread wait for those that read other objects'.
+    """`cached_property` without its lock, which in Python 3.11 is shared by all instances, so that threads wait.
 
     Threads that read the attribute of one object at the same time may each compute it.
     """

@@ -1,4 +1,4 @@
-"""The socket that a server listens at, and its address."""
+"""The socket that a server listens on, and its address."""
 
 import socket
 
@@ -8,7 +8,7 @@ BACKLOG = 1024
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; a port of 0 is one that is free. Raises SettingsError where that is impossible."""
+    """Return a listening socket; port 0 means any free port. Raises SettingsError if that is impossible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)

@@ -1,4 +1,4 @@
-"""Functions written in LLVM's language, for what numba cannot express; compiled functions call them."""
+"""Functions written in LLVM IR, for what numba cannot express; compiled functions call them."""
 
 from collections.abc import Callable
 from functools import cache
@@ -16,16 +16,16 @@ READ, ALL_CACHES, DATA = 0, 3, 1
 
 
 class Memory(NamedTuple):
-    """An array in LLVM's language: the address of its first number, and the bytes from one row to the next."""
+    """An array in LLVM IR: the address of its first number, and the stride between rows in bytes."""
 
     address: Any
     step: Any
 
 
 class LLVMFunction:
-    """A function that inner functions call, and `write` writes in LLVM's language.
+    """A function that inner functions call, whose LLVM IR is emitted by `write`.
 
-    write: called with LLVM's builder and the arguments, of which an array is a Memory. python: does the same in Python.
+    write: called with LLVM's builder and the arguments; arrays are passed as Memory. python: the same in Python.
     returns: the type of what `write` returns, None for nothing.
     """
 
@@ -46,7 +46,7 @@ class LLVMFunction:
 
 
 def call_function(builder: Any, name: str, returns: Any, *values: Any) -> Any:
-    """Call a function of LLVM that returns a type of LLVM's."""
+    """Call an LLVM function that returns a value of an LLVM type."""
     from llvmlite import ir
 
     declared = ir.FunctionType(returns, [value.type for value in values])
@@ -55,7 +55,7 @@ def call_function(builder: Any, name: str, returns: Any, *values: Any) -> Any:
 
 
 def call_prefetch(builder: Any, address: Any) -> None:
-    """Have the processor read an address into its cache; it may be none of this process's."""
+    """Prefetch an address into the processor's cache; it may be an invalid address."""
     from llvmlite import ir
 
     place = builder.bitcast(address, ir.IntType(8).as_pointer())
@@ -114,24 +114,24 @@ def _join_four(numbers: NDArray[np.uint16], first: int) -> np.uint64:
 
 
 count_ones = LLVMFunction(_write_count, lambda number: np.uint64(int(number).bit_count()), np.uint64)
-"""Returns how many bits of a number (np.uint64) are 1."""
+"""Returns the number of bits of a number (np.uint64) that are 1."""
 trailing_zeros = LLVMFunction(_write_trailing_zeros, lambda n: (int(n) & -int(n)).bit_length() - 1, np.int64)
 """Returns the position of the lowest bit of a number (np.uint64) that is 1."""
 mark_reaching = LLVMFunction(
     _write_mask, lambda numbers, first, least: _pack_bits(numbers[first : first + MASK_SIZE] >= least), np.uint64
 )
-"""Returns a bit for each of 64 numbers from a position on, 1 if it is at least another one (np.int32 or np.float32)."""
+"""Returns a bit for each of 64 numbers (np.int32 or np.float32) from a position on: 1 if it is at least a minimum."""
 read_four = LLVMFunction(_write_four, _join_four, np.uint64)
 """Returns four numbers (np.uint16) from a position on as one, the first in the lowest 16 bits."""
 prefetch = LLVMFunction(_write_prefetch, lambda *_: None)
-"""prefetch(rows, row, offset) makes the processor read the byte at an offset in a row into its cache in advance."""
+"""prefetch(rows, row, offset) prefetches the byte at an offset in a row into the processor's cache."""
 read_word = LLVMFunction(_write_word, returns=np.int64)
-"""Returns the whole number that lies some bytes after an address."""
+"""Returns the integer at an offset in bytes from an address."""
 
 
 @cache
 def make_pointer(dtype: np.dtype[Any]) -> Any:
-    """Return, as a function of numba's, what makes a pointer to numbers of this type of an address."""
+    """Return the numba intrinsic that converts an address to a pointer to numbers of this type."""
     from numba import types as numba_types
     from numba.extending import intrinsic
     from numba.np.numpy_support import from_dtype
@@ -150,7 +150,7 @@ def make_pointer(dtype: np.dtype[Any]) -> Any:
 
 @cache
 def as_intrinsic(function: LLVMFunction) -> Any:
-    """Return a function as numba's, which must know how many parameters it has."""
+    """Return a function as a numba intrinsic, which needs a fixed number of parameters."""
     from llvmlite import ir
     from numba import types as numba_types
     from numba.extending import intrinsic

@@ -1,4 +1,4 @@
-"""Machine code of Python functions: numba translates them, LLVM makes an object file of them, llvmlite loads it.
+"""Machine code of Python functions: numba translates them, LLVM turns them into an object file, llvmlite loads it.
 
 See `compiled` for what such a function may do.
 """
@@ -16,20 +16,20 @@ import numpy as np
 from askalike.llvm import WORD_BYTES, LLVMFunction, as_intrinsic, make_pointer, read_word
 
 DATA_AT = object.__basicsize__
-"""Bytes from the begin of an array as an object to the address of its numbers (NumPy's PyArrayObject)."""
+"""Offset in bytes of the data pointer in an array object (NumPy's PyArrayObject)."""
 LENGTHS_AT = DATA_AT + 2 * WORD_BYTES
-"""Bytes to the address of its lengths; between both is how many there are."""
+"""Offset in bytes of the pointer to the shape; the number of dimensions is between the two."""
 
 
 class ArrayType(NamedTuple):
-    """The type of an array's numbers, and how many dimensions it has."""
+    """The type of an array's numbers, and its number of dimensions."""
 
     dtype: np.dtype[Any]
     dimensions: int
 
 
 def entry_name(function: types.FunctionType) -> str:
-    """Return the name under which an object file has the function."""
+    """Return the function's name in an object file."""
     return f"askalike_{function.__name__}"
 
 
@@ -46,7 +46,7 @@ def reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
 
 
 def describe_code(function: types.FunctionType) -> bytes:
-    """Return all that decides about a function's machine code, but for its parameters and what else it calls."""
+    """Return everything that determines a function's machine code, except its parameters and the functions it calls."""
     code, options = function.__code__, function.__dict__.get("numba_options")
     known = {name: function.__globals__.get(name) for name in _used_names(code)}
     constants = {name: value for name, value in known.items() if isinstance(value, (int, float, tuple, np.generic))}
@@ -56,7 +56,7 @@ def describe_code(function: types.FunctionType) -> bytes:
 
 
 def _describe_writer(write: Any) -> list[bytes]:
-    """Return what describes a function that writes LLVM's language, and all of its package that it uses."""
+    """Return a description of a function that emits LLVM IR, and of all functions of its package that it uses."""
     package = write.__module__.partition(".")[0]
     seen: list[Any] = []
     waiting = [write]
@@ -84,14 +84,14 @@ def _describe_bytecode(code: types.CodeType) -> list[Any]:
 
 
 def _as_python(value: Any) -> Any:
-    """Return the function of Python that a compiled or an inner function is made of."""
+    """Return the Python function behind a compiled or an inner function."""
     return getattr(value, "function", value)
 
 
 def compile_machine_code(function: types.FunctionType, parameters: Sequence[Any], returns: Any) -> bytes:
-    """Return an object file that has the function under its entry name.
+    """Return an object file that contains the function under its entry name.
 
-    Raises TypeError where LLVM cannot take out what numba does for functions that allocate or raise.
+    Raises TypeError if LLVM cannot remove the code that numba adds for functions that allocate or raise.
     """
     machine = _target_machine(3)
     for translating in _translated_only, nullcontext:
@@ -105,7 +105,7 @@ def compile_machine_code(function: types.FunctionType, parameters: Sequence[Any]
 def _translate_module(
     function: types.FunctionType, parameters: Sequence[Any], returns: Any, translating: AbstractContextManager[None]
 ) -> Any:
-    """Return LLVM's module of the function and all that it calls, of which only the function's entry can be called."""
+    """Return the LLVM module of the function and all that it calls, which exports only the function's entry."""
     import numba
     from llvmlite import binding
 
@@ -123,10 +123,10 @@ def _translate_module(
 
 @contextmanager
 def _translated_only() -> Iterator[None]:
-    """Have numba translate functions to LLVM's language, without machine code for each and all that it calls.
+    """Make numba translate functions to LLVM IR only, without generating machine code for each and all that it calls.
 
-    They are optimised together afterwards, once, and only that is run, which takes three fifths of the time. No other
-    thread compiles at the same time; if numba is built differently, it compiles as usual.
+    They are then optimised once, together, which takes three fifths of the time. No other thread compiles at the same
+    time. If numba's internals are different, it compiles as usual.
     """
     from numba.core import codegen, compiler_lock
     from numba.core.registry import cpu_target
@@ -135,7 +135,7 @@ def _translated_only() -> Iterator[None]:
 
     class Library(codegen.JITCodeLibrary):
         def _optimize_functions(self, module: Any) -> None:
-            """Do what makes functions small; all else is done once they are together."""
+            """Run only the passes that make functions small; the others run once they are linked together."""
             module.data_layout = made._data_layout
             passes, builder = made._function_pass_manager(opt=1)
             for function in module.functions:
@@ -145,7 +145,7 @@ def _translated_only() -> Iterator[None]:
             """Leave it to `_optimise`."""
 
         def _finalize_specific(self) -> None:
-            """Make no machine code."""
+            """Generate no machine code."""
 
         def get_pointer_to_function(self, name: str) -> int:
             """Return 0: there is no machine code, but the library is complete."""
@@ -170,7 +170,7 @@ def _translated_only() -> Iterator[None]:
 
 
 def _optimise(module: Any, machine: Any) -> None:
-    """Optimise what numba has translated: first what takes out its counting of references, then all else."""
+    """Optimise what numba has translated: first remove its reference counting, then do the rest."""
     from llvmlite import binding
 
     for level in 1, 3:
@@ -188,7 +188,7 @@ def _optimise(module: Any, machine: Any) -> None:
 
 
 def _make_entry(function: types.FunctionType, parameters: Sequence[Any]) -> Any:
-    """Return a function of numbers alone, an array's being its address as an object, which calls the function."""
+    """Return a wrapper of the function that takes only numbers: for an array, the address of its object."""
     from numba import carray  # type: ignore[attr-defined]
 
     scope: dict[str, Any] = {"carray": carray, "function": _translate(function), "word": as_intrinsic(read_word)}
@@ -213,7 +213,7 @@ def _make_entry(function: types.FunctionType, parameters: Sequence[Any]) -> Any:
 
 
 def _translate(function: types.FunctionType) -> Any:
-    """Return the function as numba's, as well as all that it calls."""
+    """Return the numba version of the function, with those of all functions that it calls."""
     import numba
 
     left_out: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "no_rewrites": True}
@@ -253,7 +253,7 @@ def _numba_signature(parameters: Sequence[Any], returns: Any) -> Any:
 
 @cache
 def host_processor() -> tuple[str, str, str]:
-    """Return the system, the processor and its features that machine code is made for, as LLVM names them."""
+    """Return the system, the processor and its features that code is compiled for, by their LLVM names."""
     from llvmlite import binding
 
     return binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
@@ -271,7 +271,7 @@ def _target_machine(level: int) -> Any:
 
 @cache
 def check_array_layout() -> None:
-    """Raise RuntimeError where arrays as objects are laid out otherwise than machine code reads them."""
+    """Raise RuntimeError if array objects do not have the memory layout that the machine code expects."""
 
     def words(address: int, count: int) -> list[int]:
         return list((ctypes.c_int64 * count).from_address(address))
@@ -283,7 +283,7 @@ def check_array_layout() -> None:
 
 
 _engines: list[Any] = []
-"""Holds the machine code for as long as the process lives."""
+"""Keeps the machine code loaded for the lifetime of the process."""
 
 
 def load_machine_code(code: bytes, name: str) -> int:

@@ -13,7 +13,7 @@ EXPECTED_MODEL = "a sentence-transformers model on this machine, as FOLDER or PA
 def find_model(model: str, setting: str) -> Path:
     """Return the folder of a model: that path, or the one inside an installed package.
 
-    setting: the name of the setting that names the model, for the message. Raises SettingsError where there is none.
+    setting: the name of the setting that names the model, for the message. Raises SettingsError if there is no model.
     """
     if not model:
         raise SettingsError(f"no model is named; expected {setting}=…, {EXPECTED_MODEL}")

@@ -1,4 +1,4 @@
-"""Work in pieces: in this process, or on the cores and machines of a Ray cluster."""
+"""Work split into pieces, done in this process or on the cores and machines of a Ray cluster."""
 
 import logging
 import os
@@ -13,11 +13,11 @@ from askalike.errors import SettingsError
 PieceT = TypeVar("PieceT")
 ResultT = TypeVar("ResultT")
 LOCAL = "auto"
-"""A Ray cluster of this machine's cores, for as long as the work takes."""
+"""The name for a temporary Ray cluster of this machine's cores."""
 MAX_RETRIES = 5
-"""Number of times that a piece is repeated if its worker was lost."""
+"""Number of times that a piece is retried if its worker is lost."""
 PIECES_PER_CORE = 2
-"""Maximum number of pieces that wait or are in work, since each is held in memory."""
+"""Maximum number of pieces per core that are queued or running, since each is held in memory."""
 
 
 _ray: ContextVar[Any] = ContextVar("ray", default=None)
@@ -25,10 +25,10 @@ _ray: ContextVar[Any] = ContextVar("ray", default=None)
 
 @contextmanager
 def work_on(cluster: str | None) -> Iterator[None]:
-    """Have `map_pieces` work on a Ray cluster until the context ends.
+    """Make `map_pieces` use a Ray cluster until the context ends.
 
-    cluster: `auto`, or the address of a running cluster; None for this process. Raises SettingsError where Ray is not
-    installed, or no cluster answers.
+    cluster: `auto`, or the address of a running cluster; None for this process. Raises SettingsError if Ray is not
+    installed or no cluster answers.
     """
     if cluster is None:
         yield
@@ -43,7 +43,7 @@ def work_on(cluster: str | None) -> Iterator[None]:
 
 @contextmanager
 def work_here() -> Iterator[None]:
-    """Have `map_pieces` work in this process until the context ends, whatever cluster there is."""
+    """Make `map_pieces` use this process until the context ends, even if there is a cluster."""
     token = _ray.set(None)
     try:
         yield
@@ -52,14 +52,14 @@ def work_here() -> Iterator[None]:
 
 
 def has_cluster() -> bool:
-    """Whether `map_pieces` works on a cluster now."""
+    """Return whether `map_pieces` currently uses a cluster."""
     return _ray.get() is not None
 
 
 def map_pieces(function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT]) -> Iterator[ResultT]:
-    """Yield the function's result for each piece, in their order.
+    """Yield the function's result for each piece, in order.
 
-    On a cluster a piece whose worker is lost is done again by another one.
+    On a cluster, a piece whose worker is lost is retried on another one.
     """
     ray = _ray.get()
     return map(function, pieces) if ray is None else _map_on_ray(ray, function, pieces)
@@ -83,13 +83,13 @@ def _apply(function: Callable[[PieceT], ResultT], piece: PieceT) -> ResultT:
 
 @contextmanager
 def _connect(cluster: str) -> Iterator[Any]:
-    """Ray, connected to a cluster until the context ends; a cluster of this machine ends with it."""
+    """Yield Ray, connected to a cluster until the context ends; a temporary cluster is then shut down."""
     try:
         import ray
     except ImportError:
         raise SettingsError("--cluster needs the extra: pip install 'askalike[ray]'") from None
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    with _environment(RAY_USAGE_STATS_ENABLED="0"):  # Ray reports to its makers otherwise
+    with _environment(RAY_USAGE_STATS_ENABLED="0"):  # else Ray sends usage statistics
         try:
             if cluster == LOCAL:
                 with _loopback_alone():
@@ -109,10 +109,10 @@ def _connect(cluster: str) -> Iterator[Any]:
 
 @contextmanager
 def _loopback_alone() -> Iterator[None]:
-    """Let the nodes that Ray starts inside the `with` block listen at 127.0.0.1.
+    """Make the nodes that Ray starts inside the `with` block listen on 127.0.0.1.
 
-    Ray replaces that address by the machine's own where clusters of several machines are possible. It reads that from
-    the environment as it is imported, which may have been long ago; the processes that it starts read it again.
+    Ray replaces that address by the machine's own if clusters of several machines are possible. It reads that from
+    the environment on import, which may have been long ago; the processes that it starts read it again.
     """
     from ray._private import ray_constants
 

@@ -19,8 +19,8 @@ DEFAULT_RESULTS = 1_000
 class ArchiveRetriever(pt.Transformer):  # type: ignore[misc, unused-ignore]
     """Retrieves an archive's questions, or ranks those that an earlier stage has retrieved.
 
-    A frame of queries (qid, query and, where there is one, body) becomes a frame of results: its columns with docno,
-    rank from 0, and score. Of a frame that has docnos already these alone are ranked. A query that is a question of the
+    A frame of queries (qid, query and optionally body) becomes a frame of results: the same columns with docno, rank
+    from 0, and score. If the frame already has docnos, only these are ranked. A query that is a question of the
     archive, by id and title, does not find itself.
     """
 
@@ -28,10 +28,10 @@ class ArchiveRetriever(pt.Transformer):  # type: ignore[misc, unused-ignore]
         self, archive: Archive | Path | str, ranker: str | None = None, *, num_results: int = DEFAULT_RESULTS,
         **settings: Any,
     ) -> None:  # fmt: skip
-        """Open an archive, or take an open one, with a ranker by its name; without one with the archive's own.
+        """Open an archive, or take an open one, with a ranker by name; None for the archive's own.
 
-        num_results: how many documents of each query. settings: the ranker's. Raises ArchiveError where there is no
-        archive, SettingsError for an unknown ranker or setting.
+        num_results: the number of documents per query. settings: the ranker's settings. Raises ArchiveError if there is
+        no archive, SettingsError for an unknown ranker or setting.
         """
         self.archive = archive if isinstance(archive, Archive) else Archive.open(archive)
         self.ranker = rankers.create(ranker, settings, self.archive)

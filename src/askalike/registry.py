@@ -1,4 +1,4 @@
-"""Find classes by kind and name: the built-in ones by their file, those of other packages by their entry point.
+"""Finds classes by kind and name: built-in ones by their file, those of other packages by their entry point.
 
 A file's name is the registered name of the class in it, which is imported on first use: `load("similarity", "bm25")`
 imports `askalike.similarities.bm25` and returns the class there whose name ends with `Similarity`. A file whose name
@@ -23,7 +23,7 @@ ENTRY_NAME_PATTERN = re.compile("[a-z][a-z0-9_]*")
 
 
 class Kind(NamedTuple):
-    """The package of the classes of one kind, and the attributes that each of them has."""
+    """A kind of component: where its classes are found, and what each of them must have."""
 
     package: str
     """The package whose files are the built-in entries."""
@@ -48,7 +48,7 @@ KINDS = {
 
 
 def names(kind: str) -> tuple[str, ...]:
-    """Return the registered names of one kind, sorted. Raises SettingsError for an entry point that is not allowed."""
+    """Return the registered names of one kind, sorted. Raises SettingsError for an invalid entry point."""
     return tuple(sorted((*builtin_names(kind), *_entry_points(kind))))
 
 
@@ -78,8 +78,8 @@ def foreign_packages() -> Sequence[str]:
 def load(kind: str, name: str) -> type[Any]:
     """Return the class registered under a name, imported on first use.
 
-    Raises SettingsError for an unknown name, with those that are known, and for another package's entry that cannot be
-    used, with that package's name.
+    Raises SettingsError, with the known names for an unknown name, and with the package's name for an entry of another
+    package that cannot be used.
     """
     if name in builtin_names(kind):
         return _load_builtin(KINDS[kind], name)
@@ -102,7 +102,7 @@ def _load_builtin(kind: Kind, name: str) -> type[Any]:
 
 @cache
 def _installed_entry_points() -> Any:
-    """Return those of all groups: reading them takes as long as reading those of one."""
+    """Return the entry points of all groups: reading them takes as long as reading those of one."""
     from importlib.metadata import entry_points
 
     return entry_points()

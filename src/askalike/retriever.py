@@ -1,4 +1,4 @@
-"""Search in a list of texts, without an archive of one's own."""
+"""Search in a list of texts, without an archive."""
 
 import shutil
 import tempfile
@@ -20,14 +20,14 @@ T = TypeVar("T")
 
 
 class Retriever:
-    """Finds those of some texts that ask the same as a query.
+    """Finds the texts that ask the same as a query.
 
     texts: the id of a text is its position ("0", "1", …), so that equal texts are separate documents; a `Question` has
-    its own id. ranker, settings: as for `askalike.build`. language: an ISO 639-1 code; detected where it is None.
+    its own id. ranker, settings: as for `askalike.build`. language: an ISO 639-1 code; None to detect it.
 
     Everything is in a temporary folder, which is removed with the object, by `close`, or at the end of a `with` block.
-    Raises InputError where two documents have one id or one is neither a string nor a `Question`, and SettingsError for
-    an unknown ranker or setting.
+    Raises InputError if two documents have the same id or one is neither a string nor a `Question`, and SettingsError
+    for an unknown ranker or setting.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class Retriever:
         self._engine.searcher()  # so that the first search does not wait for the index
 
     def search(self, text: str, k: int = 5) -> SearchResult:
-        """Return the k documents most similar to a text, best first; none where nothing is similar."""
+        """Return the k documents most similar to a text, best first; none if nothing is similar."""
         return self.search_many([text], k)[0]
 
     def search_many(self, texts: Iterable[str], k: int = 5) -> list[SearchResult]:
-        """Return what `search` returns for each of the texts, in their order. They are searched for together.
+        """Return what `search` returns for each of the texts, in order. They are searched as one batch.
 
         Raises InputError for a query that is not a string.
         """
@@ -77,7 +77,7 @@ class Retriever:
 
 
 def _list_texts(texts: Iterable[T]) -> list[T]:
-    """Return the texts; raise InputError for one string, and for a dict, whose keys would be taken for texts."""
+    """Return the texts; raise InputError for a single string, and for a dict, whose keys would be taken as texts."""
     if isinstance(texts, Mapping):
         raise InputError("texts: expected a list, and not a dict; for ids of your own: [Question(id, text), …]")
     return list(check_list("texts", texts))

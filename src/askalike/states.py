@@ -1,10 +1,10 @@
-"""The states of questions: whether it is open, answered, closed, locked or outdated."""
+"""The states of questions: open, answered, closed, locked or outdated."""
 
 import re
 from typing import Final, Literal, get_args
 
 Mark = Literal["answered", "closed", "locked", "outdated"]
-"""A mark of a question by its source. answered: it is solved, whether or not an answer is accepted."""
+"""The mark of a question by its source. answered: it is solved, whether or not an answer is accepted."""
 State = Literal["open", "answered", "closed", "locked", "outdated", "duplicate"]
 LeftOut = Literal["closed", "locked", "outdated", "unanswered"]
 """The states that a filter can leave out."""
@@ -18,11 +18,11 @@ MARK_BY_WORD: Final[dict[str, Mark | None]] = {
     **dict.fromkeys(("outdated", "obsolete", "deprecated", "superseded"), "outdated"),
     **dict.fromkeys(("", "open", "available", "active", "published", "unanswered", "duplicate"), None),
 }
-"""Word in a column of states → what it marks. What a question duplicates is a link."""
+"""Word in a column of states → the mark; None for `duplicate` and the like, which are links."""
 
 
 def parse_marks(text: str) -> tuple[Mark, ...]:
-    """Return what the words in a cell mark, e.g. `solved, locked`. Raises ValueError for a word that is not known."""
+    """Return the marks of the words in a cell, such as `solved, locked`. Raises ValueError for an unknown word."""
     words = [word.strip().lower() for word in re.split(r"[,;|]", text)]
     if unknown := [word for word in words if word not in MARK_BY_WORD]:
         raise ValueError(f"state {unknown[0]!r}: expected open, {', '.join(MARKS)}, or words for them such as solved")
@@ -31,7 +31,7 @@ def parse_marks(text: str) -> tuple[Mark, ...]:
 
 
 def parse_left_out(text: str) -> LeftOut:
-    """Return the name of what a filter leaves out. Raises ValueError."""
+    """Return the name of a state that a filter can leave out. Raises ValueError."""
     for name in LEFT_OUT:
         if text.strip().lower() == name:
             return name
@@ -39,10 +39,10 @@ def parse_left_out(text: str) -> LeftOut:
 
 
 def derive_states(marks: tuple[Mark, ...], closed_at: str | None, accepted_answer_id: str | None) -> tuple[State, ...]:
-    """Return a question's states: its marks, else closed by its closing date; answered by an accepted answer.
+    """Return a question's states: its marks, or closed if it has a closing date; answered if an answer is accepted.
 
-    A closing date alone says closed. Where the source marks the question, the marks say why it was closed: an issue
-    that was closed because it is solved is answered, and not closed.
+    A closing date means closed only without marks. Marks give the reason for closing: an issue that was closed because
+    it is solved is answered, not closed.
     """
     states: set[State] = set(marks)
     if closed_at and not marks:

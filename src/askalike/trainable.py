@@ -17,5 +17,5 @@ def list_recipes() -> tuple[str, ...]:
 
 
 def list_trainable() -> tuple[str, ...]:
-    """Return what can be trained by its name: the packaged recipes and the encoders that need none."""
+    """Return the names of what can be trained: the packaged recipes and the encoders that need none."""
     return (*list_recipes(), *CORPUS_ENCODERS)

@@ -18,15 +18,15 @@ LinkKind = Literal["duplicate", "related"]
 DocumentKind = Literal["questions", "answers"]
 
 RESERVED: Final = 2
-"""Token ids below this stand for no word: 0 for padding, 1 for the unknown word."""
+"""Token ids below this are reserved: 0 for padding, 1 for the unknown word."""
 
 LogCallback = Callable[[str], None]
-"""Takes a line about what is being done."""
+"""Called with a line of progress text."""
 Progress = Callable[[int, int], None]
-"""Called during work, with the number of rows done and the number of all rows."""
+"""Called during work, with the number of rows done and the total."""
 
 TYPED_QUERY_ID = " typed "
-"""The id of a question that somebody types: no question of an archive has it."""
+"""The id of a typed question: no question of an archive has it."""
 
 Qrels = Mapping[str, Mapping[str, int]]
 """Query id → document id → relevance (0 = judged not relevant)."""
@@ -36,8 +36,8 @@ Qrels = Mapping[str, Mapping[str, int]]
 class Question:
     """A question as a person wrote it.
 
-    Dates are ISO 8601 in UTC. language: an ISO 639-1 code; None where it is not known. rephrasings: other wordings of
-    the same question. marks: what its source marks it as. solved_in: the release in which it was solved.
+    Dates are ISO 8601 in UTC. language: an ISO 639-1 code; None if unknown. rephrasings: other wordings of the same
+    question. marks: what its source marks it as. solved_in: the release in which it was solved.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Question:
 class Answer:
     """An answer to the question `question_id`.
 
-    accepted: whether the question's `accepted_answer_id` names it, which alone is stored. label: a data set's own
+    accepted: whether the question's `accepted_answer_id` names it; only that id is stored. label: a data set's own
     judgement of it (SemEval: Good, Bad, …).
     """
 
@@ -97,7 +97,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationQuery:
-    """A query of an imported evaluation set, in its split (train, dev or test). Its id is that set's own."""
+    """A query of an imported evaluation set, with its split (train, dev or test). Its id is the one in that set."""
 
     split: str
     question: Question
@@ -108,8 +108,8 @@ class Judgement:
     """A document of an imported evaluation set that is a candidate for a query, or judged for it, or both.
 
     relevance: None for a candidate without a judgement (a test set without labels). position: its place among the
-    query's candidates; None for a document that is none of them (BEIR). of: what the document is; the name is that of
-    the column in exports.
+    query's candidates; None if it is not a candidate (BEIR). of: the type of the document, named after the column in
+    exports.
     """
 
     split: str
@@ -122,7 +122,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RejectedRow:
-    """A row of a file that cannot be imported, with its place, the reason, and the row as it stands in the file."""
+    """A row of a file that cannot be imported, with its place, the reason, and the row as it is in the file."""
 
     path: str
     line: int
@@ -131,10 +131,11 @@ class RejectedRow:
 
 
 class Place(NamedTuple):
-    """The place of a record in its files. Lines count from 1; 0 stands for the whole file.
+    """The place of a record in its files. Lines count from 1; 0 is the whole file.
 
     source: in an exported archive, the name of the source that the record came from; None if it was written there.
-    ids_are_given: whether the ids stand there, so that a repeated one is an error; ids made of content may repeat.
+    ids_are_given: whether the file contains the ids, so that a repeated one is an error; ids derived from the content
+    may repeat.
     """
 
     path: str
@@ -153,7 +154,7 @@ LocatedRecord = tuple[Record, Place]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Queries with their relevant documents. candidates: query id → the ids to rank for it; None: all documents."""
+    """Queries with their relevant documents. candidates: query id → the ids to rank for it; None for all documents."""
 
     queries: Mapping[str, Question]
     qrels: Qrels
@@ -192,7 +193,7 @@ class Contribution(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A stretch of a field's plain text that matches, as character offsets [start, end)."""
+    """A matching part of a field's plain text, as character offsets [start, end)."""
 
     field: str
     start: int
@@ -214,11 +215,11 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A similar question as it is shown to a person.
+    """A similar question as it is shown to users.
 
     snippet: the passage of its body that matches. probability: that it asks the same; None without a calibration.
-    likeness: its score from 0 to 1, on the same scale for every query; None where the probability is known.
-    asked_as: the duplicate that matched, in place of which it is shown; score and explanation are of the duplicate.
+    likeness: its score from 0 to 1, on the same scale for every query; None if the probability is known.
+    asked_as: the matching duplicate that it is shown instead of; score and explanation are the duplicate's.
     duplicate_of: the id of its own original, if that is not in the archive.
     """
 
@@ -248,7 +249,7 @@ class SearchHit:
 
     @property
     def solution(self) -> str | None:
-        """When a problem that is solved was solved, such as `was solved in 2.1`; None where that is not known."""
+        """The time or release in which a problem was solved, such as `was solved in 2.1`; None if unknown."""
         question = self.question
         if question.solved_in:
             return f"was solved in {question.solved_in}"
@@ -260,7 +261,7 @@ class SearchHit:
 class TopDocs:
     """The best documents of one query, best first, ties by ascending docid.
 
-    docids: int64 (n), the archive's numbers of the documents. scores: float64 (n), higher is better.
+    docids: int64 (n), the documents' numbers in the archive. scores: float64 (n), higher is better.
     """
 
     docids: NDArray[np.int64]
@@ -270,7 +271,7 @@ class TopDocs:
 class AllowedDocs:
     """The documents that a search may find. An index that stores tags and dates applies the filter itself.
 
-    find_docids: gives their docids, int64 (n), ascending. filter: what they satisfy; None where docids alone decide.
+    find_docids: returns their docids, int64 (n), ascending. filter: the condition on them; None if only docids count.
     """
 
     def __init__(self, find_docids: Callable[[], NDArray[np.int64]], filter: Filter | None = None) -> None:
@@ -283,7 +284,7 @@ class AllowedDocs:
 
 
 class LaterTopDocs(Sequence[TopDocs]):
-    """The documents of some queries, which are fetched when they are first read: searches can share a request."""
+    """The documents of some queries, fetched on first access, so that searches can share a request."""
 
     def __init__(self, count: int, fetch: Callable[[], Sequence[TopDocs]]) -> None:
         self._count, self._fetch = count, fetch
@@ -311,9 +312,9 @@ Columns = tuple[Sequence[str], Floats]
 
 
 class Run(Mapping[str, Sequence[Hit]]):
-    """The ranked documents of many queries: query id → hits, best first, which are built when they are read.
+    """The ranked documents of many queries: query id → hits, best first, which are created when they are read.
 
-    columns: query id → document ids and their scores (float64), both best first and of one length.
+    columns: query id → document ids and their scores (float64), both best first and of the same length.
     """
 
     def __init__(self, columns: Mapping[str, Columns]) -> None:
@@ -325,7 +326,7 @@ class Run(Mapping[str, Sequence[Hit]]):
 
     @classmethod
     def from_frame(cls, frame: Any) -> Self:
-        """Return the run in a data frame of pandas with the columns qid (query_id), docno (doc_id) and score."""
+        """Return the run in a pandas data frame with the columns qid (query_id), docno (doc_id) and score."""
         frame = frame.rename(columns={"query_id": "qid", "doc_id": "docno"})
         if missing := [name for name in ("qid", "docno", "score") if name not in frame.columns]:
             raise SettingsError(f"a run's frame has no column {', '.join(missing)}; it has {', '.join(frame.columns)}")
@@ -333,7 +334,7 @@ class Run(Mapping[str, Sequence[Hit]]):
         return cls({q: (rows["docno"].astype(str).tolist(), rows["score"].to_numpy(np.float64)) for q, rows in groups})
 
     def to_frame(self) -> Any:
-        """Return a data frame of pandas with PyTerrier's columns: qid, docno, rank (from 0) and score, best first."""
+        """Return a pandas data frame with PyTerrier's columns: qid, docno, rank (from 0) and score, best first."""
         import pandas  # type: ignore[import-untyped, unused-ignore]
 
         rows = [(query, hit.id, rank, hit.score) for query in self for rank, hit in enumerate(self[query])]
@@ -360,8 +361,8 @@ Metric = Literal["cosine", "dot", "euclidean"]
 class VectorPart:
     """One part of the vectors of n texts.
 
-    values: float32 (n, dim), a dense array or a scipy CSR array. metric: what the part's score of two texts is: their
-    cosine, their dot product, or minus their Euclidean distance. weight: what the part's score is multiplied by.
+    values: float32 (n, dim), a dense array or a scipy CSR array. metric: the part's score of two texts: their cosine,
+    their dot product, or minus their Euclidean distance. weight: the factor of the part's score.
     """
 
     values: Any
@@ -389,7 +390,7 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair:
-    """Two texts that belong together, or do not (`relevant`). Those of one cluster are never each other's negatives."""
+    """Two texts and whether they match (`relevant`). Texts of the same cluster are never used as negatives."""
 
     query: Question
     positive: Question | Answer

@@ -1,6 +1,6 @@
-"""Parsers of values that people write, one function per kind, for the command line, HTTP, TOML and Python.
+"""Parsers of user input, one function per kind of value, for the command line, HTTP, TOML and Python.
 
-Each returns the value, or raises ValueError that says what was expected. Dates are in `clock`.
+Each returns the value, or raises ValueError with what was expected. Dates are in `clock`.
 """
 
 import codecs
@@ -17,11 +17,11 @@ _CODES = (
     "sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
 )
 ISO_639_1 = frozenset(_CODES.split())
-"""The codes of languages; those without a stemmer keep their words whole."""
+"""Language codes; words of languages without a stemmer are not stemmed."""
 
 
 def parse_language(text: str) -> str:
-    """Return `en` for `en`, `EN` and `en-US`. A three-letter code is taken as it is."""
+    """Return `en` for `en`, `EN` and `en-US`. A three-letter code is returned unchanged."""
     code = text.strip().lower().replace("_", "-").partition("-")[0]
     if code in ISO_639_1 or (len(code) == 3 and code.isascii() and code.isalpha()):
         return code
@@ -29,7 +29,7 @@ def parse_language(text: str) -> str:
 
 
 def parse_encoding(text: str) -> str | None:
-    """Return Python's name of a text encoding; None for UTF-8."""
+    """Return Python's name for a text encoding; None for UTF-8."""
     try:
         "".encode(text)
         name = codecs.lookup(text).name
@@ -53,14 +53,14 @@ def parse_tag(text: str) -> str:
 
 
 def check_weights(weights: Sequence[float]) -> Sequence[float]:
-    """Return weights of a sum: none is negative, and one is above 0."""
+    """Return the weights of a sum; raise ValueError if one is negative or none is above 0."""
     if any(weight < 0 or not math.isfinite(weight) for weight in weights) or not any(weights):
         raise ValueError("expected a weight of 0 or more for each part, one of them above 0")
     return weights
 
 
 def parse_memory(text: str) -> int:
-    """Return the bytes of `500M`, `2GB` or `1.5 GiB`; a kilobyte has 1,024 of them."""
+    """Return the number of bytes of `500M`, `2GB` or `1.5 GiB`; a kilobyte has 1,024 bytes."""
     if (match := _MEMORY.fullmatch(text.strip())) and float(match[1]) > 0:
         return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
     raise ValueError(f"{text!r}: expected an amount of memory such as 500M or 2GB")

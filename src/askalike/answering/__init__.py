@@ -1,1 +1,1 @@
-"""Answers to a question: those stored with the most similar questions, or one that a model writes."""
+"""Answers to a question: stored ones of the most similar questions, or one written by a model."""

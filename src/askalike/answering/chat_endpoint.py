@@ -1,4 +1,4 @@
-"""An endpoint that speaks OpenAI's chat completions, which the operator names: messages in, a text out."""
+"""An endpoint for OpenAI's chat completions, configured by the operator: messages in, a text out."""
 
 import json
 import os
@@ -13,19 +13,19 @@ from askalike.addresses import safe_url
 from askalike.errors import AskalikeError, SettingsError
 
 KEY_VARIABLE = "ASKALIKE_ENDPOINT_KEY"
-"""The environment variable that holds the endpoint's key."""
+"""The environment variable for the endpoint's key."""
 DEFAULT_TIMEOUT_S = 60.0
 MAX_RESPONSE_BYTES = 1 << 20
 CHUNK_BYTES = 1 << 14
 
 
 class EndpointError(AskalikeError):
-    """The endpoint gives no answer in time, or one that cannot be read."""
+    """The endpoint does not answer in time, or its answer cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """The address of a model (`…/v1`, as OpenAI's clients take it) and its settings. timeout_s: for a whole response.
+    """The address of a model (`…/v1`, as for OpenAI's clients) and its settings. timeout_s: for a whole response.
 
     Raises SettingsError.
     """
@@ -42,7 +42,7 @@ class ChatEndpoint:
             raise SettingsError("the endpoint has no model; name one")
 
     def complete(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """Return what the model writes. Raises EndpointError."""
+        """Return the model's text. Raises EndpointError."""
         body = {"model": self.model, "messages": list(messages), "temperature": 0, "stream": False}
         headers = {"Content-Type": "application/json", "User-Agent": "askalike"}
         if self.key:
@@ -70,7 +70,7 @@ class ChatEndpoint:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Leaves a redirect an error: the key must not reach another host."""
+    """Treats redirects as errors: the key must not be sent to another host."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -80,14 +80,14 @@ _OPENER = urllib.request.build_opener(_NoRedirects)
 
 
 def named_endpoint(url: str | None, model: str | None, timeout_s: float = DEFAULT_TIMEOUT_S) -> ChatEndpoint:
-    """Return the endpoint that an operator names, with the key of the environment. Raises SettingsError without one."""
+    """Return the operator's endpoint, with the key from the environment. Raises SettingsError if there is none."""
     if url is None or model is None:
         raise SettingsError("grounded: name the endpoint: --endpoint http://127.0.0.1:11434/v1 --model NAME")
     return ChatEndpoint(url, model, os.environ.get(KEY_VARIABLE, ""), timeout_s)
 
 
 def _read(response: HTTPResponse, deadline: float) -> bytes:
-    """Return a response's body. Raises TimeoutError after the deadline, ValueError where it is too long."""
+    """Return a response's body. Raises TimeoutError after the deadline, ValueError if it is too long."""
     content = bytearray()
     while chunk := response.read1(CHUNK_BYTES):
         content += chunk
@@ -99,6 +99,6 @@ def _read(response: HTTPResponse, deadline: float) -> bytes:
 
 
 def _without_last_line(text: str) -> str:
-    """Return a text that was cut off without the sentence that has no end."""
+    """Return a truncated text without its incomplete last sentence."""
     end = max(text.rfind(sign) for sign in ".!?]\n")
     return text[: end + 1]

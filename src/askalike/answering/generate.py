@@ -1,4 +1,4 @@
-"""Writes an answer to a question with a trained model. Torch is imported with this file."""
+"""Writes an answer to a question with a trained model. Imports torch."""
 
 import math
 import re
@@ -23,7 +23,7 @@ from askalike.types import Answer, Question
 CHUNK = 64
 CACHED_MODELS = 4
 COPY_OPEN, COPY_CLOSE = "⟨", "⟩"
-"""Marks around a word that was copied from the question; around nothing if there was no word to copy."""
+"""Marks around a word copied from the question; empty marks if there was no word to copy."""
 _SPACE_BEFORE = re.compile(r"\s+([.,;:!?%)\]}’”]|n['’]t\b|['’](?:s|m|d|re|ve|ll)\b)")
 _SPACE_AFTER = re.compile(r"([(\[{“])\s+")
 
@@ -46,7 +46,7 @@ class Generator(NamedTuple):
 
     @classmethod
     def from_encoder(cls, encoder: object, name: str) -> Self:
-        """The generator of a trained encoder. Raises SettingsError where it has none."""
+        """Return the generator of a trained encoder. Raises SettingsError if it has none."""
         known: TrainedNetwork | None = encoder.trained_network if isinstance(encoder, NeuralEncoder) else None
         if known is None or not isinstance(known.network, TwoTowerNetwork) or not known.network.generates_answers:
             raise SettingsError(f"{name}: this model cannot write answers; train one that can: --recipe dssm_writer")
@@ -54,7 +54,7 @@ class Generator(NamedTuple):
         return cls(name, known.features, known.network)  # type: ignore[arg-type] # two towers read words
 
     def write(self, question: Question, settings: WritingSettings | None = None) -> str:
-        """An answer, words that the model does not know between ⟨ and ⟩; empty if it knows no word of the question."""
+        """Return an answer, with unknown words between ⟨ and ⟩; empty if the model knows no word of the question."""
         asked = [word for word in dict.fromkeys(self.features.split_words(question)) if any(c.isalnum() for c in word)]
         unknown = [word for word in asked if word not in self.features.vocabulary.ids]
         if len(unknown) == len(asked):
@@ -68,7 +68,7 @@ class Generator(NamedTuple):
 
     @torch.inference_mode()
     def perplexity(self, pairs: Sequence[tuple[Question, Answer]]) -> float:
-        """exp of the mean negative log-likelihood of a word of these answers, their ends too; unknown words count."""
+        """Return exp of the mean negative log-likelihood per word of these answers, with ends and unknown words."""
         total, length = 0.0, 0
         for start in range(0, len(pairs), CHUNK):
             questions, answers = zip(*pairs[start : start + CHUNK], strict=True)
@@ -87,7 +87,7 @@ class Generator(NamedTuple):
 
 
 def open_generator(folder: Path) -> Generator:
-    """The model in a folder of `models/`, opened once. Raises SettingsError for one that does not write, InputError."""
+    """Return the model in a folder of `models/`, cached. Raises InputError, and SettingsError if it cannot write."""
     description = folder / encoders.MODEL_FILE
     return _open_cached(folder, description.stat().st_mtime_ns if description.exists() else 0)
 
@@ -98,17 +98,17 @@ def _open_cached(folder: Path, mtime_ns: int) -> Generator:
 
 
 def distinct_n(texts: Sequence[str], n: int) -> float:
-    """Different runs of n words among all runs of n words of these texts (Li et al. 2016); 0 where there is none."""
+    """Return the share of distinct n-grams among all n-grams of these texts (Li et al. 2016); 0 if there are none."""
     runs = [tuple(words[at : at + n]) for words in map(str.split, texts) for at in range(len(words) - n + 1)]
     return len(set(runs)) / len(runs) if runs else 0.0
 
 
 def fill_unknown_words(words: Sequence[str | None], unknown: Sequence[str]) -> list[str]:
-    """The words, where each None is the next of the question's unknown words, marked; ⟨…⟩ when there is none left."""
+    """Return the words with each None replaced by the question's next unknown word, marked; ⟨…⟩ if none is left."""
     rest = iter(unknown)
     return [word if word is not None else f"{COPY_OPEN}{next(rest, '…')}{COPY_CLOSE}" for word in words]
 
 
 def join_words(words: Sequence[str]) -> str:
-    """The words as one text."""
+    """Return the words as one text."""
     return _SPACE_AFTER.sub(r"\1", _SPACE_BEFORE.sub(r"\1", " ".join(words)))

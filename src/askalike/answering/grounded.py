@@ -1,4 +1,4 @@
-"""An answer that a model writes from stored answers alone: each sentence cites one that supports it, or is left out."""
+"""An answer written by a model from stored answers only: each sentence cites one that supports it, or is left out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from askalike.text.clean import readable_text
 from askalike.types import Question
 
 MAX_SOURCE_CHARACTERS = 4_000
-"""Number of characters of each stored answer that are sent."""
+"""Maximum number of characters of each stored answer sent to the model."""
 INSTRUCTIONS = (
     "Answer the question from the sources alone, in its language, in at most five short sentences of plain text. Keep "
     "to the sources' own words. After every sentence cite the id of the source that says so in square brackets, as "
@@ -21,7 +21,7 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class GroundedReply:
-    """A reply, and how many of the sentences that the model wrote are supported by what they cite: those are in it."""
+    """A reply of the model's supported sentences; the numbers of sentences that it wrote and that are supported."""
 
     reply: Reply
     written: int
@@ -29,9 +29,9 @@ class GroundedReply:
 
 
 def write_grounded(question: Question, stored: Reply, endpoint: ChatEndpoint) -> GroundedReply:
-    """Return what a model writes to a question from a reply's stored answers, sentence by sentence checked.
+    """Return a model's answer to a question from a reply's stored answers, with each sentence checked.
 
-    It abstains, without asking, where there is no stored answer, and where no sentence is supported.
+    It abstains if there is no stored answer (the model is not called), and if no sentence is supported.
     Raises EndpointError.
     """
     sources = {source.question.id: source for source in reversed(stored.sources)}
@@ -50,7 +50,7 @@ def write_grounded(question: Question, stored: Reply, endpoint: ChatEndpoint) ->
 
 
 def source_text(source: AnswerSource) -> str:
-    """Return what may be cited of a stored answer: its question's title and its text."""
+    """Return the citable text of a stored answer: its question's title and its text."""
     return f"{source.question.title}\n{source.text[:MAX_SOURCE_CHARACTERS]}"
 
 

@@ -1,4 +1,4 @@
-"""Replies to a question from what an engine finds: stored answers, or what a model of the archive writes."""
+"""Replies to a question from an engine's hits: stored answers, or text written by a model of the archive."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from askalike.store import Archive, View
 from askalike.types import Answer, Hit, Question, SearchHit
 
 QUESTIONS_PER_ANSWER = 5
-"""Number of retrieved questions for each requested answer: not all questions have answers."""
+"""Number of retrieved questions per requested answer, since not all questions have answers."""
 DEFAULT_SURE = 0.5
 """Minimum probability at which the nearest question's answer is the reply."""
 
@@ -25,12 +25,12 @@ class SearchEngine(Protocol):
 
     @property
     def calibration(self) -> Calibration | None:
-        """The calibration that holds; None where there is none."""
+        """The valid calibration; None if there is none."""
 
     def search(
         self, title: str, k: int = 5, *, body: str = "", min_probability: float | None = None
     ) -> Sequence[SearchHit]:
-        """The k most similar questions."""
+        """Return the k most similar questions."""
 
 
 def answer_question(
@@ -43,7 +43,7 @@ def answer_question(
     sure: float | None,
     model: str | None,
 ) -> Reply:
-    """An answer to a question that somebody types; see LocalEngine.answer."""
+    """Return an answer to a typed question; see LocalEngine.answer."""
     view = engine.archive.view()
     _require_used_options(mode, min_probability, sure, model)
     require_answers(view)
@@ -61,7 +61,7 @@ def answer_question(
 def _require_used_options(
     mode: AnswerMode, min_probability: float | None, sure: float | None, model: str | None
 ) -> None:
-    """Raise SettingsError for an unknown mode, for a value that it does not read, and for no probability."""
+    """Raise SettingsError for an unknown mode, an option that it does not use, or a value that is not a probability."""
     if mode not in get_args(AnswerMode):
         raise SettingsError(f"mode {mode!r}: expected nearest, generate or auto")
     if sure is not None and mode != "auto":
@@ -75,7 +75,7 @@ def _require_used_options(
 
 
 def _write_reply(archive: Archive, question: Question, k: int, model: str | None) -> Reply:
-    """A generated text with the stored answers that share its words."""
+    """Return a generated text with the stored answers that share its words."""
     folder = find_writer(archive.path, model)
     require_same_archive(archive.view(), folder)
     from askalike.answering.generate import open_generator  # torch, which takes seconds to load
@@ -90,13 +90,13 @@ def _write_reply(archive: Archive, question: Question, k: int, model: str | None
 
 
 def require_answers(view: View) -> None:
-    """Raises ArchiveError where the archive has no answer with a text."""
+    """Raise ArchiveError if the archive has no answer with a text."""
     if not view.has_answers:
         raise ArchiveError(f"{view.path}: the archive has no answers; import questions with their answers")
 
 
 def sources_from_questions(view: View, matches: Sequence[SearchHit], k: int) -> tuple[AnswerSource, ...]:
-    """The accepted, else most voted, usable answer of each of the first k of these questions with one, each once."""
+    """Return the accepted, else most voted, usable answers of the first k questions that have one; no text twice."""
     answers = view.get_answers_to(match.question.id for match in matches)
     found: dict[str, AnswerSource] = {}
     for match in matches:
@@ -107,7 +107,7 @@ def sources_from_questions(view: View, matches: Sequence[SearchHit], k: int) -> 
 
 
 def sources_from_answers(view: View, hits: Iterable[Hit], k: int) -> tuple[AnswerSource, ...]:
-    """The first k of these answers, with their questions."""
+    """Return the first k of these answers, with their questions."""
     listed = list(hits)
     answers = view.get_answers(hit.id for hit in listed)
     questions = view.get_questions({answer.question_id for answer in answers.values()})
@@ -117,7 +117,7 @@ def sources_from_answers(view: View, hits: Iterable[Hit], k: int) -> tuple[Answe
 
 
 def nearest_reply(view: View, matches: Sequence[SearchHit], k: int) -> Reply:
-    """The reply that the first stored answer of these questions is; none where there is none."""
+    """Return the reply with the first stored answer of these questions; an empty one if there is none."""
     sources = sources_from_questions(view, matches, k)
     return Reply(sources[0].text if sources else None, False, sources, matches=tuple(matches))
 

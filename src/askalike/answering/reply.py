@@ -1,4 +1,4 @@
-"""The reply to a question: stored answers, or text that a model wrote, always labelled as such."""
+"""The reply to a question: stored answers, or text written by a model, always labelled as such."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,7 @@ AnswerMode = Literal["nearest", "generate", "auto"]
 
 @dataclass(frozen=True, slots=True)
 class AnswerSource:
-    """A stored answer with its question. `score` and `probability` are those of what found it; higher is better."""
+    """A stored answer with its question. `score` and `probability` are those of the hit; higher is better."""
 
     answer: Answer
     question: Question
@@ -20,7 +20,7 @@ class AnswerSource:
 
     @property
     def text(self) -> str:
-        """The answer as plain text, links and code as they are."""
+        """The answer as plain text, including links and code."""
         return readable_text(self.answer.body, self.answer.markup)
 
     @property
@@ -43,9 +43,9 @@ class AnswerSource:
 class Reply:
     """The reply to a question.
 
-    `text` is what to show: None where nothing is known, else the first source's text or, where `generated`, what a
-    model wrote. Generated text has as `sources` the stored answers that are nearest to it; it was not taken from them
-    unless it is `grounded`.
+    `text` is the text to show: None without an answer, else the first source's text or, if `generated`, the model's.
+    The `sources` of generated text are the most similar stored answers; it was not derived from them unless it is
+    `grounded`.
     """
 
     text: str | None
@@ -54,7 +54,7 @@ class Reply:
     model: str | None = None
     """The model that wrote generated text."""
     matches: tuple[SearchHit, ...] = ()
-    """The similar questions that were looked through for stored answers."""
+    """The similar questions that were searched for stored answers."""
     grounded: bool = False
     """Whether each sentence of generated text cites a source, by its question's id, and is supported by it."""
 

@@ -1,8 +1,8 @@
 """Finds the sentences of a generated answer that are supported by the texts that they cite.
 
-A proxy for what a person would say: a sentence counts as supported by a cited text that contains most of its content
-words and all of its numbers, unless a sentence there about the same thing negates it. Nothing is understood: a negation
-that stands in a different sentence from the words it is about, or words in another order, go unnoticed.
+A proxy for human judgement: a sentence counts as supported by a cited text that contains most of its content words and
+all of its numbers, unless a similar sentence there negates it. This does not detect a negation in a different sentence
+from the words it refers to, or words in another order.
 """
 
 import re
@@ -41,7 +41,7 @@ def check_sentences(written: str, texts: Mapping[str, str], language: str | None
 
 
 def is_supported(sentence: str, text: str, language: str | None = None) -> bool:
-    """Return whether a text contains most of a sentence's content words and all its numbers, and never denies it."""
+    """Return whether a text contains most of a sentence's content words and all its numbers, and does not deny it."""
     words = set(content_analyzer().analyze(sentence, language))
     if not words or not set(NUMBER.findall(sentence)) <= set(NUMBER.findall(text)):
         return False
@@ -51,9 +51,9 @@ def is_supported(sentence: str, text: str, language: str | None = None) -> bool:
 
 
 def _is_denied(sentence: str, text: str, language: str | None) -> bool:
-    """Return whether parts of a text have most of a sentence's words, and all of them differ from it in negation.
+    """Return whether parts of a text have most of a sentence's words, and all such parts differ from it in negation.
 
-    Parts are sentences and their clauses, as a word of negation may be about another clause.
+    Parts are sentences and their clauses, as a negation may belong to another clause.
     """
     words = content_words(sentence, language)
     parts = (part for whole in split_sentences(text) for part in (whole, *CLAUSE_END.split(whole)))

@@ -8,13 +8,13 @@ from askalike.store import View
 
 
 def writer_folders(archive: Path) -> list[Path]:
-    """The folders of all models that write, by name. Raises InputError for a model that cannot be read."""
+    """Return the folders of all models that write, by name. Raises InputError for a model that cannot be read."""
     folders = [path.parent for path in sorted((archive / "models").glob(f"[!.]*/{MODEL_FILE}"))]
     return [folder for folder in folders if read_model_file(folder).get("network", {}).get("writes")]
 
 
 def find_writer(archive: Path, name: str | None = None) -> Path:
-    """The folder of the writing model of that name, else of the only one. Raises SettingsError or InputError."""
+    """Return the folder of the writing model with that name, or of the only one. Raises SettingsError or InputError."""
     there = writer_folders(archive)
     if name is not None:
         there = [folder for folder in there if folder.name == name]
@@ -28,7 +28,7 @@ def find_writer(archive: Path, name: str | None = None) -> Path:
 
 
 def require_same_archive(view: View, folder: Path) -> None:
-    """Raises SettingsError for a model that was trained on another archive: it would write of what this one lacks."""
+    """Raise SettingsError if a model was trained on another archive, whose content is not in this one."""
     trained = read_model_file(folder).get("trained", {})
     change, then = trained.get("change", 0), trained.get("made_at")
     if change > view.change or (then is not None and (view.change_date(change) or "") != then):

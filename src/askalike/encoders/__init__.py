@@ -1,4 +1,4 @@
-"""Encoders, one file each: texts in, vectors out; `recipes` declares how networks are trained, `learning` does it."""
+"""Encoders, one per file: texts in, vectors out. `recipes` declares the training of networks, `learning` does it."""
 
 import tomllib
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ NEURAL_EXTRA_MODULES = ("torch", "lightning_fabric", "safetensors", "gensim")
 
 
 def build(name: str, settings: Mapping[str, Any] | None = None) -> Encoder:
-    """Return a registered encoder with these settings. Raises SettingsError for what is unknown or not installed."""
+    """Return a registered encoder with these settings. Raises SettingsError if it is unknown or not installed."""
     return _load_encoder_class(name).from_settings(settings or {})  # type: ignore[no-any-return]
 
 
 def open_encoder(folder: Path, settings: Mapping[str, Any] | None = None) -> Encoder:
-    """Open the trained encoder in a folder, with settings for its use. Raises InputError for one without a model."""
+    """Open the trained encoder in a folder, with settings for its use. Raises InputError if there is no model."""
     name = read_model_file(folder).get("encoder")
     if not isinstance(name, str):
         raise InputError(f"{folder / MODEL_FILE}: expected encoder = NAME, the kind of the model")
@@ -41,7 +41,7 @@ def read_model_file(folder: Path) -> dict[str, Any]:
 
 
 def _load_encoder_class(name: str) -> Any:
-    """Return the class of that name. Raises SettingsError where it is unknown, or needs what is not installed."""
+    """Return the class of that name. Raises SettingsError if it is unknown or its dependencies are not installed."""
     try:
         return registry.load("encoder", name)
     except ModuleNotFoundError as missing:

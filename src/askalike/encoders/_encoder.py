@@ -1,4 +1,4 @@
-"""The interface of encoders, and of those that explain their vectors."""
+"""The interfaces of encoders, and of encoders that explain their vectors."""
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain
@@ -16,15 +16,15 @@ Role = Literal["query", "document"]
 
 
 class Encoder(Protocol):
-    """Turns texts, each by itself, into vectors whose scores say how similar the texts are."""
+    """Turns texts, each independently, into vectors whose scores are the similarity of the texts."""
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
-        """Return an encoder with these settings. Raises SettingsError for what is unknown or not installed."""
+        """Return an encoder with these settings. Raises SettingsError for an unknown setting or a missing package."""
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
-        """Open the trained encoder in a folder of `models/`. Raises InputError for what cannot be read."""
+        """Open the trained encoder in a folder of `models/`. Raises InputError if it cannot be read."""
 
     @property
     def fingerprint(self) -> str:
@@ -32,20 +32,20 @@ class Encoder(Protocol):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The settings that may be chosen when the encoder is used, defaults included."""
+        """The settings that can be chosen when the encoder is used, including defaults."""
 
     def fit(self, view: TrainingView) -> Self:
         """Learn from the view's texts and return the fitted encoder, which is itself if there is nothing to learn."""
 
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
-        """Return the vectors of n texts: n rows in every part. A text without a word gets zeros."""
+        """Return the vectors of n texts: n rows in every part. A text without words gets zeros."""
 
 
 class VectorContributions(NamedTuple):
     """The contributions of a text's words to one part of its vectors; the part is the sum of these n contributions.
 
-    columns, values: (n,), the component that is added to, and what is added. words: (n,), the number of the word that
-    adds it. context: number of words on either side that share in it. weight: the part's weight in a score of cosines.
+    columns, values: (n,), the component, and the value added to it. words: (n,), the number of the word that adds it.
+    context: number of words on either side that also contribute. weight: the part's weight in a score of cosines.
     """
 
     columns: NDArray[np.int64]
@@ -56,39 +56,39 @@ class VectorContributions(NamedTuple):
 
 
 class TracedText(NamedTuple):
-    """A plain text with its words and what they contribute to its vectors."""
+    """A plain text with its words and their contributions to its vectors."""
 
     text: str
     spans: Sequence[tuple[int, int]]
-    """The beginning and the end of each word in the text."""
+    """The start and the end of each word in the text."""
     parts: tuple[VectorContributions, ...]
 
     def context_span(self, word: int, context: int) -> tuple[int, int]:
-        """Return where a word with its context begins and ends."""
+        """Return the start and the end of a word with its context."""
         last = min(word + context, len(self.spans) - 1)
         return self.spans[max(word - context, 0)][0], self.spans[last][1]
 
 
 class TextWords(NamedTuple):
-    """The words of some texts, stretches between white space."""
+    """The words of some texts, separated by white space."""
 
     words: Sequence[str]
     vectors: NDArray[np.float32]
-    """(n, dim): what each of the n words adds to a text's vector."""
+    """(n, dim): the contribution of each of the n words to a text's vector."""
     forms: NDArray[np.int64]
-    """(n,): equal for words that differ in case and the punctuation around them alone."""
+    """(n,): equal for words that differ only in case and surrounding punctuation."""
     rows: NDArray[np.int64]
     """The row of each word of the first text, then of the second, and so on."""
     starts: NDArray[np.int64]
-    """The place in its text at which each of these words begins."""
+    """The offset of each of these words in its text."""
     ends: NDArray[np.int64]
-    """Where the rows of each text begin, one more than texts."""
+    """The index of each text's first entry in `rows`, with one more entry than texts."""
 
     @classmethod
     def in_context(cls, words: Sequence[Sequence[str]], vectors: NDArray[np.float32]) -> Self:
-        """Return the words of each text with a row of their own, as their vectors depend on the words around them.
+        """Return the words of each text, each with its own row, as their vectors depend on the words around them.
 
-        One space stands between two words of a text.
+        The words of a text are separated by one space.
         """
         every = list(chain.from_iterable(words))
         forms = np.array([hash(find_form(word).folded) for word in every], np.int64)

@@ -1,7 +1,7 @@
-"""A lookup combined with a student of the teacher: some of the teacher's layers, which read each query.
+"""A lookup combined with a student of the teacher: some of the teacher's layers, which encode each query.
 
-The student knows words and contexts that the archive lacks. Its errors differ from those of the lookup, so that the sum
-of both, each of length 1, is better than either. In addition to the files of a lookup, a model has:
+The student knows words and contexts that are not in the archive. Its errors differ from those of the lookup, so that
+the sum of both, each of length 1, is better than either. In addition to the files of a lookup, a model has:
 
     model.toml      [student] the student's layers, and the weight of the lookup
     student/        a sentence-transformers folder
@@ -27,17 +27,17 @@ Array = NDArray[np.float32]
 
 
 class StudentReference(Settings):
-    """layers: the number of the student's. lookup_weight: the weight of what is looked up; the student's is 1."""
+    """layers: the student's number of layers. lookup_weight: the weight of the lookup; the student's weight is 1."""
 
     layers: int
     lookup_weight: float
 
 
 class StudentLookup(LookupEncoder):
-    """Adds what is looked up to the student's vectors, both of length 1."""
+    """Adds the lookup's vectors to the student's, both of length 1."""
 
     averages_words = True
-    """See ContextualEncoder: what the student reads in a word depends on the words around it."""
+    """See ContextualEncoder: the student's vector of a word depends on the words around it."""
 
     def __init__(self, queries: StaticEncoder, teacher: TeacherReference, folder: Path) -> None:
         super().__init__(queries, teacher, folder)
@@ -52,7 +52,7 @@ class StudentLookup(LookupEncoder):
         return f"{super().fingerprint} student {self._student.fingerprint} {self._weight}"
 
     def look_up(self, texts: Sequence[Question | Answer]) -> Vectors:
-        """Return what the teacher's vectors are taken to be, whatever the role."""
+        """Return approximations of the teacher's vectors, the same for both roles."""
         [looked_up], [read] = super().look_up(texts).parts, self._student.encode(texts, "query").parts
         values = normalise(read.values) + self._weight * normalise(looked_up.values)
         return Vectors((VectorPart(values, "cosine"),))
@@ -66,7 +66,7 @@ class StudentLookup(LookupEncoder):
 
 
 def _shorten_sums(vectors: Array, ends: NDArray[np.int64]) -> Array:
-    """Return the vectors of each text's words, divided by the length of their sum. ends: where each text's begin."""
+    """Return the vectors of each text's words, divided by the length of their sum. ends: see TextWords."""
     texts = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     sums = np.zeros((len(ends) - 1, vectors.shape[1]), np.float32)
     np.add.at(sums, texts, vectors)

@@ -1,6 +1,6 @@
-"""Words that no question had when a lookup was learned: its teacher reads each by itself, once.
+"""Words that occurred in no question when a lookup was trained: the teacher encodes each of them once, on its own.
 
-What is looked up for such a word is what its subwords mean elsewhere, and rows of other words by the chance of a hash.
+The lookup of such a word consists of its subwords as used in other words, and of random rows due to hash collisions.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -20,9 +20,9 @@ Array = NDArray[np.float32]
 
 
 class UnknownWords:
-    """Adds vectors of words that are not among the known ones, which are in lower case, and remembers those vectors.
+    """Adds the vectors of words that are not among the known ones, which are in lower case, and caches them.
 
-    read: the vectors of words, each a text of its own; None where nothing can read them.
+    read: returns the vectors of words, each encoded as a text; None if there is no encoder for them.
     """
 
     def __init__(self, known: Collection[str], read: Callable[[Sequence[str]], Array | None]) -> None:
@@ -42,7 +42,7 @@ class UnknownWords:
         (folder / WORDS_FILE).write_text("\n".join(sorted(known)), encoding="utf-8")
 
     def add_to(self, vectors: Array, texts: Sequence[str]) -> None:
-        """Add to each text's vector, (texts, dim), those of its unknown words; one that ends it may be unfinished."""
+        """Add to each text's vector, (texts, dim), those of its unknown words, except an unfinished word at its end."""
         found = [[word for word in _finished_words(text) if word not in self._known] for text in texts]
         by_word = self._look_up({word: None for words in found for word in words})
         for vector, words in zip(vectors, found, strict=True):

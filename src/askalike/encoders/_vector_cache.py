@@ -1,4 +1,4 @@
-"""A cache of vectors on disk, so that a slow encoder reads each text once."""
+"""A cache of vectors on disk, so that a slow encoder encodes each text only once."""
 
 import fcntl
 import hashlib
@@ -15,20 +15,20 @@ from askalike.files import folder_errors
 
 KEY_BYTES = 16
 SHARED_FOLDER = Path("index/encoded")
-"""Folder of the vectors of an archive's documents; they are computed again if it is missing."""
+"""Folder of the vectors of an archive's documents; they are recomputed if it is missing."""
 MAX_ENCODERS = 4
-"""Number of encoders whose shared vectors stay: those that encoded last."""
+"""Number of encoders whose shared vectors are kept: the most recently used."""
 MIN_CAPACITY = 1 << 20
 ROWS_PER_DOCUMENT = 8
-"""The rows of a shared cache, for each document: its phrasings, in several choices of fields and several states."""
+"""Capacity of a shared cache in rows per document: its phrasings, with different fields and in several versions."""
 Array = NDArray[np.float32]
 
 
 class VectorCache:
-    """The vectors of one encoder in a folder, appended as they are computed; only whole rows count.
+    """The vectors of one encoder in a folder, appended as they are computed; incomplete rows are ignored.
 
-    below: a cache that is read first and to which nothing is added. capacity: the number of rows above which the file
-    is emptied. Several processes may append at the same time.
+    below: a read-only cache that is looked up first. capacity: the number of rows above which the file is emptied.
+    Several processes may append at the same time.
     """
 
     def __init__(
@@ -38,29 +38,29 @@ class VectorCache:
         self._file_prefix = fingerprint[:16]
         self._below, self._capacity = below, capacity
         self._rows: NDArray[np.void] | None = None
-        """The rows of the file as it was last looked at; None before."""
+        """The rows of the file when it was last mapped; None before that."""
         self._row_by_key: dict[bytes, int] = {}
         self._inode = 0
 
     @classmethod
     def share(cls, archive: Path, fingerprint: str, documents: int) -> Self:
-        """Return the cache of an encoder's vectors of an archive's documents, which all commands share.
+        """Return the cache of an encoder's vectors of an archive's documents, shared by all commands.
 
-        documents: their number, which limits its size.
+        documents: their number, which limits the size of the cache.
         """
         folder = archive / SHARED_FOLDER
-        with suppress(FileNotFoundError):  # another process removes the same files
+        with suppress(FileNotFoundError):  # another process may remove the same files
             files = sorted(folder.glob("*.vectors"), key=lambda file: -file.stat().st_mtime)
             for old in [file for file in files if not file.name.startswith(fingerprint[:16])][MAX_ENCODERS - 1 :]:
                 old.unlink()
         return cls(folder, fingerprint, capacity=max(MIN_CAPACITY, ROWS_PER_DOCUMENT * documents))
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Other processes get None: they return what they encode, and this one appends."""
+        """Return None for other processes: they return the vectors they encode, and this process appends them."""
         return type(None), ()
 
     def get_or_encode(self, texts: Sequence[str], encode: Callable[[Sequence[str]], Array]) -> Array:
-        """Return the vectors of texts, (texts, dim); `encode` makes the new ones. Raises ArchiveError."""
+        """Return the vectors of texts, (texts, dim); `encode` computes missing ones. Raises ArchiveError."""
         keys = list(map(_compute_key, texts))
         vectors = self._read(keys)
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
@@ -71,7 +71,7 @@ class VectorCache:
         return np.stack([vectors[key] for key in keys]) if keys else encode(())
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, Array]:
-        """Return the vectors of the keys that are there."""
+        """Return the vectors of the keys that are in the cache."""
         found = self._below._read(keys) if self._below else {}
         if self._rows is None:
             self._open_existing()
@@ -92,7 +92,7 @@ class VectorCache:
                     old = self._map_rows(path, dim)
                     rows = np.zeros(len(keys), old.dtype)
                     rows["key"], rows["vector"] = np.array(keys, f"V{KEY_BYTES}"), vectors
-                    file.truncate(old.nbytes)  # what a process that was killed has left
+                    file.truncate(old.nbytes)  # an incomplete row of a killed process
                     file.write(rows.tobytes())
                     file.flush()
                     self._map_rows(path, dim)
@@ -104,7 +104,7 @@ class VectorCache:
                 self._map_rows(path, int(path.stem.rpartition("-")[2]))
 
     def _map_rows(self, path: Path, dim: int) -> NDArray[np.void]:
-        """Map all whole rows of the file, and read the keys of those that were appended since the last time."""
+        """Map all complete rows of the file, and read the keys of rows appended since the last call."""
         stat, dtype = os.stat(path), np.dtype([("key", f"V{KEY_BYTES}"), ("vector", np.float32, (dim,))])
         if stat.st_ino != self._inode:  # the first time, or another process has emptied the cache
             self._rows, self._row_by_key, self._inode = None, {}, stat.st_ino
@@ -119,7 +119,7 @@ class VectorCache:
 
 @contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which one thread of one process has at a time."""
+    """Hold the lock of a folder, exclusive among threads and processes."""
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -12,13 +12,13 @@ from askalike.encoders.learning.corpus import Array, Arrays, CorpusEncoder, Corp
 from askalike.text.features.words import WordFeatures
 
 LEARNING_RATES = (0.025, 0.0001)
-"""The learning rate of the first pass and of the last, as in word2vec."""
+"""The learning rates of the first and the last pass, as in word2vec."""
 NOISE_POWER = 0.75
-"""Noise words are drawn by their frequency to this power, as in word2vec."""
+"""Exponent of word frequencies in the distribution of noise words, as in word2vec."""
 
 
 class Doc2vecEncoderSettings(CorpusEncoderSettings):
-    """Sizes; the defaults are those that Lau and Baldwin (2016) found best."""
+    """Hyperparameters; the defaults are those that Lau and Baldwin (2016) found best."""
 
     dim: int = Field(300, ge=1, description="size of a text's vector")
     context: int = Field(15, ge=1, description="window size: number of words on either side that a word predicts")
@@ -32,9 +32,9 @@ class Doc2vecEncoderSettings(CorpusEncoderSettings):
 
 
 class Doc2vecEncoder(CorpusEncoder):
-    """A text's vector is the one that best predicts its words against noise words, inferred for stored texts, too.
+    """A text's vector is the one that best predicts its words against noise words, inferred also for stored texts.
 
-    The trained arrays are the words' output vectors, (dim, tokens), and how often each word occurs, (tokens,).
+    The trained arrays are the words' output vectors, (dim, tokens), and the frequency of each word, (tokens,).
     """
 
     Settings: ClassVar[type[CorpusEncoderSettings]] = Doc2vecEncoderSettings
@@ -42,7 +42,7 @@ class Doc2vecEncoder(CorpusEncoder):
     settings: Doc2vecEncoderSettings
 
     def train_arrays(self, texts: TokenisedTexts, words: WordFeatures) -> Arrays:
-        """See CorpusEncoder.train_arrays. gensim has one worker, so that the vectors can be reproduced."""
+        """See CorpusEncoder.train_arrays. gensim uses one worker, so that the vectors are reproducible."""
         from gensim.models import doc2vec
 
         class Tagged:
@@ -63,7 +63,7 @@ class Doc2vecEncoder(CorpusEncoder):
         return {"outputs": outputs, "counts": counts}
 
     def infer_vectors(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
-        """See CorpusEncoder.infer_vectors. Vectors start at zero; random numbers depend on the text's words alone."""
+        """See CorpusEncoder.infer_vectors. Vectors start at zero; random numbers depend only on the text's words."""
         settings, counts = self.settings, self.trained_arrays["counts"].astype(np.float64)
         cumulative = np.cumsum(counts**NOISE_POWER)
         outputs = np.ascontiguousarray(self.trained_arrays["outputs"].T)
@@ -72,7 +72,7 @@ class Doc2vecEncoder(CorpusEncoder):
 
 
 def _compute_keep_probabilities(counts: Array, sample: float) -> NDArray[np.float64]:
-    """Return the probability of each word to be used in a pass, as in word2vec, (tokens,)."""
+    """Return the probability that each word is used in a pass, as in word2vec, (tokens,)."""
     if not sample:
         return np.ones(len(counts))
     limit = sample * counts.sum()
@@ -122,5 +122,5 @@ def _next_random(state: np.uint64) -> np.uint64:
 
 @njit(cache=True)
 def _to_uniform(state: np.uint64) -> float:
-    """Return a number in [0, 1) made of the state's upper bits."""
+    """Return a number in [0, 1) from the state's upper bits."""
     return np.float64(state >> np.uint64(11)) / 9007199254740992.0

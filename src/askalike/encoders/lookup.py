@@ -1,14 +1,14 @@
-"""Queries looked up, documents encoded by a teacher: two encoders of one space.
+"""An asymmetric encoder: queries are looked up, documents are encoded by a teacher, in the same vector space.
 
 A query's vector is a sum of learned vectors of subwords, words and pairs of words, which approximates the teacher's
-(see `askalike distil`). The teacher encodes each document once; until it has, the document is looked up, too. The sum
-errs in a document as it does in a query that has the same words, so that some of the document's own is added. A word
-that no text of the training had is read by the teacher, once. A student of the teacher may help, see
-`_student_lookup.py`. A model:
+(see `askalike distil`). The teacher encodes each document once; until it has, the document is looked up, too. A lookup
+has similar errors for a query and a document with the same words; so the document's lookup is added with some weight. A
+word that occurred in no training text is encoded by the teacher, once. A student of the teacher can be added, see
+`_student_lookup.py`. The files of a model:
 
-    model.toml      encoder = "lookup"; [static] how texts are looked up; [teacher] who encodes documents
+    model.toml      encoder = "lookup"; [static] how texts are looked up; [teacher] the encoder of documents
     static.safetensors, tokenizer.json    as those of a static encoder
-    words.txt       the words of the questions that it was learned from
+    words.txt       the words of the training questions
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,10 @@ from askalike.types import Answer, Question, VectorPart, Vectors
 
 
 class TeacherReference(Settings):
-    """The encoder of the documents. encoder: a model of the same archive, or `pretrained` with a model of its own.
+    """The encoder of the documents. encoder: a model of the same archive, or `pretrained` with its `model`.
 
-    lookup_share: how much of a document's own lookup is added to the teacher's vector, both of length 1.
-    unknown_share: how much of the teacher's vector of an unknown word is added to a lookup; 0: none is read.
+    lookup_share: the weight of a document's lookup, added to the teacher's vector, both of length 1.
+    unknown_share: the weight of the teacher's vector of an unknown word in a lookup; 0: none is used.
     """
 
     encoder: str
@@ -45,7 +45,7 @@ class TeacherReference(Settings):
 
 
 class LookupEncoder:
-    """Looks queries up, and has documents encoded by the teacher. Scores are cosines."""
+    """Looks up queries, and encodes documents with the teacher. Scores are cosines."""
 
     lexical_weight = 0.25
     """Weight of the lexical ranker in a hybrid, the same as with its teacher."""
@@ -54,12 +54,12 @@ class LookupEncoder:
         self.queries = queries
         self._teacher, self._folder = teacher, folder
         self.trained_until = queries.trained_until
-        """The date of the newest text that the lookup was learned from."""
+        """The date of the newest text in the lookup's training data."""
         self.learned_labels: LearnedLabels = queries.learned_labels
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> NoReturn:
-        """Raises SettingsError: what is looked up is learned from an archive's texts."""
+        """Raises SettingsError: a lookup must be trained on an archive's texts."""
         raise SettingsError("lookup: expected the name of a model made by: askalike distil DIR MODEL")
 
     @classmethod
@@ -74,7 +74,7 @@ class LookupEncoder:
     def _choose_class(cls, has_student: bool) -> type[Self]:
         if not has_student:
             return cls
-        from askalike.encoders._student_lookup import StudentLookup  # which derives from this class
+        from askalike.encoders._student_lookup import StudentLookup  # a subclass of this class
 
         return StudentLookup  # type: ignore[return-value]
 
@@ -86,7 +86,7 @@ class LookupEncoder:
 
     @property
     def document_fingerprint(self) -> str:
-        """The teacher's fingerprint where documents have its vectors alone: its own ranker and this one share them."""
+        """The teacher's fingerprint if documents have only its vectors: this ranker and the teacher's share them."""
         share = self._teacher.lookup_share
         return f"{self.fingerprint} {share}" if share else self._teacher.fingerprint
 
@@ -96,7 +96,7 @@ class LookupEncoder:
         return {}
 
     def fit(self, view: TrainingView) -> Self:
-        """Return itself: it was learned before."""
+        """Return itself: it is already trained."""
         return self
 
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
@@ -113,12 +113,12 @@ class LookupEncoder:
         return Vectors((VectorPart(taught + np.float32(self._teacher.lookup_share) * own, "cosine"),))
 
     def share_vectors(self, archive: Path, documents: int) -> None:
-        """Have the teacher cache the vectors of an archive's documents where all commands share them."""
+        """Make the teacher use the shared cache of an archive's document vectors."""
         if share := getattr(self.teacher, "share_vectors", None):
             share(archive, documents)
 
     def look_up(self, texts: Sequence[Question | Answer]) -> Vectors:
-        """Return what the teacher's vectors are taken to be, whatever the role."""
+        """Return approximations of the teacher's vectors, the same for both roles."""
         vectors = self.queries.encode(texts, "query")
         if self._unknown_words:
             self._unknown_words.add_to(vectors.parts[0].values, list(map(self.text, texts)))
@@ -129,7 +129,7 @@ class LookupEncoder:
         return self.queries.text(text)
 
     def words(self, texts: Sequence[str]) -> TextWords:
-        """Return plain texts' words with what each adds to its vector."""
+        """Return plain texts' words with the contribution of each to its text's vector."""
         found = self.queries.words(texts)
         if not self._unknown_words:
             return found
@@ -144,7 +144,7 @@ class LookupEncoder:
         return UnknownWords.open(self._folder, self._read_words) if self._teacher.unknown_share else None
 
     def _read_words(self, words: Sequence[str]) -> NDArray[np.float32] | None:
-        """Return the teacher's weighted vectors of words; None without a teacher, as searches do not depend on it."""
+        """Return the teacher's weighted vectors of words; None without a teacher, as searches do not require it."""
         if self._reader is None:
             return None
         from askalike.encoders.learning.text_vectors import encode_texts
@@ -153,7 +153,7 @@ class LookupEncoder:
 
     @cached_property
     def _reader(self) -> Encoder | None:
-        """The teacher, where it is at hand."""
+        """The teacher; None if it cannot be opened."""
         try:
             return self.teacher
         except (SettingsError, InputError):
@@ -161,7 +161,7 @@ class LookupEncoder:
 
     @cached_property
     def teacher(self) -> Encoder:
-        """The encoder of documents. Raises SettingsError where it is not installed, InputError for another one."""
+        """The encoder of documents. Raises SettingsError if it is not installed, InputError if it has changed."""
         values = {"model": self._teacher.model} if self._teacher.model else {}
         own = self._folder.parent / self._teacher.encoder
         name = self._teacher.encoder

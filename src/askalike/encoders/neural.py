@@ -1,4 +1,4 @@
-"""Encodes texts with a trained network. Torch is imported with this file."""
+"""Encodes texts with a trained network. Imports torch."""
 
 import hashlib
 import json
@@ -59,7 +59,7 @@ class NeuralEncoder:
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
-        """Return an untrained encoder: `recipe` is a recipe's name or file, the other values are settings of it."""
+        """Return an untrained encoder: `recipe` is a recipe's name or file, the other values are its settings."""
         settings = {key: value for key, value in values.items() if key != "recipe"}
         if not isinstance(name := values.get("recipe"), str):
             raise SettingsError(f"neural: expected recipe, one of {', '.join(list_recipes())}, or a file")
@@ -67,7 +67,7 @@ class NeuralEncoder:
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
-        """Open the trained encoder in a folder of `models/`. Raises InputError for what cannot be read."""
+        """Open the trained encoder in a folder of `models/`. Raises InputError if it cannot be read."""
         model = read_model_file(folder)
         settings = validate_settings(NeuralEncoderSettings, values, str(folder.name))
         recipe, features, network = open_network(folder)
@@ -80,19 +80,19 @@ class NeuralEncoder:
 
     @staticmethod
     def save_model(folder: Path, recipe: Recipe, features: TextFeatures, tensors: Mapping[str, NDArray[Any]]) -> Tables:
-        """Write what `open` reads except model.toml; return the tables that this has in addition to the recipe's."""
+        """Write the files that `open` reads except model.toml; return its tables in addition to the recipe's."""
         features.save(folder)
         save_file(dict(tensors), folder / WEIGHTS_FILE)
         return {}
 
     @property
     def can_write_answers(self) -> bool:
-        """Whether the network also writes answers."""
+        """Whether the network also generates answers."""
         return self.trained_network is not None and self.trained_network.network.generates_answers
 
     @property
     def indexable(self) -> bool:
-        """Whether vectors alone give the score; otherwise `score` does, pair by pair."""
+        """Whether the score is computed from vectors alone; otherwise `score` computes it for each pair."""
         network: type[Network] = registry.load("network", self.recipe.name)
         return network.has_indexable_vectors(self.recipe.network)
 
@@ -110,12 +110,12 @@ class NeuralEncoder:
         return self._require_trained().fingerprint
 
     def encode(self, texts: Sequence[Text], role: Role) -> Vectors:
-        """Return the vectors of n texts: n rows in every part. A text without a known word gets zeros."""
+        """Return the vectors of n texts: n rows in every part. A text without known words gets zeros."""
         trained = self._require_trained()
         return encode_rows(trained.network, trained.features.encode(texts), _mark_answers(texts))
 
     def trace(self, texts: Sequence[Text]) -> Sequence[TracedText] | None:
-        """Return what each text's words contribute to its vectors; None if the network does not say."""
+        """Return the contributions of each text's words to its vectors; None if the network cannot compute them."""
         trained = self._require_trained()
         spans = getattr(trained.features, "spans", None)
         traces = trace_rows(trained.network, trained.features.encode(texts)) if spans else None
@@ -140,11 +140,11 @@ class NeuralEncoder:
 
     @property
     def learned_labels(self) -> LearnedLabels:
-        """The labels that it must not be measured on."""
+        """The labels that it must not be evaluated on."""
         return self.trained_network.learned_labels if self.trained_network else LearnedLabels()
 
     def fit(self, view: TrainingView) -> Self:
-        """Train on the view's pairs, as a model of the archive under a name that the recipe and the view decide."""
+        """Train on the view's pairs; the model is saved in the archive, named by the recipe and the view."""
         if self.trained_network is not None:
             return self
         if not isinstance(view, TrainingView):

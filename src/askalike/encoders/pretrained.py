@@ -1,6 +1,6 @@
-"""Any sentence-transformers model on this machine, a folder or an installed package, offline.
+"""Any sentence-transformers model on this machine, in a folder or an installed package, offline.
 
-ONNX Runtime runs it (extra `encoder`), in 8 bits by default; on a GPU torch does (extra `pretrained`).
+It runs on ONNX Runtime (extra `encoder`), in 8 bits by default; on a GPU with torch (extra `pretrained`).
 """
 
 import hashlib
@@ -29,10 +29,10 @@ from askalike.types import Answer, Question, VectorPart, Vectors
 MODEL_FOLDER = "pretrained"
 """The subfolder of a fine-tuned model in its folder of `models/`."""
 CACHED_TEXTS = 2_048
-"""Number of texts cached with their words' vectors, some 50 MB: while somebody types, the same are explained."""
+"""Number of texts cached with their words' vectors, about 50 MB: while a query is typed, the same texts recur."""
 DESCRIBING_SUFFIXES = (".json", ".safetensors", ".onnx")
 PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
-"""Names of the prompts of each role in models' folders."""
+"""Role → names of its prompt in models' folders."""
 
 
 class PretrainedEncoderSettings(config.Settings):
@@ -72,7 +72,7 @@ class PretrainedEncoder:
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
         self.document_cache: VectorCache | None = None
-        """The cache of documents' vectors; by default that of all texts."""
+        """The cache of documents' vectors; by default `cache`."""
         self._model: Any = None
         self._words = lru_cache(CACHED_TEXTS)(lambda text: self.model.encode_words(text))
         self._prompts = _read_prompts(self.folder, settings)
@@ -97,7 +97,7 @@ class PretrainedEncoder:
 
     @staticmethod
     def save_model(folder: Path, recipe: Any, features: Any, tensors: Mapping[str, NDArray[Any]]) -> Tables:
-        """Write a fine-tuned network as sentence-transformers reads it; see NeuralEncoder.save_model."""
+        """Write a fine-tuned network in sentence-transformers' format; see NeuralEncoder.save_model."""
         import torch
 
         from askalike import registry
@@ -109,7 +109,7 @@ class PretrainedEncoder:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """All settings, the defaults included."""
+        """All settings, including defaults."""
         return self.settings.model_dump()
 
     def fit(self, view: TrainingView) -> Self:
@@ -117,12 +117,12 @@ class PretrainedEncoder:
         return self
 
     def share_vectors(self, archive: Path, documents: int) -> VectorCache:
-        """Cache the vectors of an archive's documents where all commands share them. documents: their number."""
+        """Use the shared cache of an archive's document vectors. documents: their number."""
         self.document_cache = VectorCache.share(archive, self.fingerprint, documents)
         return self.document_cache
 
     def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
-        """Return the model's vectors of title and body; zeros for a text without a word."""
+        """Return the model's vectors of title and body; zeros for a text without words."""
         cache = self.document_cache if role == "document" and self.document_cache else self.cache
         plain = [self.text(text) for text in texts]
         prompted = [self._prompts[role] + text for text in plain]
@@ -131,7 +131,7 @@ class PretrainedEncoder:
         return Vectors((VectorPart(values, "cosine"),))
 
     def prompt(self, role: Role) -> str:
-        """Return what stands before each text of a role."""
+        """Return the prompt before each text of a role."""
         return self._prompts[role]
 
     def encode_tokens(self, text: str, role: Role) -> NDArray[np.float32]:
@@ -145,7 +145,7 @@ class PretrainedEncoder:
         return bool(getattr(self.model, "averages_tokens", False))
 
     def words(self, texts: Sequence[str]) -> TextWords:
-        """Return the words of plain texts and what each adds to its text's vector, without the role's prompt."""
+        """Return the words of plain texts and their contributions to their text's vector, without the prompt."""
         words, vectors = zip(*map(self._words, texts), strict=True)
         return TextWords.in_context(words, np.concatenate(vectors, dtype=np.float32))
 
@@ -162,7 +162,7 @@ class PretrainedEncoder:
 
     @property
     def model(self) -> Any:
-        """The model, opened when it is first used. Raises SettingsError without the extra that runs it, InputError."""
+        """The model, opened on first use. Raises SettingsError if the extra is not installed, InputError."""
         if self._model is None:
             self._model = self._load_model()
         return self._model
@@ -195,7 +195,7 @@ def _compute_digest(path: Path) -> str:
 
 
 def _read_prompts(folder: Path, settings: PretrainedEncoderSettings) -> dict[Role, str]:
-    """Return what stands before each query and each document: as the settings say, else as the model's folder does."""
+    """Return the prompt of queries and of documents: from the settings, else from the model's folder."""
     path = folder / "config_sentence_transformers.json"
     try:
         described = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

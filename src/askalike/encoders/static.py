@@ -1,13 +1,13 @@
-"""A weighted sum of learned vectors of subwords, words and pairs of words: fast, and served with numpy alone.
+"""A weighted sum of learned vectors of subwords, words and pairs of words: fast, and needs only numpy.
 
 Without training it is the mean of packaged subword vectors (extra `vectors`: the wheel of WordLlama, MIT, whose two
-files are read as they are). A trained one is in `models/<name>/`:
+files are read unchanged). A trained one is in `models/<name>/`:
 
     model.toml            encoder = "static", and the table [static] with the settings below
-    static.safetensors    vectors (rows, dim) float16 or float32; weights (rows) float32: what each row counts
-    tokenizer.json        the subwords' vocabulary and merges, where there are subword rows
+    static.safetensors    vectors (rows, dim) float16 or float32; weights (rows) float32
+    tokenizer.json        the subwords' vocabulary and merges, if there are subword rows
 
-Rows are those of `text/pieces.py`. A text's vector is the sum of weight · vector over its rows; scores are cosines.
+For the rows see `text/pieces.py`. A text's vector is the sum of weight · vector over its rows; scores are cosines.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ from askalike.types import RESERVED, Answer, Question, VectorPart, Vectors
 
 WEIGHTS_FILE = "static.safetensors"
 DEFAULT_MIN_SCORE = 0.35
-"""The cosine of packaged vectors below which questions are off topic, as measured on small archives."""
+"""The cosine of packaged vectors below which questions are off topic, measured on small archives."""
 
 
 class StaticEncoderSettings(PieceSettings):
@@ -65,7 +65,7 @@ class StaticEncoder:
         """The date of the newest text or link in the training data; None if untrained."""
         self.learned_labels = LearnedLabels()
         self.min_score = min_score
-        """The score below which texts are off topic; None where it was not measured."""
+        """The score below which texts are off topic; None if it was not measured."""
         self.values = values or {}
         """See Encoder.values; a trained encoder has none."""
         self.pieces = PieceFeatures(settings, bpe)
@@ -76,7 +76,7 @@ class StaticEncoder:
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
-        """Return the mean of packaged vectors. Raises SettingsError where the extra `vectors` is not installed."""
+        """Return the mean of packaged vectors. Raises SettingsError if the extra `vectors` is not installed."""
         text = config.validate_settings(LookupSettings, values, "static")
         path, tokenizer = find_packaged_vectors()
         vectors = _load_tensors(path)["embedding.weight"]
@@ -110,7 +110,7 @@ class StaticEncoder:
 
     @staticmethod
     def save_model(folder: Path, recipe: Any, features: PieceFeatures, tensors: Mapping[str, NDArray[Any]]) -> Tables:
-        """Write a trained network's parameters as `open` reads them; return the table [static] of model.toml."""
+        """Write a trained network's parameters in the format of `open`; return the table [static] of model.toml."""
         from safetensors.numpy import save_file
 
         vectors = tensors["pieces.weight"][RESERVED:].astype(np.float16)
@@ -128,11 +128,11 @@ class StaticEncoder:
         return Vectors((VectorPart(sum_weighted_rows(rows, offsets, self.vectors, self.weights), "cosine"),))
 
     def text(self, text: Question | Answer) -> str:
-        """Return the plain text that is looked up: the beginning of title and body; "" without a word."""
+        """Return the plain text that is looked up: the beginning of title and body; "" if there are no words."""
         return self.pieces.extract_text(text)
 
     def words(self, texts: Sequence[str]) -> TextWords:
-        """Return plain texts' words with what each adds to its vector; a pair of words counts for its second word."""
+        """Return plain texts' words with their contributions; a pair of words counts as part of its second word."""
         if self.settings.bigrams:
             split = [text.split() for text in texts]
             return TextWords.in_context(split, self._sum_pairs(split))
@@ -141,7 +141,7 @@ class StaticEncoder:
         return TextWords(known.words, sums, known.forms, *known.stretches)
 
     def _sum_pairs(self, words: Sequence[Sequence[str]]) -> NDArray[np.float32]:
-        """Return what each word adds after the one before it: the pair's rows without those of the word before."""
+        """Return each word's contribution after the previous one: the pair's rows without those of that word."""
         keys = [pair for own in words for pair in pairwise(["", *own])]
         pairs = [f"{before} {word}".strip() for before, word in keys]
         rows, offsets = self.pieces.lookup([*pairs, *(before for before, _ in keys if before)])

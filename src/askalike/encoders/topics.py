@@ -15,7 +15,7 @@ CHUNK_SIZE = 1_024
 
 
 class TopicsEncoderSettings(CorpusEncoderSettings):
-    """The number of topics, and how they are learned. Stop words are left out, because they have no topic."""
+    """The number of topics, and how they are trained. Stop words are left out, because they have no topic."""
 
     stop_words: bool = True
     topics: int = Field(100, ge=2, description="number of topics, and size of a text's vector of topic shares")
@@ -25,7 +25,7 @@ class TopicsEncoderSettings(CorpusEncoderSettings):
 
 
 class TopicsEncoder(CorpusEncoder):
-    """A text's vector is its expected share of each topic without the prior's; scores are cosines.
+    """A text's vector is its expected share of each topic, without the prior; scores are cosines.
 
     The trained array is the expected probability of each word in each topic, exp(E[log β]), (topics, tokens).
     """
@@ -35,7 +35,7 @@ class TopicsEncoder(CorpusEncoder):
     settings: TopicsEncoderSettings
 
     def train_arrays(self, texts: TokenisedTexts, words: WordFeatures) -> Arrays:
-        """See CorpusEncoder.train_arrays. gensim learns by online variational Bayes (Hoffman et al. 2010)."""
+        """See CorpusEncoder.train_arrays. gensim trains by online variational Bayes (Hoffman et al. 2010)."""
         from gensim.matutils import Sparse2Corpus
         from gensim.models import LdaModel
 
@@ -69,7 +69,7 @@ class TopicsEncoder(CorpusEncoder):
 
 
 def _count_words(texts: TokenisedTexts, words: WordFeatures) -> Array:
-    """Return how often each text has each word, (texts, tokens) in CSR format."""
+    """Return the frequency of each word in each text, (texts, tokens) in CSR format."""
     rows = [words.vocabulary.encode(text) for text in texts()]
     columns = np.concatenate([np.array(row, np.int32) for row in rows])
     starts = np.concatenate(([0], np.cumsum([len(row) for row in rows])))

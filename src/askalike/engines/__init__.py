@@ -1,4 +1,4 @@
-"""Engines: an archive with a ranker over it, answering requests; its indexes are local, or in OpenSearch."""
+"""Engines answer search requests with an archive and a ranker; indexes are local, or in OpenSearch."""
 
 from askalike.engines._engine import Engine, SearchRequest, SearchResult
 from askalike.engines._precedents import Precedent

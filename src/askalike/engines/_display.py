@@ -1,4 +1,4 @@
-"""The text of a hit that people see: the question's matching passage, with words instead of the index's tokens."""
+"""The displayed text of a hit: the question's matching passage, with words instead of the index's tokens."""
 
 from dataclasses import replace
 
@@ -13,21 +13,21 @@ LINK_NAME = "link"
 
 
 def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
-    """Return the passage to show below the title: of the rephrasing that matched, or of the body as people read it.
+    """Return the passage to show below the title: of the matching rephrasing, or of the readable body.
 
-    The offsets of an explanation are those of the analysed text, so that its words are searched for again.
+    The offsets of an explanation refer to the analysed text, so its words must be found again.
     """
     text = explanation.text.get("rephrasing", "").replace(LINK_TOKEN, "…")
     if not text and "body" in explanation.text:
         text = readable_text(question.body, question.markup)
-    if len(text) <= SNIPPET_LENGTH:  # all of it is shown, whatever matches
+    if len(text) <= SNIPPET_LENGTH:  # all of it is shown
         return collapse_spaces(text)
     words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
     return extract_snippet(text, find_words(text, words), SNIPPET_LENGTH)
 
 
 def name_links(explanation: Explanation) -> Explanation:
-    """Return the explanation with a word for the token that stands for links."""
+    """Return the explanation with a word instead of the link token."""
     if not any(LINK_TOKEN in c.word for c in explanation.contributions):
         return explanation
     words = (c._replace(word=c.word.replace(LINK_TOKEN, LINK_NAME)) for c in explanation.contributions)

@@ -22,11 +22,11 @@ class SearchRequest:
     prefix: bool = False
     """Whether the last word may be unfinished."""
     min_probability: float | None = None
-    """The probability below which nothing is shown; None: the calibration's threshold."""
+    """Minimum probability of hits; None for the calibration's threshold."""
     min_similarity: float | None = None
-    """Without a calibration: the absolute score below which nothing is shown; None: the archive's threshold."""
+    """Minimum absolute score of hits without a calibration; None for the archive's threshold."""
     explain: bool = True
-    """Whether each hit says why it was found."""
+    """Whether each hit has an explanation."""
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -37,13 +37,13 @@ class SearchRequest:
 
     @property
     def options(self) -> Hashable:
-        """Everything but the texts: requests with equal options can be searched for together."""
+        """Everything but the texts: requests with equal options can be searched as one batch."""
         return self.k, self.filter, self.prefix, self.min_probability, self.min_similarity, self.explain
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Sequence[SearchHit]):
-    """The hits of one request, best first. It is empty where the engine abstained: nothing is similar enough."""
+    """The hits of one request, best first; empty if the engine abstained because nothing is similar enough."""
 
     hits: Sequence[SearchHit]
     took_ms: float
@@ -51,7 +51,7 @@ class SearchResult(Sequence[SearchHit]):
 
     @property
     def abstained(self) -> bool:
-        """Whether nothing is shown."""
+        """Whether there are no hits."""
         return not self.hits
 
     @overload
@@ -69,12 +69,12 @@ class SearchResult(Sequence[SearchHit]):
 
 
 class Engine(Protocol):
-    """Searches one archive by one ranker."""
+    """Searches one archive with one ranker."""
 
     def search_batch(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
-        """The result of each request, all from one state of the archive.
+        """Return the result of each request, all from one state of the archive.
 
-        Raises SettingsError for a `min_probability` outside [0, 1], or where there are no probabilities.
+        Raises SettingsError for a `min_probability` outside [0, 1], or if there are no probabilities.
         """
 
     def close(self) -> None:

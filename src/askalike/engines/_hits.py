@@ -1,4 +1,4 @@
-"""Selects the retrieved questions that are shown: originals in place of their duplicates, and above the threshold."""
+"""Selects the retrieved questions to show: originals instead of their duplicates, and only above the threshold."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -56,7 +56,7 @@ class HitSelection:
         self._certain = [self._certainties(row) for row in range(len(self._retrieved))]
 
     def lacks_hits(self, depth: int) -> bool:
-        """Return whether a deeper search could show more: duplicates, or what is left out, took the places of hits."""
+        """Return whether a deeper search could give more hits, since duplicates or filtered questions were dropped."""
         k = self._request.k
         return any(
             len(candidates) < k and len(top.docids) >= depth and all(self._are_shown(row)[-1:])
@@ -64,7 +64,7 @@ class HitSelection:
         )
 
     def hits(self, row: int) -> list[SearchHit]:
-        """Return the hits of the query in place `row`, best first; none where nothing is certain enough."""
+        """Return the hits of query number `row`, best first; none if nothing is certain enough."""
         top, request, query = self._session.topdocs[row], self._request, self._session.queries[row].query
         is_calibrated = self._calibrator is not None
         is_limited = request.min_similarity is not None or request.min_probability is not None
@@ -106,7 +106,7 @@ class HitSelection:
         return _ShownOriginals(shown, found.absent)
 
     def _fold(self, questions: Sequence[Question], query_id: str) -> list[_Candidate]:
-        """Return the first k questions of different clusters, a duplicate as its original, without the query itself."""
+        """Return the first k questions of different clusters, with originals for duplicates, without the query."""
         candidates: dict[str, _Candidate] = {}
         for place, question in enumerate(questions):
             original = self._originals.by_duplicate.get(question.id, question)
@@ -120,14 +120,14 @@ class HitSelection:
         return self._filter.allows(question.tags, question.created_at, question.states)
 
     def _are_shown(self, row: int) -> Sequence[bool]:
-        """Return whether each candidate is similar enough, and where there is a calibrator probable enough."""
+        """Return whether each candidate is similar enough, and probable enough if there is a calibrator."""
         certain, similar = self._certain[row].tolist(), self._similar[row]
         if self._calibrator is None:
             return similar
         return [is_similar and p >= self._min_probability for p, is_similar in zip(certain, similar, strict=True)]
 
     def _are_similar(self, row: int) -> Sequence[bool]:
-        """Return whether each candidate is similar enough: by its absolute score, or as a word is looked up."""
+        """Return whether each candidate is similar enough, by its absolute score or by `looks_up`."""
         if not (min_score := self._min_similarities[row]):
             return [True] * len(self._candidates[row])
         scores = self._absolute_scores[row].tolist()
@@ -147,7 +147,7 @@ class HitSelection:
         return [scores[present][[one.place for one in candidates]] for scores, present, candidates in rows]
 
     def _certainties(self, row: int) -> Floats:
-        """Return the probability of each candidate, without a calibration its absolute score, (candidates,)."""
+        """Return the probability of each candidate, or its absolute score without a calibration, (candidates,)."""
         if self._calibrator is None:
             return self._absolute_scores[row]
         present = self._present[row]
@@ -160,7 +160,7 @@ class HitSelection:
 
 
 class _ShownOriginals(NamedTuple):
-    """The originals to show in place of duplicates, and the ids of those that the archive does not have."""
+    """The originals to show instead of duplicates, and the ids of originals that are not in the archive."""
 
     by_duplicate: Mapping[str, Question]
     absent: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""The archived duplicates that are most like a pair: what people have called the same before."""
+"""The archived duplicates most similar to a pair: earlier decisions of people on such pairs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from askalike.text.clean import plain_text
 from askalike.types import Question
 
 SEARCHED_HITS = 20
-"""Number of the query's hits around which duplicates are looked up."""
+"""Number of the query's hits whose duplicate links are considered."""
 MIN_SCORE = 1.75
-"""Minimum similarity, of at most 2, of both ends: pairs below it only have a subject in common."""
+"""Minimum similarity of both ends together (at most 2): pairs below it only share a subject."""
 
 
 @dataclass(frozen=True, slots=True)
 class Precedent:
-    """A duplicate and its original. score: how similar they are to the pair in question, by the ranker, from 0 to 2."""
+    """A duplicate and its original. score: their similarity to the given pair by the ranker, from 0 to 2."""
 
     duplicate: Question
     original: Question
@@ -24,10 +24,10 @@ class Precedent:
 
 
 def find_precedents(searcher: Searcher, query: Question, hit: Question, k: int = 2) -> list[Precedent]:
-    """The k duplicate links most similar to the pair (query, hit); none where no link near them is similar enough.
+    """Return the k duplicate links most similar to the pair (query, hit); none if no link is similar enough.
 
-    Compared are the links around the hit and around the query's first hits, except one between query and hit. Each end
-    is about as similar to the query, or to the hit, as anything in the archive is, and shares a word with it.
+    Candidates are the links of the hit and of the query's top hits, except one between query and hit. Each end must be
+    about as similar to the query, or to the hit, as anything in the archive, and share a word with it.
     """
     view = searcher.view
     near = [hit.id, *(h.id for h in searcher.rank({query.id: query}, SEARCHED_HITS)[query.id])]
@@ -43,7 +43,7 @@ def find_precedents(searcher: Searcher, query: Question, hit: Question, k: int =
 
 
 def _relative_scores(searcher: Searcher, query: Question, texts: Mapping[str, Question]) -> Mapping[str, float]:
-    """Id → the score of each text that shares a word with the query, as a share of the best score in the archive.
+    """Return id → the score of each text that shares a word with the query, divided by the archive's best score.
 
     It is 1 for the query itself.
     """
@@ -55,6 +55,6 @@ def _relative_scores(searcher: Searcher, query: Question, texts: Mapping[str, Qu
 
 
 def _share_word(a: Question, b: Question, language: str | None) -> bool:
-    """Return whether two titles have a word in common, other than a function word, by the rules of a language."""
+    """Return whether two titles share a word that is not a function word, by the rules of a language."""
     words, others = (set(content_analyzer().analyze(plain_text(q.title, "text"), language)) for q in (a, b))
     return bool(words & others)

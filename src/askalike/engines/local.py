@@ -24,16 +24,16 @@ from askalike.types import TYPED_QUERY_ID, Explanation, Question
 
 _Query = tuple[Question, SearchRequest]
 MAX_DEPTH_FACTOR = 64
-"""A search that duplicates leave with too few hits is deepened to this many times k at most."""
+"""Maximum depth, as a multiple of k, of a search whose duplicates leave too few hits."""
 
 
 class LocalEngine:
-    """Finds similar questions in an archive. It follows the archive: the next search finds a change."""
+    """Finds similar questions in an archive. Changes of the archive are visible to the next search."""
 
     def __init__(
         self, archive: Archive, ranker: Ranker, view: View | None = None, filter: Filter | None = None
     ) -> None:
-        """view: what is searched; by default all questions, as they are now.
+        """view: the questions to search; by default all current ones.
 
         filter: a condition on the hits of every search, in addition to the search's own filter.
         """
@@ -62,38 +62,38 @@ class LocalEngine:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The calibration of typed titles that holds for the archive as it is; None where there is none."""
+        """The calibration of typed titles that is valid for the archive's current state; None if there is none."""
         return self._calibrators["title"].calibration
 
     @property
     def stale_reason(self) -> str | None:
-        """Why the saved calibration no longer holds; None where it holds or none was saved."""
+        """Why the saved calibration is no longer valid; None if it is valid or none was saved."""
         return self._calibrators["title"].stale_reason
 
     @property
     def typical_threshold(self) -> float | None:
-        """The absolute score above which a hit is usually shown if no calibration decides; None if not yet known."""
+        """The usual minimum absolute score of hits without a calibration; None if not yet known."""
         rule = self._silence.saved_rule
         return rule.typical if rule else None
 
     def searcher(self) -> Searcher:
-        """The ranker opened on the archive as it is; where another process is indexing, as it last committed."""
+        """Return the ranker opened on the current archive, or on the last commit if another process is indexing."""
         return rankers.open_committed(self.ranker, self._view)
 
     def search(
         self, title: str, k: int = 5, *, body: str = "", filter: Filter | None = None, prefix: bool = False,
         min_probability: float | None = None, min_similarity: float | None = None, explain: bool = True,
     ) -> SearchResult:  # fmt: skip
-        """Return the k questions most similar to the one typed, best first; none where nothing is similar.
+        """Return the k questions most similar to the one typed, best first; none if nothing is similar.
 
         After `askalike calibrate`, each hit has a probability, and none is below the calibration's threshold, or below
         `min_probability`. Without a threshold, no hit is below the absolute score that nearly all everyday questions
         stay below on this archive, or below `min_similarity`; 0 shows all that the ranker finds. A query of function
         words alone finds nothing. A duplicate is never shown: its original is shown instead, with the duplicate as
         `asked_as`. prefix: the last word may be unfinished.
-        explain: each hit says why it was found, and shows the passage of its body that matched.
-        Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or where there are
-        no probabilities.
+        explain: each hit has an explanation, and the passage of its body that matched.
+        Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or if there are no
+        probabilities.
         """
         return self.search_batch(
             [SearchRequest(title, body, k, filter, prefix, min_probability, min_similarity, explain)]
@@ -105,7 +105,7 @@ class LocalEngine:
         return self._search(list(zip(questions, requests, strict=True)))
 
     def find_similar(self, question: Question, k: int = 5, *, min_similarity: float | None = None) -> SearchResult:
-        """Return the k questions most similar to a question of the archive, without itself; otherwise as `search`."""
+        """Return the k questions most similar to a question of the archive, excluding itself; otherwise as `search`."""
         request = SearchRequest(question.title, question.body, k, min_similarity=min_similarity)
         return self._search([(question, request)])[0]
 
@@ -115,7 +115,7 @@ class LocalEngine:
         return {id: name_links(explanation) for id, explanation in explanations.items()}
 
     def likeness(self, question: Question, id: str) -> float | None:
-        """Return a question's absolute score for another one, from 0 to 1; None where it is not in the archive."""
+        """Return a question's absolute score for another one, from 0 to 1; None if it is not in the archive."""
         session = self.searcher().search({question.id: question}, 1, candidates={question.id: [id]})
         [scores] = session.absolute_scores
         return float(min(max(scores[0], 0.0), 1.0)) if len(scores) else None
@@ -124,23 +124,23 @@ class LocalEngine:
         self, title: str, mode: AnswerMode = "nearest", k: int = 3, *, body: str = "",
         min_probability: float | None = None, sure: float | None = None, model: str | None = None,
     ) -> Reply:  # fmt: skip
-        """An answer to the question typed, with at most k stored answers.
+        """Return an answer to the typed question, with at most k stored answers.
 
-        nearest: the stored answers of the most similar questions. generate: text that a model of the archive writes
-        (`model`: which one, where there are several), with the stored answers nearest to it. auto: nearest where the
-        best has a probability of `sure` (0.5), generate where it is less, no answer where it is below the threshold.
-        Without a calibration auto is nearest, and silent below the archive's similarity threshold.
-        Raises ArchiveError where there are no answers; SettingsError for what is not known, or what the mode ignores.
+        nearest: the stored answers of the most similar questions. generate: text written by a model of the archive
+        (`model`: which one, if there are several), with the most similar stored answers. auto: nearest if the best
+        probability is at least `sure` (0.5), else generate, but no answer below the threshold. Without a calibration
+        auto is nearest, with no answer below the archive's similarity threshold.
+        Raises ArchiveError if there are no answers; SettingsError for unknown values, or options unused by the mode.
         """
         question = Question(TYPED_QUERY_ID, title, body)
         return answer_question(self, question, mode, k, min_probability=min_probability, sure=sure, model=model)
 
     def find_precedents(self, title: str, hit: Question, k: int = 2, *, body: str = "") -> Sequence[Precedent]:
-        """The archived duplicates that are most like the question typed and a hit of it."""
+        """Return the archived duplicates most similar to the typed question and a hit of it."""
         return find_precedents(self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
 
     def _search(self, queries: Sequence[_Query]) -> list[SearchResult]:
-        """Search together for requests that differ only in their texts, but for titles apart from whole questions."""
+        """Search requests that differ only in their texts as one batch, but titles separately from whole questions."""
         searcher, groups = self.searcher(), groupby(queries, lambda query: (query[1].options, _use(query[1])))
         return [result for _, group in groups for result in self._search_together(searcher, list(group))]
 
@@ -169,9 +169,9 @@ class LocalEngine:
     def _min_similarities(
         self, session: SearchSession, request: SearchRequest, calibration: Calibration | None
     ) -> Sequence[float]:
-        """The absolute score below which no hit is shown, for each query: what was asked for, else the archive's.
+        """Return the minimum absolute score of hits for each query: the requested one, else the archive's.
 
-        0 where a probability decides: one that was asked for, or the threshold of a calibration.
+        It is 0 if there is a minimum probability, from the request or a calibration.
         """
         if calibration and (calibration.threshold or request.min_probability is not None):
             return [0.0] * len(session.queries)

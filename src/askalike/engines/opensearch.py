@@ -1,7 +1,7 @@
-"""The engine whose indexes an OpenSearch cluster holds: any number of processes search what one of them indexes.
+"""The engine with indexes in an OpenSearch cluster: any number of processes can search what one of them indexes.
 
-The archive stays where it is. What finds, fuses, explains and calibrates is the same as for a local engine: only the
-postings and vectors are elsewhere (askalike.index.cluster).
+The archive itself is not moved. Ranking, fusion, explanations and calibration are the same as for a local engine: only
+the postings and vectors are in the cluster (askalike.index.cluster).
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,8 +43,8 @@ class OpenSearchEngine(LocalEngine):
 class ClusterIndexStatus:
     """One index of an archive in a cluster.
 
-    behind: how many of the archive's changes it lacks. replaced: documents that were replaced or deleted, and that the
-    term statistics still count. advice: what to do; empty where all is well.
+    behind: the number of the archive's changes that are not indexed yet. replaced: the number of replaced or deleted
+    documents that are still in the term statistics. advice: what to do; empty if nothing.
     """
 
     name: str
@@ -57,7 +57,7 @@ class ClusterIndexStatus:
 
 
 def init_cluster(url: str, shards: int, replicas: int) -> str:
-    """Prepare a cluster for archives: how many shards and replicas new indexes get. Returns the cluster's version.
+    """Set the numbers of shards and replicas of new indexes in a cluster; return the cluster's version.
 
     Raises EngineError.
     """
@@ -71,7 +71,7 @@ def init_cluster(url: str, shards: int, replicas: int) -> str:
 
 
 def cluster_status(archive: Archive, ranker: Ranker) -> list[ClusterIndexStatus]:
-    """Return the state of every index that a ranker has of an archive in the cluster. Raises EngineError."""
+    """Return the state of all indexes of a ranker and an archive in the cluster. Raises EngineError."""
     view = archive.view()
     cluster, statuses = connect(str(archive.engine)), []
     command = f"askalike index {archive.path} --ranker {ranker.name} --engine {cluster.address}"
@@ -93,7 +93,7 @@ def cluster_status(archive: Archive, ranker: Ranker) -> list[ClusterIndexStatus]
 
 
 def drop_indexes(archive: Archive) -> list[str]:
-    """Remove every index of an archive from its cluster; return their names. The archive is untouched."""
+    """Remove all indexes of an archive from its cluster; return their names. The archive is not changed."""
     cluster = connect(str(archive.engine))
     names = archive_generations(cluster, archive)
     for name in names:
@@ -109,7 +109,7 @@ def archive_generations(cluster: ClusterConnection, archive: Archive) -> list[st
 
 
 def merge_indexes(archive: Archive) -> int:
-    """Take replaced documents out of the term statistics of an archive's indexes; return how many remain for now."""
+    """Remove replaced documents from the term statistics of an archive's indexes; return how many remain for now."""
     cluster = connect(str(archive.engine))
     return sum(expunge(cluster, name) for name in archive_generations(cluster, archive))
 

@@ -1,1 +1,1 @@
-"""Search structures over terms: no text, no models."""
+"""Search structures over terms and vectors; they know neither texts nor models."""

@@ -1,6 +1,6 @@
-"""The arrays of a segment in one file, mapped into memory. It has the format of safetensors, which other programs read.
+"""The arrays of a segment in one memory-mapped file. Its format is safetensors, which other programs can read.
 
-One file is made durable, opened and removed in a fraction of the time of a file for each array.
+Syncing, opening and removing one file takes a fraction of the time that one file per array would take.
 """
 
 import json
@@ -37,9 +37,9 @@ def write_arrays(folder: Path, arrays: Mapping[str, Array]) -> None:
 
 
 def create_arrays(folder: Path, kinds: ArrayKinds, file_name: str = ARRAYS_FILE) -> Mapping[str, Array]:
-    """Create a file of arrays in a folder and return the arrays, to be filled. Raises OSError where space is short.
+    """Create a file of arrays in a folder and return the arrays, to be filled. Raises OSError if the disk is full.
 
-    The space is reserved first: a mapped file whose space ends kills the process.
+    The space is reserved first: a process is killed if it writes to a mapped file and the disk is full.
     """
     header = _encode_header(kinds)
     size = len(header) + sum(map(_count_bytes, kinds.values()))
@@ -77,9 +77,9 @@ def _encode_header(kinds: ArrayKinds) -> bytes:
 
 
 def _stored_order(kinds: ArrayKinds) -> list[str]:
-    """Return the names in the order of their arrays: those first whose rows fill cache lines, then the widest numbers.
+    """Return the names in file order: first arrays whose rows fill cache lines, then those of the widest numbers.
 
-    So every number is aligned, and every such row, too.
+    This aligns every number, and every row that fills cache lines.
     """
 
     def order(name: str) -> tuple[bool, int]:

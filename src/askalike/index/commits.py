@@ -1,8 +1,8 @@
-"""Changes of an index directory: immutable segments, files of deletions, and a manifest that names what counts.
+"""Commits to an index directory: immutable segments, files of deletions, and a manifest of the current files.
 
-A commit writes new files and then replaces the manifest in one rename, so that whoever opens the index sees the state
-before or after it and never a mixture, whatever is killed when. The next commit removes files that no manifest names;
-a reader that has mapped them can continue to read.
+A commit writes new files and then replaces the manifest in one rename, so that readers see the state before or after it
+and never a mixture, even if a process is killed. The next commit removes files that are not in the manifest; a reader
+that has mapped them can continue to read.
 """
 
 import fcntl
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 LOCK = "lock"
 MERGE_FACTOR = 4
-"""This many segments of about the same size are merged into one."""
+"""Number of segments of about the same size that are merged into one."""
 SMALL_SEGMENTS = (4_096, 32_768)
-"""Documents below which two segments suffice for a merge: every search pays for each segment that it looks into.
+"""Sizes, in documents, below which two segments suffice for a merge, since every segment makes searches slower.
 
-Commits rewrite the segments below the first limit, and a segment that has grown beyond it joins those below the second.
+Commits rewrite the segments below the first limit; a segment that has grown beyond it joins those below the second.
 """
 DEFAULT_MEMORY = 2 << 30
-"""The bytes that a build may hold in memory unless somebody says how many."""
+"""Default memory limit of a build, in bytes."""
 NO_MANIFEST = (0, 0)
 """The stamp of an index without a manifest."""
 _turns: dict[Path, Lock] = {}
-"""The directory of an index → held while a thread of this process follows the archive."""
+"""Directory of an index → lock, held while a thread of this process updates the index."""
 
 LiveT = TypeVar("LiveT", bound=LiveRows)
 SearcherT = TypeVar("SearcherT")
@@ -52,7 +52,7 @@ LayoutT = TypeVar("LayoutT", bound="DataclassInstance")
 
 @dataclass(frozen=True, eq=False)
 class CommittedSegment(Generic[LiveT]):
-    """A segment as the manifest names it: its directory, and the file of its deletions (None without any)."""
+    """A segment as listed in the manifest: its directory, and the file of its deletions (None without any)."""
 
     name: str
     live: LiveT
@@ -71,9 +71,10 @@ class CommittedSegment(Generic[LiveT]):
 
 @dataclass(eq=False)
 class CommittedState(Generic[LiveT, SearcherT]):
-    """Content of an index after a commit. The next commit makes another one, so that threads never see a mixture.
+    """The content of an index after a commit. The next commit creates a new one: threads never see a mixture.
 
-    stamp: of the manifest. change: of the archive, up to which the index follows it. searcher: None until asked for.
+    stamp: of the manifest. change: the archive's change number up to which the index is synchronised. searcher: None
+    until requested.
     """
 
     stamp: tuple[int, int] = NO_MANIFEST
@@ -93,16 +94,16 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         self.path = path
         self.layout = layout
         self.memory_bytes = DEFAULT_MEMORY
-        """About how many bytes a build holds in memory, besides the program itself."""
-        self._manifest = os.fspath(path / MANIFEST)  # every search looks at it: a string is faster than a Path
+        """Approximate memory limit of a build in bytes, in addition to the program itself."""
+        self._manifest = os.fspath(path / MANIFEST)  # checked by every search: a string is faster than a Path
         self._state: CommittedState[LiveT, SearcherT] = CommittedState()
-        self._replacing_state = Lock()  # so that no thread puts an older state in place of a newer one
+        self._replacing_state = Lock()  # so that no thread replaces a newer state with an older one
 
     @classmethod
     def open(cls, path: Path, layout: LayoutT) -> Self:
         """Open the index in `path`, which is empty if there is none yet.
 
-        Raises SearchIndexError where it was written by another version, or for another layout.
+        Raises SearchIndexError if it was written by another version, or with another layout.
         """
         index = cls(path, layout)
         index.refresh()
@@ -111,14 +112,14 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     @property
     def searcher(self) -> SearcherT:
         """The searcher of the state last read or committed."""
-        state = self._state  # another thread may read a newer one meanwhile
+        state = self._state  # another thread may read a newer one in the meantime
         if state.searcher is None:
             state.searcher = self._make_searcher(state.segments)
         return state.searcher
 
     @property
     def change(self) -> int:
-        """The archive's change number up to which the index follows the archive."""
+        """The archive's change number up to which the index is synchronised."""
         return self._state.change
 
     @property
@@ -133,7 +134,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
 
     @abstractmethod
     def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> LiveT:
-        """Map a segment's files. `deletions` holds the arrays of the file of deletions, if there is one.
+        """Map a segment's files. `deletions` contains the arrays of the file of deletions, if there is one.
 
         Raises FileNotFoundError for a missing file, and ValueError, TypeError, KeyError or EOFError for a damaged one.
         """
@@ -154,45 +155,45 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
             raise SearchIndexError(f"{self.path / name}: damaged; delete {self.path}, it will be rebuilt") from None
 
     def refresh(self) -> bool:
-        """Read the manifest again if another process has committed; return whether it had."""
+        """Read the manifest again if another process has committed; return whether it has."""
         if self._stat_manifest() == self._state.stamp:
             return False
         with self._replacing_state:
             return self._read_newest_state()
 
     def _read_newest_state(self) -> bool:
-        """Return whether the manifest names another state than the one held, which is then replaced."""
+        """Replace the state if the manifest describes a newer one; return whether it did."""
         for _ in range(5):
             try:
                 stamp = self._stat_manifest()
                 if stamp == self._state.stamp:
                     return False
                 self._state = self._read_state(stamp)
-            except FileNotFoundError:  # another commit came between the manifest and the files it names
+            except FileNotFoundError:  # another commit happened between reading the manifest and opening its files
                 continue
             return True
         raise SearchIndexError(f"{self.path}: files that its manifest names are missing; delete it, it will be rebuilt")
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait while another thread follows the archive. Of two processes the second is refused, see `lock_writer`."""
+        """Wait while another thread updates the index. A second process is refused instead, see `lock_writer`."""
         with _turns.setdefault(self.path, Lock()):
             self.refresh()
             yield
 
     @contextmanager
     def lock_writer(self) -> Iterator[None]:
-        """Hold the writer's lock. Raises IndexBusyError where another writer holds it, SearchIndexError for I/O."""
+        """Hold the writer's lock. Raises IndexBusyError if another writer holds it, SearchIndexError for I/O errors."""
         with _hold_lock(self.path):
             self.refresh()
-            self._remove_unreferenced()  # what a build that was killed has left
+            self._remove_unreferenced()  # leftovers of a killed build
             try:
                 yield
             finally:
                 self._remove_unreferenced()
 
     def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]], change_date: str | None = None) -> None:
-        """Make these segments, whose files are written, the state of that change number. For the writer only."""
+        """Commit these segments, whose files are written, as the state of that change number. For the writer only."""
         committed = {segment.name for segment in self.segments}
         for segment in segments:
             if segment.name not in committed:
@@ -221,7 +222,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         return CommittedState(stamp, manifest["change"], manifest.get("change_date"), segments)
 
     def _load_manifest(self) -> dict[str, Any]:
-        """Return the manifest. Raises SearchIndexError for an unreadable one, or one of other settings or versions."""
+        """Return the manifest. Raises SearchIndexError if it is unreadable, or of other settings or versions."""
         path = self.path / MANIFEST
         try:
             manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -238,13 +239,13 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         return manifest
 
     def _remove_unreferenced(self) -> None:
-        """Remove the files that neither the manifest names nor a reader can still ask for."""
+        """Remove the files that are not in the manifest and that no reader can still open."""
         segments = self.segments
         _remove_all_but(self.path, {s.name for s in segments} | {s.deletions for s in segments} | {MANIFEST, LOCK})
 
 
 class IndexWriter(ABC, Generic[LiveT]):
-    """Collects changes to an index and commits them at once. An index's `writer()` makes one."""
+    """Collects changes to an index and commits them at once. Created by an index's `writer()`."""
 
     def __init__(self, index: CommittedIndex[LiveT, Any, Any]) -> None:
         self._index = index
@@ -259,7 +260,7 @@ class IndexWriter(ABC, Generic[LiveT]):
 
     @property
     def sent_docid(self) -> int:
-        """0: an interrupted update of a local index begins again."""
+        """0: an interrupted update of a local index starts over."""
         return 0
 
     @abstractmethod
@@ -271,7 +272,7 @@ class IndexWriter(ABC, Generic[LiveT]):
         """Write the live documents of several segments as one (or a few); return the names."""
 
     def _merge_key(self, segment: LiveT) -> int:
-        """Return what segments of about the same size are ordered by before a merge is looked for."""
+        """Return the sort key of segments of about the same size when a merge is chosen."""
         return len(segment.docids) - len(segment.deleted)
 
     def _can_merge(self, segments: Sequence[LiveT]) -> bool:
@@ -279,7 +280,7 @@ class IndexWriter(ABC, Generic[LiveT]):
         return True
 
     def _finish(self, segment: LiveT) -> None:
-        """Write what a segment needs besides its own files, before it is committed, perhaps once more."""
+        """Write additional files of a segment before it is committed; may be called again for the same segment."""
 
     def delete(self, docids: Iterable[int]) -> None:
         """Delete all documents of these docids."""
@@ -301,7 +302,7 @@ class IndexWriter(ABC, Generic[LiveT]):
         self._new_segments, self._deleted_docids = [], array("q")
 
     def _choose_merge(self, segments: Sequence[CommittedSegment[LiveT]]) -> list[CommittedSegment[LiveT]]:
-        """Return segments to merge: one that is mostly deleted, or several of about the same size; else none."""
+        """Return the segments to merge: one that is mostly deleted, or several of about the same size; else none."""
         for segment in segments:
             if segment.deleted_count > segment.live_count:
                 return [segment]
@@ -318,7 +319,7 @@ class IndexWriter(ABC, Generic[LiveT]):
         self._new_segments += [self._index.open_segment(name) for name in self._write_added()]
 
     def _delete_documents(self, segment: CommittedSegment[LiveT], docids: Array) -> CommittedSegment[LiveT]:
-        """Return the segment without these docids (ascending); itself where it has none of them."""
+        """Return the segment without these docids (ascending); the same object if it has none of them."""
         deleted = _add_deletions(segment.live, docids)
         if len(deleted) == segment.deleted_count:
             return segment
@@ -339,11 +340,11 @@ class IndexWriter(ABC, Generic[LiveT]):
 def remove_index(path: Path) -> None:
     """Remove the index in a directory, if there is one, with the directory.
 
-    Raises IndexBusyError where a writer is at work, SearchIndexError for I/O.
+    Raises IndexBusyError if a writer is active, SearchIndexError for I/O errors.
     """
     if path.exists():
         with _hold_lock(path):
-            (path / MANIFEST).unlink(missing_ok=True)  # first, so that it never names files that are gone
+            (path / MANIFEST).unlink(missing_ok=True)  # first, so that it never names removed files
             _remove_all_but(path, {LOCK})
             (path / LOCK).unlink()
             path.rmdir()
@@ -351,7 +352,7 @@ def remove_index(path: Path) -> None:
 
 @contextmanager
 def _hold_lock(path: Path) -> Iterator[None]:
-    """Hold the lock of an index's writer. Raises IndexBusyError where another holds it, SearchIndexError for I/O."""
+    """Hold an index's writer lock. Raises IndexBusyError if another writer holds it, SearchIndexError for I/O."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with open(path / LOCK, "w") as lock:
@@ -375,7 +376,7 @@ def _remove_all_but(path: Path, names: Set[str | None]) -> None:
 
 
 def _size_tier(live_count: int) -> int:
-    """Return a number that segments of about the same size share: below the limits of small ones the limit's place."""
+    """Return the size tier of a segment: by the limits of SMALL_SEGMENTS, above these by the logarithm to base 8."""
     is_small = live_count < SMALL_SEGMENTS[-1]
     return bisect_right(SMALL_SEGMENTS, live_count) if is_small else live_count.bit_length() // 3
 
@@ -391,7 +392,7 @@ def _add_deletions(segment: LiveRows, docids: Array) -> Array:
 
 
 def _require_in_place(lock: IO[str], path: Path) -> None:
-    """Raise BlockingIOError where another process has removed the index, with this lock, before the lock was held."""
+    """Raise BlockingIOError if another process removed the index, with this lock, before the lock was acquired."""
     try:
         in_place = os.path.samestat(os.fstat(lock.fileno()), os.stat(path))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The rows of a segment: one for each phrasing of a document, sorted by docid, some of them deleted."""
+"""The rows of a segment: one per phrasing of a document, sorted by docid, some of them deleted."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class DocAttributes:
-    """The fields of a document that filters read, for indexes that apply filters themselves."""
+    """The fields of a document that filters use, for indexes that apply filters themselves."""
 
     tags: Sequence[str] = ()
     created_at: str | None = None
@@ -58,7 +58,7 @@ class LiveRows(ABC):
         return live
 
     def mask_allowed(self, docids: Array | None) -> NDArray[np.bool_]:
-        """Return a mask (n) of the live rows with one of these docids (ascending; None: any); empty if all may be."""
+        """Return a mask (n) of the live rows with one of these docids (ascending; None: any); empty if all are."""
         if docids is None:
             return self.live_mask if len(self.deleted) else np.empty(0, np.bool_)
         if not len(docids):
@@ -69,7 +69,7 @@ class LiveRows(ABC):
         return allowed & self.live_mask if len(self.deleted) else allowed
 
     def may_contain(self, docids: Array) -> NDArray[np.bool_]:
-        """Return which of these docids lie between the segment's first and last."""
+        """Return which of these docids are in the range of the segment's docids."""
         if not len(self.docids):
             return np.zeros(len(docids), np.bool_)
         return (docids >= self.docids[0]) & (docids <= self.docids[-1])
@@ -95,7 +95,7 @@ class LiveRows(ABC):
 
 
 def find_distinct(values: Array) -> Array:
-    """Return each value once, ascending: as np.unique does, which takes longer and imports masked arrays first.
+    """Return the distinct values, ascending, like np.unique, which is slower and imports masked arrays first.
 
     A thread that calls np.unique just before another one has imported them fails with a RecursionError.
     """

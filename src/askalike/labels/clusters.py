@@ -1,4 +1,4 @@
-"""The clusters of qrels, and how whole clusters are dealt to parts."""
+"""The clusters of qrels, and the assignment of whole clusters to parts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -9,14 +9,14 @@ from askalike.types import Qrels
 
 
 def clusters_from_qrels(qrels: Qrels) -> dict[str, str]:
-    """Map each query and each relevant document to its cluster: a query joins everything that is relevant to it."""
+    """Map each query and each relevant document to its cluster, which contains all documents relevant to a query."""
     pairs = ((query, document) for query, grades in qrels.items() for document, grade in grades.items() if grade > 0)
     loops = ((query, query) for query in qrels)
     return connected_components((*pairs, *loops))
 
 
 def assign_folds(queries: Iterable[str], cluster_of: Mapping[str, str], n_folds: int, seed: int = 0) -> list[list[str]]:
-    """Divide queries into folds of about equal size, whole clusters only; the seed orders clusters of one size."""
+    """Divide queries into folds of about equal size, by whole clusters; the seed orders clusters of equal size."""
     members: dict[str, list[str]] = {}
     for query in queries:
         members.setdefault(cluster_of.get(query, query), []).append(query)
@@ -30,7 +30,7 @@ def assign_folds(queries: Iterable[str], cluster_of: Mapping[str, str], n_folds:
 
 
 def deal_clusters(sizes: Iterable[int], shares: Sequence[float]) -> Iterator[int]:
-    """Yield the part of each cluster, given their sizes in queries: the one farthest below its share so far."""
+    """Yield the part of each cluster, given their sizes in queries: the part that is farthest below its share."""
     filled = [0] * len(shares)
     for size in sizes:
         part = min(range(len(shares)), key=lambda n: filled[n] / shares[n])

@@ -1,4 +1,4 @@
-"""The labels that a model has learned from: it must not be measured on these."""
+"""The labels that a model was trained on, and must not be evaluated on."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -14,15 +14,15 @@ from askalike.types import Answer, Split, TrainingPair
 
 LEARNED_FILE = "learned.json"
 LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings", "feedback")
-"""The signals whose pairs are labels of what asks the same."""
+"""The signals whose pairs are labelled as asking the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearnedLabels:
-    """The ids of the questions whose duplicates a model has learned, or whose answers.
+    """The ids of the questions whose duplicates or answers a model was trained on.
 
-    all_but: for a model of an earlier version, which has recorded no ids: it may have learned from every label that no
-    split of these names holds out.
+    all_but: for a model of an earlier version, which recorded no ids: it may have been trained on all labels except
+    those of the splits with these names.
     """
 
     duplicates: frozenset[str] = frozenset()
@@ -39,7 +39,7 @@ class LearnedLabels:
 
     @classmethod
     def from_training(cls, pairs: Iterable[TrainingPair], dev: Split, dev_ranks_answers: bool) -> Self:
-        """Return the labels in training pairs, and those of the queries that chose among epochs."""
+        """Return the labels in training pairs, and those of the dev queries that chose the best epoch."""
         pairs = list(pairs)
         duplicates = {id for p in pairs if p.signal in LABEL_SIGNALS for id in (p.query.id, p.positive.id)}
         answers = {pair.query.id for pair in pairs if isinstance(pair.positive, Answer)}
@@ -52,7 +52,7 @@ class LearnedLabels:
 
     @classmethod
     def read(cls, folder: Path, model: Mapping[str, Any]) -> Self:
-        """Return what the model in a folder has learned from. model: the tables of its model.toml."""
+        """Read the training labels of the model in a folder. model: the tables of its model.toml."""
         path = folder / LEARNED_FILE
         if path.exists():
             ids = json.loads(path.read_text(encoding="utf-8"))
@@ -66,13 +66,13 @@ class LearnedLabels:
         return cls(all_but=frozenset(model.get("trained", {}).get("hidden", ())))
 
     def write(self, folder: Path) -> None:
-        """Write what `read` returns."""
+        """Write the file for `read`."""
         ids = {"duplicates": sorted(self.duplicates), "answers": sorted(self.answers)}
         ids |= {} if self.all_but is None else {"all_but": sorted(self.all_but)}
         (folder / LEARNED_FILE).write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")
 
     def count_queries(self, archive: Archive, labels: Split, rank_answers: bool = False) -> int:
-        """Return for how many queries of a split the model has learned labels: theirs, or others of their cluster."""
+        """Return the number of queries of a split whose clusters have labels that the model was trained on."""
         if not self:
             return 0
         is_learned = self.cluster_test(archive, rank_answers)
@@ -82,7 +82,7 @@ class LearnedLabels:
         return sum(any(map(is_learned, ids)) for ids in texts.values())
 
     def cluster_test(self, archive: Archive, rank_answers: bool = False) -> Callable[[str], bool]:
-        """Return a function that says whether a label of the cluster of a text was learned."""
+        """Return a function that returns whether the model was trained on a label of a text's cluster."""
         clusters = Clusters.read(archive, sorted(self.all_but or ()))
         learned = {clusters.cluster_of(id) for id in (self.answers if rank_answers else self.duplicates)}
         if self.all_but is None:
@@ -90,13 +90,13 @@ class LearnedLabels:
         return lambda id: clusters.cluster_of(id) in learned or not clusters.is_held_out(id)
 
     def unlearned_splits(self, archive: Archive) -> list[str]:
-        """Return the names of the splits that are a test of the model, those called test first."""
+        """Return the names of the splits suitable for testing the model, those named test first."""
         names = labelled_splits(archive, "questions") + labelled_splits(archive, "answers")
         tests = [name for name in names if not self.count_queries(archive, *_load(archive, name))]
         return sorted(tests, key=lambda name: name.split("/")[-1] != "test")
 
     def require_unlearned(self, archive: Archive, model: str, labels: Split, *, rank_answers: bool = False) -> None:
-        """Raise SettingsError where the model has learned from labels that it is to be measured by."""
+        """Raise SettingsError if the model was trained on labels that it is to be evaluated on."""
         if n := self.count_queries(archive, labels, rank_answers=rank_answers):
             tests = ", ".join(self.unlearned_splits(archive)) or "none; make one (askalike split) and train again"
             raise SettingsError(

@@ -1,4 +1,4 @@
-"""Partitions: a split is divided into parts once, and the archive stores the parts with seed and settings."""
+"""Partitions: a split divided once into parts, which are stored in the archive with seed and settings."""
 
 import json
 import re
@@ -18,7 +18,7 @@ NAME_PATTERN = re.compile(r"\w[\w.-]*")
 
 @dataclass(frozen=True, slots=True)
 class PartSize:
-    """The size of the split `PARTITION/PART`. links: of query and relevant document. largest: cluster, in queries."""
+    """The size of the split `PARTITION/PART`. links: (query, relevant document). largest: cluster size in queries."""
 
     split: str
     queries: int
@@ -58,8 +58,8 @@ def create_partition(
 
     method: cluster, category, tag, time or folds. settings: those of that splitter. source_split: the archive's first
     split if None. name: the method's name if None. A second call with the same arguments changes nothing.
-    Raises SettingsError for wrong settings or an unusable name. Raises ArchiveError where another partition has the
-    name (unless `replace`), where there is nothing to divide, and where a part would be empty.
+    Raises SettingsError for wrong settings or an invalid name. Raises ArchiveError if another partition has the name
+    (unless `replace`), if there is nothing to divide, and if a part would be empty.
     """
     splitter = create_splitter(method, settings or {})
     name = _check_name(archive, method if name is None else name)
@@ -91,7 +91,7 @@ def list_partitions(archive: Archive) -> list[Partition]:
 
 
 def get_partition(archive: Archive, name: str, clusters: Clusters | None = None) -> Partition:
-    """Return a partition with its sizes as the archive is now. Raises ArchiveError where there is none of that name."""
+    """Return a partition with its current sizes. Raises ArchiveError if there is none with that name."""
     definition = labels.partition_definition(archive, name)
     if definition is None:
         raise ArchiveError(f"{archive.path}: no partition is called {name!r}; create it with: askalike split")

@@ -16,8 +16,8 @@ T = TypeVar("T")
 def labelled_splits(archive: Archive, kind: DocumentKind = "questions") -> list[str]:
     """Return the names of the splits with judgements or candidates of this document kind.
 
-    The imported splits come first. Without any, the derived splits that are not empty take their place: `duplicates`
-    and `rephrasings`, or `answers` where documents are answers. Then come the parts of partitions, `PARTITION/PART`.
+    The imported splits come first, or without any the non-empty derived splits: `duplicates` and `rephrasings`, or
+    `answers` if documents are answers. Then come the parts of partitions, `PARTITION/PART`.
     """
     uncut = uncut_splits(archive, kind)
     judged = {*uncut, *DERIVED_SPLITS} if kind == "questions" else set(uncut)
@@ -30,7 +30,7 @@ def labelled_splits(archive: Archive, kind: DocumentKind = "questions") -> list[
 
 
 def document_kind(archive: Archive, name: str) -> DocumentKind:
-    """Return what the queries of a split rank: answers for the split `answers` and its parts, else questions."""
+    """Return the document kind of a split: answers for the split `answers` and its parts, else questions."""
     return "answers" if labels.ranks_answers(archive, name) else "questions"
 
 
@@ -48,10 +48,10 @@ def uncut_splits(archive: Archive, kind: DocumentKind = "questions") -> list[str
 def default_split(
     archive: Archive, preferred: str | None = None, *, last_resort: str = "", min_queries: int = 0, parts: bool = False
 ) -> str | None:
-    """Return the split to use where none is named, None where no split meets the requirements.
+    """Return the split to use if none is named; None if no split meets the requirements.
 
-    That is `preferred` where the archive has it, else the first split with at least `min_queries` judged queries.
-    last_resort: a split that is taken only where it is the only one. parts: parts of partitions qualify, too.
+    That is `preferred` if the archive has it, else the first split with at least `min_queries` judged queries.
+    last_resort: a split that is used only if there is no other. parts: whether parts of partitions qualify, too.
     """
     names = labelled_splits(archive) if parts else uncut_splits(archive)
     names = [name for name in names if name != last_resort or len(names) == 1]
@@ -61,10 +61,10 @@ def default_split(
 
 
 def splits_to_hold_out(archive: Archive, name: str) -> list[str]:
-    """Return the splits that a ranker must not have learned from if it is measured on the split `name`.
+    """Return the splits to hold out of training for an evaluation on the split `name`.
 
-    They are the split itself and, for a part, the dev and test parts of its partition and what is held out for the
-    source split besides the source split itself. For an imported split they are all other imported splits but train.
+    These are the split itself; for a part also the dev and test parts of its partition, and the splits held out for the
+    source split except the source split itself; for an imported split also all other imported splits but train.
     """
     part = (parts := partition_parts(archive)).get(name)
     if name in (imported := imported_splits(archive)):
@@ -79,10 +79,10 @@ def splits_to_hold_out(archive: Archive, name: str) -> list[str]:
 def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") -> Split:
     """Return the queries, judgements and candidates of the imported split, derived split or part of that name.
 
-    An imported split has all its queries, in the order of import. Its candidates are in their imported order; where no
+    An imported split has all its queries, in the order of import. Its candidates are in their imported order; if no
     query has candidates, `candidates` is None. A candidate without a judgement is not in the qrels. A part has the
     judgements and candidates of its source split for its own queries.
-    Raises ArchiveError where there is no such split.
+    Raises ArchiveError if there is no such split.
     """
     if queries := labels.imported_queries(archive, name):
         return _load_imported(archive, name, kind, queries)
@@ -97,7 +97,7 @@ def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") ->
 
 
 def duplicate_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
-    """Yield each question closed as a duplicate with the id of its original, once for each link within the archive."""
+    """Yield each question closed as a duplicate with the id of its original, once per link within the archive."""
     view = archive.view()
     for links in chunks(link for link in view.links("duplicate") if link.source != link.target):
         questions = view.get_questions({link.source for link in links})
@@ -112,10 +112,10 @@ def rephrasing_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
 
 
 def identify_queries(view: View, queries: Mapping[str, Question]) -> dict[str, Question]:
-    """Return queries from elsewhere, by their own ids, each question with the id of the archive's question that it is.
+    """Return external queries by their own ids, with the archive's id if they are a question of the archive.
 
-    It is that one where id and title are equal; `ID#N` is the N-th phrasing of one where that has its text. All others
-    get an id that no question has, so that they may find a document with an equal id.
+    They are if id and title are equal; `ID#N` is the N-th phrasing of a question if their texts are equal. All others
+    get an id that no question has, so that they can find a document with an equal id.
     """
     known = view.get_questions({id for query in queries for id in (query, query.rpartition("#")[0])})
     titles = {id: question.title for id, question in known.items()}
@@ -126,7 +126,7 @@ def identify_queries(view: View, queries: Mapping[str, Question]) -> dict[str, Q
 
 
 def load_answers_split(archive: Archive) -> Split:
-    """Return the questions with an answer not labelled bad; relevant are the answers to exactly the same text."""
+    """Return the questions with an answer not labelled bad; answers to exactly the same text are relevant."""
     queries: dict[str, Question] = {}
     relevant: dict[tuple[str, str], dict[str, int]] = {}
     view = archive.view()
@@ -166,7 +166,7 @@ def _load_derived(archive: Archive, name: str) -> Split:
 
 
 def restrict_split(parent: Split, query_ids: set[str]) -> Split:
-    """Return a split of some of the queries of another. A query without candidates has none in it either."""
+    """Return a split with some of the queries of another. A query without candidates remains without."""
 
     def restrict(rows: Mapping[str, T]) -> dict[str, T]:
         return {id: row for id, row in rows.items() if id in query_ids}
@@ -176,12 +176,12 @@ def restrict_split(parent: Split, query_ids: set[str]) -> Split:
 
 
 def group_names(archive: Archive) -> Sequence[str]:
-    """Return the names of an archive's groups, whose ids begin with `GROUP/`; none where it has no groups."""
+    """Return the names of an archive's groups, whose ids begin with `GROUP/`; none if it has no groups."""
     return archive.meta.get("groups") or ()
 
 
 def split_groups(archive: Archive, split: Split) -> Iterator[tuple[str, Split]]:
-    """Yield each group of the archive that has queries, with these; the group "" with all where it has no groups."""
+    """Yield each group of the archive that has queries, with these; the group "" with all queries if it has none."""
     names = group_names(archive)
     if not names:
         yield "", split

@@ -1,4 +1,4 @@
-"""Splitters, one class each: no cluster is in two parts, which ids, dates, settings and the seed alone decide."""
+"""Splitters, one class each. No cluster is in two parts; only ids, dates, settings and the seed determine the parts."""
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -17,7 +17,7 @@ TRAIN_TEST = ("train", "test")
 
 
 class SplitQuery(NamedTuple):
-    """A query as splitters see it. `created_at` is an ISO 8601 date, or None if the date is unknown."""
+    """The input of splitters for a query. `created_at` is an ISO 8601 date, or None if unknown."""
 
     id: str
     cluster: str
@@ -40,7 +40,7 @@ class Splitter(Settings, ABC):
 
 
 class ClusterSplitter(Splitter):
-    """Deals whole duplicate clusters, in a seeded order, to train, dev and test, as near to their shares as it can."""
+    """Assigns whole duplicate clusters, in seeded order, to train, dev and test, as near to the shares as possible."""
 
     shares: NumberList = Field((0.8, 0.1, 0.1), description="shares of the queries in train, dev and test")
     seed: int = Field(0, ge=0, description="seed of the order in which clusters are assigned")
@@ -60,21 +60,21 @@ class ClusterSplitter(Splitter):
 
 
 class CategorySplitter(ClusterSplitter):
-    """Deals whole categories, joined where a cluster is in several; without one, a query goes with its cluster."""
+    """Assigns whole categories, joined if they share a cluster; a query without a category follows its cluster."""
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
         return super().assign_parts(_join_clusters(list(queries), lambda q: [q.category] if q.category else []))
 
 
 class TagSplitter(ClusterSplitter):
-    """Keeps queries together that share a tag, directly or by a chain, so that no tag is in two parts."""
+    """Keeps queries together that share a tag, directly or transitively, so that no tag is in two parts."""
 
     def assign_parts(self, queries: Iterable[SplitQuery]) -> Mapping[str, str]:
         return super().assign_parts(_join_clusters(list(queries), lambda query: query.tags))
 
 
 class FoldSplitter(Splitter):
-    """Deals whole duplicate clusters to parts `1`, `2`, … of about equal size."""
+    """Assigns whole duplicate clusters to parts `1`, `2`, … of about equal size."""
 
     folds: int = Field(5, ge=2, le=1000, description="number of folds")
     seed: int = Field(0, ge=0, description="seed of the order in which clusters are assigned")
@@ -90,8 +90,8 @@ class FoldSplitter(Splitter):
 class TimeSplitter(Splitter):
     """Assigns queries before one date to train, those from another (or the same) date on to test, the rest to dev.
 
-    A query is left out where a later part has a query of the same cluster, so that no part shares a cluster with the
-    next. A query without a date is left out, too.
+    A query is left out if a later part has a query of the same cluster, so that parts share no cluster. Queries without
+    a date are left out, too.
     """
 
     before: DateText | None = Field(None, description="train ends before this date")
@@ -131,14 +131,14 @@ SPLITTERS: Mapping[str, type[ClusterSplitter] | type[TimeSplitter] | type[FoldSp
 
 
 def create_splitter(method: str, settings: Mapping[str, Any]) -> Splitter:
-    """Return the splitter of a method with its settings. Raises SettingsError."""
+    """Return the splitter for a method with its settings. Raises SettingsError."""
     if method not in SPLITTERS:
         raise SettingsError(f"no splitter is called {method!r}; there are: {', '.join(SPLITTERS)}")
     return validate_settings(SPLITTERS[method], settings, f"split by {method}")
 
 
 def _join_clusters(queries: Sequence[SplitQuery], names: Callable[[SplitQuery], Sequence[str]]) -> Iterator[SplitQuery]:
-    """Yield the queries with their clusters joined wherever two clusters share a name, such as a tag."""
+    """Yield the queries with clusters joined that share a name, such as a tag."""
     edges = ((f"cluster {query.cluster}", f"name {name}") for query in queries for name in names(query))
     groups = connected_components(edges)
     for query in queries:
@@ -147,7 +147,7 @@ def _join_clusters(queries: Sequence[SplitQuery], names: Callable[[SplitQuery], 
 
 
 def _assign_clusters(queries: Iterable[SplitQuery], shares: Mapping[str, float], seed: int) -> dict[str, str]:
-    """Map query ids to the names of their parts; the clusters are dealt in an order that the seed decides."""
+    """Map query ids to the names of their parts; clusters are assigned in a seeded order."""
     members: dict[str, list[str]] = defaultdict(list)
     for query in queries:
         members[query.cluster].append(query.id)

@@ -1,4 +1,4 @@
-"""Training signals: pairs of texts that labels and metadata say belong together, one function each, see SIGNALS."""
+"""Training signals: pairs of texts that match according to labels or metadata, one function each, see SIGNALS."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ TextPair = tuple[Question, Question | Answer]
 
 
 class SignalSource(NamedTuple):
-    """The input of a signal: a view, the duplicate clusters of the whole archive, and the seed of what it draws."""
+    """The input of a signal: a view, the duplicate clusters of the whole archive, and the seed for sampling."""
 
     view: TrainingView
     clusters: Clusters
@@ -35,8 +35,8 @@ Signal = Callable[[SignalSource], Iterator[TextPair]]
 def training_pairs(view: TrainingView, signals: Sequence[str], seed: int = 0) -> Iterator[TrainingPair]:
     """Yield the pairs of these signals, one signal after the other, each in the archive's order.
 
-    No pair of two questions touches a duplicate cluster that the view holds out. No pair touches a question
-    that the view excludes. A label's query is of its positive's cluster; that of another signal has its own.
+    No pair of two questions has one from a held-out duplicate cluster of the view. No pair has a question
+    excluded by the view. The query of a label is in its positive's cluster; that of another signal has its own.
     Raises SettingsError for an unknown signal.
     """
     if unknown := [name for name in signals if name not in SIGNALS]:
@@ -58,7 +58,7 @@ def duplicates(source: SignalSource) -> Iterator[TextPair]:
 
 
 def related(source: SignalSource) -> Iterator[TextPair]:
-    """Yield questions that were linked as related and are not in one duplicate cluster."""
+    """Yield questions that were linked as related and are not in the same duplicate cluster."""
     links, cluster_of = source.view.links("related"), source.clusters.cluster_of
     pairs = ((x.source, x.target) for x in links if cluster_of(x.source) != cluster_of(x.target))
     return _read_text_pairs(source.view, pairs)
@@ -75,7 +75,7 @@ def title_body(source: SignalSource) -> Iterator[TextPair]:
 def question_answer(source: SignalSource) -> Iterator[TextPair]:
     """Yield each question with its accepted answer, else the one with most votes, else the first.
 
-    Which answers count, see question_answers.
+    For the answers that count see question_answers.
     """
     seen: set[str] = set()
     for question, answer in question_answers(source):
@@ -87,8 +87,8 @@ def question_answer(source: SignalSource) -> Iterator[TextPair]:
 def question_answers(source: SignalSource) -> Iterator[tuple[Question, Answer]]:
     """Yield each question with each of its answers, the accepted one first, then those with most votes.
 
-    Where a data set labels answers, only answers labelled Good count. Answers from after the view's end do not count.
-    Questions whose answers a held-out split ranks, and their duplicates, are left out.
+    If a data set labels answers, only those labelled Good count. Answers after the view's end do not count. Questions
+    whose answers are ranked in a held-out split, and their duplicates, are left out.
     """
     held_out = _held_out_answer_clusters(source)
     questions = (q for _, q in source.view.questions() if source.clusters.cluster_of(q.id) not in held_out)
@@ -100,12 +100,12 @@ def question_answers(source: SignalSource) -> Iterator[tuple[Question, Answer]]:
 
 
 def same_category(source: SignalSource) -> Iterator[TextPair]:
-    """Yield pairs of questions of one category: each question has one or two partners, drawn with the seed."""
+    """Yield pairs of questions of the same category: each has one or two partners, drawn with the seed."""
     return _pair_neighbours(source, source.view.groups_sharing("category"))
 
 
 def same_tag(source: SignalSource) -> Iterator[TextPair]:
-    """Yield pairs of questions with a rare tag in common: for each tag one or two partners, drawn with the seed."""
+    """Yield pairs of questions that share a rare tag: one or two partners per tag, drawn with the seed."""
     max_size = max(RARE_TAG_COUNT, RARE_TAG_SHARE * len(source.view))
     groups = ((tag, ids) for tag, ids in source.view.groups_sharing("tag") if len(ids) <= max_size)
     return _pair_neighbours(source, groups)
@@ -119,7 +119,7 @@ def rephrasings(source: SignalSource) -> Iterator[TextPair]:
 
 
 def judgements(source: SignalSource) -> Iterator[TextPair]:
-    """Yield the queries of imported splits with the questions judged relevant to them, held-out clusters left out."""
+    """Yield the queries of imported splits with the questions judged relevant to them, without held-out clusters."""
     for split in imported_splits(source.view):
         queries = imported_queries(source.view, split)
         labels = (x for x in read_labels(source.view, split) if not source.clusters.is_held_out(x.text_id))
@@ -132,7 +132,7 @@ def judgements(source: SignalSource) -> Iterator[TextPair]:
 
 
 def feedback(source: SignalSource) -> Iterator[TextPair]:
-    """Yield queries asked over HTTP with the questions that people marked as asking the same."""
+    """Yield queries over HTTP with the questions that users marked as asking the same."""
     for chunk in chunks(j for j in training_pairs_from_feedback(source.view, source.view.before) if j.relevant):
         questions = source.view.get_questions({j.document_id for j in chunk})
         yield from ((j.query, questions[j.document_id]) for j in chunk if j.document_id in questions)
@@ -143,7 +143,7 @@ _ALL = (
     judgements, feedback,
 )  # fmt: skip
 SIGNALS: Mapping[str, Signal] = {signal.__name__: signal for signal in _ALL}
-"""Signal name → function. A new signal is one more function here."""
+"""Signal name → function. To add a signal, add a function here."""
 
 
 def _generate_pairs(source: SignalSource, signals: Sequence[str]) -> Iterator[TrainingPair]:
@@ -159,7 +159,7 @@ def _generate_pairs(source: SignalSource, signals: Sequence[str]) -> Iterator[Tr
 
 
 def _held_out_answer_clusters(source: SignalSource) -> frozenset[str]:
-    """Return the clusters of the questions whose answers a held-out split ranks."""
+    """Return the clusters of the questions whose answers are ranked in a held-out split."""
     splits = [name for name in source.view.held_out_splits if ranks_answers(source.view, name)]
     texts = [label.text_id for name in splits for label in read_labels(source.view, name)]
     texts += source.view.held_out_ids if source.view.kind == "answers" else ()
@@ -171,7 +171,7 @@ def _predates_view_end(text: Question | Answer, view: View) -> bool:
 
 
 def _pair_neighbours(source: SignalSource, groups: Iterable[tuple[str, list[str]]]) -> Iterator[TextPair]:
-    """Yield every question of a group with the next one, in an order that the seed decides."""
+    """Yield each question of a group with the next one, in a seeded order."""
     ids = (pair for _, members in groups for pair in pairwise(shuffle_names(members, source.seed)))
     return _read_text_pairs(source.view, ids)
 

@@ -1,4 +1,4 @@
-"""Networks: tensors in, tensors out; one file a network. Importing this package imports torch."""
+"""Networks: tensors in, tensors out; one file per network. Importing this package imports torch."""
 
 from askalike.nn._beam import BeamSearchOptions, beam_search
 from askalike.nn._network import Batch, Network, PartVectors, TokenTrace, WordVectorNetwork

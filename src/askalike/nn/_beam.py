@@ -10,19 +10,19 @@ from askalike.nn._decoder import END, Continuations, Decoder
 
 @dataclass(frozen=True, slots=True)
 class BeamSearchOptions:
-    """Options of the search. A beam of 1 is greedy: it always takes the likeliest next word."""
+    """Options of the search. A beam of 1 is greedy: it always takes the most likely next word."""
 
     beam_size: int = 4
     max_words: int = 60
     length_penalty: float = 0.6
-    """Favours longer texts: scores are divided by ((5 + words) / 6) ** length_penalty (Wu et al. 2016)."""
+    """Scores are divided by ((5 + words) / 6) ** length_penalty, which favours longer texts (Wu et al. 2016)."""
     no_repeat_ngram: int = 3
-    """No run of this many words occurs twice; 0 allows all."""
+    """No n-gram of this length occurs twice; 0 allows all."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Hypothesis:
-    """The beginning of a text: its words, their log-probability, and the row of the beam that holds its state."""
+    """The beginning of a text: its words, their log-probability, and the row of its state in the beam."""
 
     words: tuple[int, ...]
     log_probability: float
@@ -33,9 +33,9 @@ class _Hypothesis:
 def beam_search(
     decoder: Decoder, word_embedding: nn.Embedding, vector: Tensor, options: BeamSearchOptions
 ) -> tuple[list[int], float]:
-    """Return the words of the best text for a vector (latent,), without its end, and its score.
+    """Return the words of the best text for a vector (latent,), without the end token, and its score.
 
-    A text without an end after `max_words` words is cut there. A text has at least one word.
+    A text without an end after `max_words` words is truncated there. A text has at least one word.
     """
     state = decoder.initial_state(vector[None])
     texts = [_Hypothesis((), 0.0, 0)]
@@ -57,7 +57,7 @@ def beam_search(
 def _extend_hypotheses(
     texts: list[_Hypothesis], best: Continuations, options: BeamSearchOptions, finished: list[_Hypothesis]
 ) -> list[_Hypothesis]:
-    """Return the best texts of one more word; those that end are added to `finished`."""
+    """Return the best texts with one more word; those that end are added to `finished`."""
     extended: list[_Hypothesis] = []
     for total, row, word in zip(*(column.tolist() for column in best), strict=True):
         if len(extended) == options.beam_size:
@@ -70,12 +70,12 @@ def _extend_hypotheses(
 
 
 def _find_banned_words(words: tuple[int, ...], no_repeat_ngram: int) -> list[int]:
-    """Return the words that may not follow: the end as first word, and a word that would repeat a run of words."""
+    """Return the words that must not follow: the end as the first word, and words that would repeat an n-gram."""
     return [*([] if words else [END]), *(_find_repeating_words(words, no_repeat_ngram) if no_repeat_ngram else ())]
 
 
 def _find_repeating_words(words: tuple[int, ...], length: int) -> set[int]:
-    """Return the words that would repeat an earlier run of `length` words."""
+    """Return the words that would repeat an earlier n-gram of `length` words."""
     before = words[len(words) - length + 1 :] if length > 1 else ()
     starts = range(len(words) - length + 1)
     return {words[at + length - 1] for at in starts if words[at : at + length - 1] == before}

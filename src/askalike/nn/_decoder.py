@@ -1,4 +1,4 @@
-"""Generates a text from a vector: an LSTM over words, and a softmax that spends little on rare ones."""
+"""Generates a text from a vector: an LSTM over words, with an adaptive softmax."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 END = 0
-"""The id before the first word and after the last one: that of padding, which is not a word."""
+"""The id before the first word and after the last one: the padding id, which is not a word."""
 DIV_VALUE = 4.0
-"""The projection of each group of rarer words is this many times smaller than the one before (Grave et al. 2017)."""
+"""Factor by which the projection of each group of rarer words is smaller than the previous one (Grave et al. 2017)."""
 
 State = tuple[Tensor, Tensor]
 
@@ -24,9 +24,9 @@ class Continuations(NamedTuple):
 
 
 class Decoder(nn.Module):
-    """P(text | vector), a word at a time (Sutskever et al. 2014): the vector gives the LSTM's first state.
+    """P(text | vector), one word at a time (Sutskever et al. 2014): the vector initialises the LSTM's state.
 
-    Words are ids of a vocabulary. The softmax is adaptive and needs labels by falling frequency, which
+    Words are ids of a vocabulary. The softmax is adaptive and needs labels by descending frequency, which
     `set_word_counts` assigns; until then ids are labels.
     """
 
@@ -43,18 +43,18 @@ class Decoder(nn.Module):
         self.register_buffer("word", torch.arange(vocabulary_size))
 
     def set_word_counts(self, counts: Tensor) -> None:
-        """Assign labels by falling frequency, ties by id. counts: (size,), how often each id is to be written."""
+        """Assign labels by descending frequency, ties by id. counts: (size,), the frequency of each id in answers."""
         order = torch.argsort(counts, descending=True, stable=True)
         self.word.copy_(order)
         self.label.copy_(torch.argsort(order))
 
     def initial_state(self, vectors: Tensor) -> State:
-        """Return the state before the first word: vectors (batch, latent) to (1, batch, hidden) twice."""
+        """Return the state before the first word: from vectors (batch, latent), two tensors (1, batch, hidden)."""
         hidden, cell = self.begin(vectors).tanh().chunk(2, -1)
         return hidden[None].contiguous(), cell[None].contiguous()
 
     def log_likelihood(self, words: nn.Embedding, vectors: Tensor, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Return each text's log-likelihood with its end, given the true words before (teacher forcing), and length.
+        """Return each text's log-likelihood including its end (with teacher forcing), and its length.
 
         vectors: (batch, latent). ids, mask: (batch, tokens), True = real token. Returns (batch,) twice.
         """
@@ -79,8 +79,8 @@ class Decoder(nn.Module):
         """Return the `count` best continuations of all texts, by the log-probability of text and next word, best first.
 
         states: (texts, hidden). totals: (texts,), the log-probabilities so far. banned: the ids that may not follow
-        each text. No word of a group is likelier than its group, so groups of rare words that cannot be among the best
-        are never examined.
+        each text. No word is more likely than its group, so groups of rare words that cannot be among the best are
+        skipped.
         """
         head = self.softmax.head(states).log_softmax(1) + totals[:, None]
         frequent = self.softmax.shortlist_size

@@ -11,8 +11,8 @@ from askalike.types import RESERVED
 class WindowMax(nn.Module):
     """tanh of the max over word windows (dos Santos et al. 2015, eq. 2).
 
-    W1 z is the sum over the window's places of one matrix per place times one word's vector. So each distinct word
-    of a batch is multiplied once, however often it occurs, and the windows are sums of rows that are looked up.
+    W1 z is the sum over the window's positions of a position's matrix times a word's vector. So each distinct word
+    of a batch is multiplied only once, and the windows are sums of looked-up rows.
     """
 
     def __init__(self, vocabulary_size: int, dim: int, window: int, units: int) -> None:
@@ -37,9 +37,9 @@ class WindowMax(nn.Module):
         return TokenTrace(columns, values, middle, self.window // 2)
 
     def _windows(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Return W1 z of each window, (batch, tokens, units); −inf where its middle is padding.
+        """Return W1 z of each window, (batch, tokens, units); −inf if its middle is padding.
 
-        Sums are made in place: reading and writing them is what takes the time.
+        Sums are computed in place, since memory access dominates the time.
         """
         tokens, side = ids.shape[1], self.window // 2
         words, places = torch.unique(functional.pad(ids.where(mask, 0), (side, side)), return_inverse=True)
@@ -62,7 +62,7 @@ class WeightedBag(nn.Module):
         return self._bags(ids, mask)[1]
 
     def sparse_bags(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Encode the same as a sparse tensor with a column for each word of the vocabulary: (batch, size)."""
+        """Encode the same as a sparse tensor with a column per word of the vocabulary: (batch, size)."""
         words, bags = self._bags(ids, mask)
         row, column = bags.nonzero(as_tuple=True)
         places, values = torch.stack((row, words[column])), bags[row, column]

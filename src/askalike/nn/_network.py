@@ -13,19 +13,19 @@ from askalike.errors import SettingsError
 from askalike.types import Metric
 
 MIN_SQUARED_DISTANCE = 1e-12
-"""The least squared distance that a root is taken of, so that the gradient of equal vectors is 0."""
+"""Lower limit of squared distances before the square root, so that the gradient of equal vectors is 0."""
 
 Batch = Mapping[str, Tensor]
-"""Texts as their features encode them, by name, the batch first; and `document` (batch,), True for an answer."""
+"""Encoded texts: tensors by feature name, batch first; and `document` (batch,), True for an answer."""
 
 PartVectors = tuple[Tensor, ...]
 """One tensor (batch, dim) for each part."""
 
 
 class TokenTrace(NamedTuple):
-    """For one part of a batch's vectors: columns, what is added to them, and the token that adds it; each (batch, n).
+    """For one part of a batch's vectors: columns, the values added to them, and the tokens behind these; (batch, n).
 
-    context_size: the number of tokens on either side of it that contribute to the addition.
+    context_size: the number of tokens on either side that also contribute.
     """
 
     columns: Tensor
@@ -38,20 +38,20 @@ class Network(nn.Module):
     """Encodes texts as vectors of one or more parts; two texts' score is the weighted sum of their parts' scores.
 
     A network is one file in this folder. It takes its settings and the number of its features' tokens, draws its
-    parameters from torch's generator, and defines `forward`; the rest has defaults.
+    parameters from torch's generator, and defines `forward`; all other methods have defaults.
     """
 
     Settings: ClassVar[type[Settings]] = Settings
     features: ClassVar[str] = "words"
     """The kind of features that it reads (text/features)."""
     metrics: tuple[Metric, ...] = ("cosine",)
-    """The comparison of the vectors of each part."""
+    """The metric of each part's vectors."""
     encoder_name: ClassVar[str] = "neural"
-    """The encoder that opens it once it is trained."""
+    """The encoder that opens the trained network."""
     vector_dim: int = 0
-    """The dimension of a text's vector, where it has one part; 0 where there are several."""
+    """The dimension of a text's vector if it has one part; 0 if it has several."""
     is_table: ClassVar[bool] = False
-    """Whether each parameter has one row a token, (vocabulary size, …): a token in no text then changes nothing."""
+    """Whether each parameter has one row per token, (vocabulary size, …): unused tokens then need no training."""
 
     def __init__(self, settings: Any, vocabulary_size: int) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Network(nn.Module):
 
     @staticmethod
     def feature_settings(settings: Any) -> Mapping[str, Any]:
-        """Return the settings of its features that follow from its own."""
+        """Return the settings of its features that are determined by its own."""
         return {}
 
     @staticmethod
@@ -70,9 +70,9 @@ class Network(nn.Module):
 
     @staticmethod
     def has_indexable_vectors(settings: Any) -> bool:
-        """Return whether vectors alone give the score; otherwise pairs are scored together, and only candidates ranked.
+        """Return whether scores are computed from vectors alone; otherwise pairs are scored, for re-ranking only.
 
-        The settings decide, so that it is known before training.
+        It depends only on the settings, so that it is known before training.
         """
         return True
 
@@ -83,32 +83,32 @@ class Network(nn.Module):
 
     @property
     def generates_answers(self) -> bool:
-        """Whether it also learns to write answers."""
+        """Whether it is also trained to generate answers."""
         return False
 
     def set_word_counts(self, counts: Tensor) -> None:
-        """Take the count of each token in the answers to be written, (size,), before training; only if it writes."""
+        """Take the count of each token in the training answers, (size,); called before training if it generates."""
 
     def auxiliary_loss(self, batch: Batch, vectors: PartVectors, queries: Tensor, positives: Tensor) -> Tensor | None:
-        """Return a loss of each pair, (n,), which is added to that of the scores; None for none.
+        """Return a loss of each pair, (n,), to be added to that of the scores; None for none.
 
         queries, positives: (n,), the pairs' rows among the texts of the batch and their vectors.
         """
         return None
 
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
-        """Start with pre-trained vectors (at most size, dim), if there are any, and the tokens' idf (size,)."""
+        """Initialise with pre-trained vectors (at most size, dim), if there are any, and the tokens' idf (size,)."""
 
     def forward(self, batch: Batch) -> PartVectors:
-        """Return the vectors of a batch. Only those of one call are comparable: columns may be the batch's own."""
+        """Return the vectors of a batch, comparable only within a call: columns may be specific to the batch."""
         raise NotImplementedError
 
     def encode(self, batch: Batch) -> PartVectors:
-        """Return the vectors as they are stored, comparable with any other call's; a part may be sparse (coalesced)."""
+        """Return the vectors to store, comparable between calls; a part may be sparse (coalesced)."""
         return self(batch)  # type: ignore[no-any-return]
 
     def trace(self, batch: Batch) -> tuple[TokenTrace, ...] | None:
-        """Return which token contributes each number of the vectors, part by part; None where no single token does."""
+        """Return the token behind each component of the vectors, for each part; None if no single token is."""
         return None
 
     def part_weights(self) -> Tensor:
@@ -116,18 +116,18 @@ class Network(nn.Module):
         return torch.ones(len(self.metrics), device=next(self.parameters()).device)
 
     def score_pairs(self, left: PartVectors, right: PartVectors) -> Tensor:
-        """Return the scores of texts pair by pair: parts (…, dim), which may broadcast, to (…)."""
+        """Return the scores of pairs of texts: parts (…, dim), which may broadcast, to (…)."""
         scores = [_score_pairs(m, x, y) for m, x, y in zip(self.metrics, left, right, strict=True)]
         return torch.stack(scores, -1) @ self.part_weights().to(scores[0])
 
     def score_matrix(self, left: PartVectors, right: PartVectors) -> Tensor:
-        """Return the scores of each text with each: parts (n, dim) and (m, dim) to (n, m)."""
+        """Return the scores of all pairs of texts: parts (n, dim) and (m, dim) to (n, m)."""
         scores = [_score_matrix(m, x, y) for m, x, y in zip(self.metrics, left, right, strict=True)]
         return torch.stack(scores, -1) @ self.part_weights().to(scores[0])
 
 
 class WordVectorNetwork(Network):
-    """A network over word vectors, which start as pre-trained ones where there are any."""
+    """A network over word vectors, which are initialised with pre-trained ones if there are any."""
 
     @property
     @abstractmethod
@@ -148,9 +148,9 @@ def make_embedding(vocabulary_size: int, dim: int) -> nn.Embedding:
 
 
 def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None:
-    """Copy pre-trained vectors (at most size, dim) into a table; other rows, and those not finite, stay random.
+    """Copy pre-trained vectors (at most size, dim) into a table; other rows, and non-finite ones, remain random.
 
-    Raises SettingsError where they have another dimension.
+    Raises SettingsError if they have another dimension.
     """
     if vectors is None:
         return
@@ -169,12 +169,12 @@ def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None
 
 
 def select_rows(values: Tensor, mask: Tensor) -> Tensor:
-    """Return the rows in a mask; the values themselves, not a copy, where these are all rows."""
+    """Return the rows in a mask; the values themselves, not a copy, if these are all rows."""
     return values if mask.all() else values[mask]
 
 
 def _score_pairs(metric: Metric, left: Tensor, right: Tensor) -> Tensor:
-    """Return the scores of vectors pair by pair: (…, dim) each, which may broadcast, to (…). Zero has cosine 0."""
+    """Return the scores of pairs of vectors: (…, dim) each, which may broadcast, to (…). Zero vectors have cosine 0."""
     if metric == "cosine":
         return functional.cosine_similarity(left, right, dim=-1)
     if metric == "dot":
@@ -183,7 +183,7 @@ def _score_pairs(metric: Metric, left: Tensor, right: Tensor) -> Tensor:
 
 
 def _score_matrix(metric: Metric, left: Tensor, right: Tensor) -> Tensor:
-    """Return the scores of each vector with each: (n, dim) and (m, dim) to (n, m)."""
+    """Return the scores of all pairs of vectors: (n, dim) and (m, dim) to (n, m)."""
     if metric == "euclidean":
         return -torch.cdist(left, right)
     if metric == "cosine":

@@ -12,7 +12,7 @@ Pooling = Literal["last", "max", "mean", "mean_max"]
 
 
 class LstmLayer(nn.Module):
-    """A one-way LSTM. Padding comes after the last real step and so changes no state before it."""
+    """A unidirectional LSTM. Padding comes after the last real step and so affects no state before it."""
 
     def __init__(self, dim: int, hidden: int) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class WordLstm(nn.Module):
 def pool_states(pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
     """Pool states (batch, steps, hidden) to one vector: (batch, hidden), or (batch, 2 · hidden) for mean_max.
 
-    mask: (batch, steps), True = real step. A text without one gets zeros.
+    mask: (batch, steps), True = real step. A text without real steps gets zeros.
     """
     return POOLINGS[pooling](states, mask).masked_fill(~mask.any(1, keepdim=True), 0)
 
@@ -48,7 +48,7 @@ def pool_states(pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
 def pool_sentences(reader: nn.Module, over: LstmLayer, words: Tensor, mask: Tensor) -> Tensor:
     """Return the last state of an LSTM over sentences, each being the last state of `reader` over its words.
 
-    words: (batch, sentences, tokens, …), what `reader` reads. mask: (batch, sentences, tokens), True = real token.
+    words: (batch, sentences, tokens, …), the input of `reader`. mask: (batch, sentences, tokens), True = real token.
     Returns (batch, hidden). No LSTM reads padding.
     """
     present = mask.any(2)

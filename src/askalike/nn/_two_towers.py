@@ -12,7 +12,7 @@ from askalike.nn._network import Batch, PartVectors, WordVectorNetwork, make_emb
 
 
 class TwoTowerNetworkSettings(Settings):
-    """Sizes (the paper's, where it gives them), and the generator."""
+    """Sizes (the paper's, if it specifies them), and the generator."""
 
     dim: int = Field(512, ge=1, description="size of a word's vector")
     hidden: int = Field(256, ge=1, description="size of a tower's text vector before the dense layers")
@@ -95,14 +95,14 @@ class TwoTowerNetwork(WordVectorNetwork):
 
 
 def flatten_sentences(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Join the sentences of texts: (batch, …, tokens) to (batch, tokens), real tokens first."""
+    """Concatenate the sentences of texts: (batch, …, tokens) to (batch, tokens), real tokens first."""
     ids, mask = ids.flatten(1), mask.flatten(1)
     order = (~mask).byte().argsort(dim=1, stable=True)
     return _trim_padding(ids.gather(1, order), mask.gather(1, order))
 
 
 def _trim_padding(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Cut the last columns, where none of these texts has a token."""
+    """Remove the last columns, in which no text has a token."""
     present = mask.flatten(0, -2).any(0)
     longest = int(present.nonzero().max()) + 1 if present.any() else 1
     return ids[..., :longest], mask[..., :longest]

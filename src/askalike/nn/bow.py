@@ -1,4 +1,4 @@
-"""The first path of BOW-CNN by itself: the cosine of two weighted bags of stems (dos Santos et al. 2015, eq. 1)."""
+"""The bag-of-words path of BOW-CNN on its own: the cosine of two weighted bags of stems (dos Santos et al. 2015, eq. 1)."""
 
 from typing import ClassVar, Literal
 
@@ -12,7 +12,7 @@ from askalike.nn._network import Batch, Network, PartVectors, TokenTrace
 
 
 class BowNetworkSettings(Settings):
-    """The start of the stems' weights t."""
+    """The initial weights t of the stems."""
 
     weights: Literal["idf", "ones"] = Field("idf", description="initial value of the word weights t")
 
@@ -28,7 +28,7 @@ class BowNetwork(Network):
         self.bag = WeightedBag(vocabulary_size, trained=True)
 
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
-        """Start with the stems' idf or ones as their weights."""
+        """Initialise the weights with the stems' idf or ones."""
         if self.settings.weights == "idf":
             with torch.no_grad():
                 self.bag.t.copy_(idf)
@@ -38,7 +38,7 @@ class BowNetwork(Network):
         return (self.bag(batch["stems"], batch["mask"]),)
 
     def encode(self, batch: Batch) -> PartVectors:
-        """Encode bags as a sparse tensor with a column for each stem, (batch, size)."""
+        """Encode bags as a sparse tensor with one column per stem, (batch, size)."""
         return (self.bag.sparse_bags(batch["stems"], batch["mask"]),)
 
     def trace(self, batch: Batch) -> tuple[TokenTrace, ...]:

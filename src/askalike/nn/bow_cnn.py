@@ -14,7 +14,7 @@ from askalike.types import Metric
 
 
 class BowCnnNetworkSettings(CnnNetworkSettings):
-    """Sizes, and the start of the words' weights t (Table 5: idf trained, idf fixed, ones trained)."""
+    """Sizes, and the initial word weights t (Table 5: idf trained, idf fixed, ones trained)."""
 
     units: int = Field(400, ge=1, description="number of convolutional units, and size of a question's vector")
     weights: Literal["idf", "ones"] = Field("idf", description="initial value of the word weights t")
@@ -39,7 +39,7 @@ class BowCnnNetwork(WordVectorNetwork):
         return self.convolution.words
 
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
-        """Start with the pre-trained word vectors, and with the words' idf or ones as their weights."""
+        """Initialise with the pre-trained word vectors, and with the words' idf or ones as weights."""
         super().initialise(vectors, idf)
         if self.settings.weights == "idf":
             with torch.no_grad():
@@ -50,7 +50,7 @@ class BowCnnNetwork(WordVectorNetwork):
         return self.bag(batch["stems"], batch["mask"]), self.convolution(batch["ids"], batch["mask"])
 
     def encode(self, batch: Batch) -> PartVectors:
-        """Encode bags as a sparse tensor with a column for each stem, (batch, size); the other part as `forward`."""
+        """Encode bags as a sparse tensor with a column per stem, (batch, size); the other part as in `forward`."""
         return self.bag.sparse_bags(batch["stems"], batch["mask"]), self.convolution(batch["ids"], batch["mask"])
 
     def trace(self, batch: Batch) -> tuple[TokenTrace, ...]:

@@ -1,4 +1,4 @@
-"""Hierarchical Siamese LSTM (Lin et al. 2017): words make sentences, sentences make the text."""
+"""Hierarchical Siamese LSTM (Lin et al. 2017): an LSTM over words for each sentence, an LSTM over sentences."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from askalike.nn._recurrent import LstmLayer, WordLstm, pool_sentences
 
 
 class HierarchicalLstmNetworkSettings(Settings):
-    """Sizes, which the draft leaves open."""
+    """Sizes, which the draft does not specify."""
 
     dim: int = Field(300, ge=1, description="size of a word's vector")
     sentence: int = Field(128, ge=1, description="size of a sentence's vector")

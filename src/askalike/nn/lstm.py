@@ -13,7 +13,7 @@ from askalike.nn._recurrent import Pooling, WordLstm, pool_states
 
 
 class LstmNetworkSettings(Settings):
-    """Sizes (the paper's), which states make the vector, and what compares two of them."""
+    """Sizes (the paper's), the pooling of states into a vector, and the comparison of two vectors."""
 
     dim: int = Field(300, ge=1, description="size of a word's vector")
     hidden: int = Field(400, ge=1, description="size of a hidden state")
@@ -57,7 +57,7 @@ class LstmNetwork(WordVectorNetwork):
         return self.log_scale.exp() if self.indexable else super().part_weights()
 
     def score_pairs(self, left: PartVectors, right: PartVectors) -> Tensor:
-        """Return the scores of texts pair by pair: (…, vector_dim), which may broadcast, to (…)."""
+        """Return the scores of pairs of texts: (…, vector_dim), which may broadcast, to (…)."""
         if self.indexable:
             return super().score_pairs(left, right) + self.bias
         u, v = torch.broadcast_tensors(left[0], right[0])  # type: ignore[no-untyped-call]
@@ -65,7 +65,7 @@ class LstmNetwork(WordVectorNetwork):
         return self.second(functional.relu(self.first(features)))[..., 0]  # type: ignore[no-any-return]
 
     def score_matrix(self, left: PartVectors, right: PartVectors) -> Tensor:
-        """Return the scores of each text with each: (n, vector_dim) and (m, vector_dim) to (n, m)."""
+        """Return the scores of all pairs of texts: (n, vector_dim) and (m, vector_dim) to (n, m)."""
         if self.indexable:
             return super().score_matrix(left, right) + self.bias
         return self.score_pairs(tuple(p[:, None] for p in left), tuple(p[None] for p in right))

@@ -12,7 +12,7 @@ from askalike.nn._network import Batch, Network, PartVectors, make_embedding
 
 
 class ScqaNetworkSettings(Settings):
-    """Sizes. The paper gives none of filters, strides and padding, and its first layer is as wide as its input."""
+    """Sizes. The paper does not specify filters, strides and padding, and its first layer is as wide as its input."""
 
     dim: int = Field(512, ge=1, description="number of units of the first dense layer")
     filters: IntegerList = Field((8, 16), min_length=1, description="number of filters of each convolution")
@@ -29,7 +29,7 @@ class ScqaNetworkSettings(Settings):
 
     @property
     def output_length(self) -> int:
-        """The length of what each filter of the last convolution returns."""
+        """The output length of each filter of the last convolution."""
         size = self.dim
         for _ in self.filters:
             size = ((size + 2 * (self.kernel // 2) - self.kernel) // self.stride + 1) // self.pool

@@ -11,7 +11,7 @@ from askalike.nn._recurrent import Pooling, WordLstm, pool_states
 
 
 class SiameseLstmNetworkSettings(Settings):
-    """Sizes, which the draft leaves open."""
+    """Sizes, which the draft does not specify."""
 
     dim: int = Field(300, ge=1, description="size of a word's vector")
     hidden: int = Field(128, ge=1, description="size of a hidden state, and of a text's vector")
@@ -19,7 +19,7 @@ class SiameseLstmNetworkSettings(Settings):
 
 
 class SiameseLstmNetwork(WordVectorNetwork):
-    """Questions and answers go through the same LSTM."""
+    """Questions and answers are encoded by the same LSTM."""
 
     Settings: ClassVar[type[Settings]] = SiameseLstmNetworkSettings
 

@@ -22,7 +22,7 @@ class SiameseLstmTopicsNetworkSettings(SiameseLstmNetworkSettings):
 
 
 class SiameseLstmTopicsNetwork(WordVectorNetwork):
-    """An LSTM over words, each joined with the topic network's vector of the whole text; cosines."""
+    """An LSTM over words, each concatenated with the topic network's vector of the whole text; cosines."""
 
     Settings: ClassVar[type[Settings]] = SiameseLstmTopicsNetworkSettings
 
@@ -36,7 +36,7 @@ class SiameseLstmTopicsNetwork(WordVectorNetwork):
 
     @staticmethod
     def part_models(settings: Any) -> Mapping[str, str]:
-        """Raises SettingsError where no topic network is named."""
+        """Raises SettingsError if no topic network is given."""
         if not settings.topics:
             trained = "askalike train ARCHIVE --recipe siamese_lstm --signals same_category --name NAME"
             raise SettingsError(f"network.topics: expected the folder of a trained siamese_lstm; train one: {trained}")

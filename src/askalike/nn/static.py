@@ -1,4 +1,4 @@
-"""A weighted sum of learned vectors of pieces: subwords, hashed words and pairs of words. Serving needs no torch."""
+"""A weighted sum of learned vectors of pieces: subwords, hashed words and pairs of words. Inference needs no torch."""
 
 from typing import ClassVar, Literal
 
@@ -11,7 +11,7 @@ from askalike.config import Settings
 from askalike.nn._network import Batch, Network, PartVectors, copy_pretrained_vectors, make_embedding, select_rows
 
 RANDOM_ROW_SCALE = 0.1
-"""Rows without a pre-trained vector start this much shorter than those with one."""
+"""Initial length of rows without a pre-trained vector, relative to those with one."""
 
 
 class StaticNetworkSettings(Settings):
@@ -37,7 +37,7 @@ class StaticNetwork(Network):
         self.weight = nn.Parameter(torch.ones(vocabulary_size))
 
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
-        """Start with the pre-trained vectors, and with short random ones for the other pieces."""
+        """Initialise with the pre-trained vectors, and with short random ones for other pieces."""
         with torch.no_grad():
             if self.settings.piece_weights == "idf":
                 self.weight.copy_(idf)
@@ -51,8 +51,6 @@ class StaticNetwork(Network):
         ids, mask = batch["ids"], batch["mask"]
         flat, ends = ids[mask], mask.sum(1).cumsum(0)
         weights = functional.dropout(self.weight[flat], self.settings.dropout, self.training)
-        pieces, places = torch.unique(
-            flat, return_inverse=True
-        )  # a gradient for each piece, not for each time that it occurs
+        pieces, places = torch.unique(flat, return_inverse=True)  # one gradient per piece, not per occurrence
         starts, bag = functional.pad(ends[:-1], (1, 0)), functional.embedding_bag
         return (bag(places, self.pieces(pieces), starts, mode="sum", per_sample_weights=weights),)

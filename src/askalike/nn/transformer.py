@@ -15,7 +15,7 @@ from askalike.packages import find_model
 
 
 class TransformerNetworkSettings(Settings):
-    """The model to start with."""
+    """The pre-trained model."""
 
     base: str = Field(
         "", validation_alias="encoder",
@@ -41,21 +41,21 @@ class TransformerNetwork(Network):
         return {"pieces_of": settings.base}
 
     def forward(self, batch: Batch) -> PartVectors:
-        """Encode ids, mask (batch, pieces) as one part (batch, vector_dim); zeros for a text without a word."""
+        """Encode ids, mask (batch, pieces) as one part (batch, vector_dim); zeros for a text without words."""
         ids, mask = batch["ids"], batch["mask"]
         vectors = self.model({"input_ids": ids, "attention_mask": mask.long()})["sentence_embedding"]
         return (vectors.masked_fill(~mask.any(1, keepdim=True), 0),)
 
 
 class TorchModel:
-    """A pre-trained model as torch runs it. half: whether in bf16."""
+    """A pre-trained model run with torch. half: whether in bf16."""
 
     def __init__(self, folder: Path, device: str, half: bool) -> None:
         model = load_sentence_transformer(folder, device)
         self._model = model.bfloat16() if half else model
 
     def encode(self, texts: Sequence[str], batch: int = 32) -> NDArray[np.float32]:
-        """Return the vectors of texts, (texts, dim). batch: how many are computed together, those of similar length."""
+        """Return the vectors of texts, (texts, dim). batch: number of texts, of similar length, encoded together."""
         options = {"batch_size": batch, "show_progress_bar": False, "convert_to_tensor": True}
         vectors = self._model.encode(list(texts), **options)
         return np.asarray(vectors.float().cpu(), np.float32).reshape(len(texts), -1)
@@ -70,7 +70,7 @@ class TorchModel:
 def load_sentence_transformer(folder: Path, device: str | None) -> Any:
     """Load the sentence-transformers model in a folder, without a progress bar.
 
-    Raises SettingsError where sentence-transformers is not installed.
+    Raises SettingsError if sentence-transformers is not installed.
     """
     try:
         from sentence_transformers import SentenceTransformer

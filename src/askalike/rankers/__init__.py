@@ -1,4 +1,4 @@
-"""Rankers: an archive's documents in the order of their relevance to a query. `create` makes one by its name."""
+"""Rankers sort an archive's documents by relevance to a query. `create` returns one by its name."""
 
 import importlib.util
 import re
@@ -42,11 +42,11 @@ __all__ = [
 ]
 
 INTERNAL = ("dense", "lexical", "pairwise")
-"""Rankers that have the name of what they rank by: a similarity, an encoder, a trained model."""
+"""Ranker classes without a user-visible name: users name their similarity, encoder or trained model instead."""
 PART_ONLY = ("votes",)
-"""Rankers that retrieve nothing by themselves."""
+"""Rankers that cannot retrieve, and are used only as parts of others."""
 ANSWER_RANKERS = ("by_question",)
-"""Rankers of answers alone."""
+"""Rankers for answers only."""
 PRETRAINED_ENCODERS = ("pretrained", "static")
 MODELS_FOLDER = "models"
 MODEL_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9_.-]*")
@@ -60,7 +60,7 @@ def default_name() -> str:
 
 
 def active_ranker(archive: Archive | Path | str | None) -> tuple[str, Mapping[str, Any]]:
-    """Return the ranker and settings that an archive serves: what `tune` or `promote` chose, else the default."""
+    """Return the active ranker of an archive and its settings: what `tune` or `promote` chose, else the default."""
     if archive is None:
         return default_name(), {}
     if not isinstance(archive, Archive):
@@ -71,7 +71,7 @@ def active_ranker(archive: Archive | Path | str | None) -> tuple[str, Mapping[st
 
 
 def names() -> tuple[str, ...]:
-    """Return the names that `--ranker` takes, except trained models: similarities (lexical), encoders, rankers."""
+    """Return the names that `--ranker` accepts, except trained models: similarities (lexical), encoders, rankers."""
     hidden = (*INTERNAL, *PART_ONLY, *ANSWER_RANKERS)
     others = (name for name in registry.names("ranker") if name not in hidden)
     return (*registry.names("similarity"), *PRETRAINED_ENCODERS, *_foreign_encoders(), *others)
@@ -83,7 +83,7 @@ def trained_model_names(archive: Path | str) -> tuple[str, ...]:
 
 
 def check_model_name(name: str) -> None:
-    """Raise SettingsError where a trained model may not have that name: it is malformed, or taken."""
+    """Raise SettingsError if a trained model cannot have that name: it is malformed or taken."""
     if not MODEL_NAME_PATTERN.fullmatch(name):
         raise SettingsError(f"{name!r}: a model's name consists of lower-case letters, digits, '_', '.' and '-'")
     taken = {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)}
@@ -94,9 +94,9 @@ def check_model_name(name: str) -> None:
 def create(
     name: str | None = None, settings: Mapping[str, Any] | None = None, archive: Archive | Path | str | None = None
 ) -> Ranker:
-    """Return the ranker of that name (without a name, the active one). archive: whose `models/` hold trained rankers.
+    """Return the ranker of that name (None: the active one). archive: the archive whose `models/` to use.
 
-    Raises SettingsError for a name or a setting that is not known.
+    Raises SettingsError for an unknown name or setting.
     """
     if name is None:
         name, active = active_ranker(archive)
@@ -112,7 +112,7 @@ def create(
 
 
 def _ranker_class_name(name: str) -> str | None:
-    """Return the name of the registered class of a ranker; None where there is none."""
+    """Return the name of a ranker's registered class; None if there is none."""
     if name in (*PRETRAINED_ENCODERS, *CORPUS_ENCODERS, *list_recipes()):
         return "dense"
     kind = registry.find_kind(name, ("similarity", "ranker", "encoder"))
@@ -124,7 +124,7 @@ def _ranker_class_name(name: str) -> str | None:
 
 
 def _foreign_encoders() -> tuple[str, ...]:
-    """Return the encoders of other packages. The name of each is also that of a dense ranker."""
+    """Return the names of other packages' encoders, which are also names of dense rankers."""
     return tuple(name for name in registry.names("encoder") if name not in registry.builtin_names("encoder"))
 
 
@@ -134,9 +134,9 @@ def _open_trained(folder: Path, values: Mapping[str, Any]) -> Ranker:
 
 
 def open_current(ranker: Ranker, view: View, progress: Progress | None = None) -> Searcher:
-    """Build the ranker's index of all that the view holds, and open it. Another process that writes it is waited for.
+    """Build the ranker's index of the view, and open it. If another process is writing it, wait.
 
-    Raises IndexBusyError where that takes longer than LOCK_TIMEOUT_S.
+    Raises IndexBusyError if that takes longer than LOCK_TIMEOUT_S.
     """
     until = time.monotonic() + LOCK_TIMEOUT_S
     while True:
@@ -150,15 +150,15 @@ def open_current(ranker: Ranker, view: View, progress: Progress | None = None) -
 
 
 def fit_and_open(ranker: Ranker, view: TrainingView, progress: Progress | None = None) -> Searcher:
-    """Fit a ranker and open it on the same view, so that neither what it learns nor what it reads is measured."""
+    """Fit a ranker and open it on the same view, so that held-out data is neither learned from nor indexed."""
     return open_current(ranker.fit(view), view, progress)
 
 
 def open_committed(ranker: Ranker, view: View) -> Searcher:
-    """As `open_current`, but an index that cannot be written now is opened as it was last committed.
+    """Like `open_current`, but an index that cannot be written now is opened as last committed.
 
-    Another process may be writing it, or its cluster takes no writes. Raises IndexBusyError, or ReadOnlyClusterError,
-    where nothing is committed yet.
+    Another process may be writing it, or its cluster may be read-only. Raises IndexBusyError or ReadOnlyClusterError
+    if nothing is committed yet.
     """
     try:
         ranker.follow(view)
@@ -172,15 +172,15 @@ def open_committed(ranker: Ranker, view: View) -> Searcher:
 
 
 def limit_memory(ranker: Ranker, view: View, memory_bytes: int) -> None:
-    """Limit the memory of each build of a ranker's indexes of a view, in bytes; a cluster's have no limit."""
+    """Limit the memory for building each of a ranker's indexes of a view, in bytes; not for indexes in a cluster."""
     for index in ranker.indexes(view):
         if isinstance(index, CommittedIndex):
             index.memory_bytes = memory_bytes
 
 
 def delete_indexes(ranker: Ranker, view: View) -> None:
-    """Let the next `build` write a ranker's indexes of a view afresh.
+    """Delete a ranker's indexes of a view, so that the next `build` starts from scratch.
 
-    Raises IndexBusyError where another process is writing one, SearchIndexError where one cannot be removed.
+    Raises IndexBusyError if another process is writing one, SearchIndexError if one cannot be removed.
     """
     ranker.start_over(view)

@@ -1,4 +1,4 @@
-"""Rankers made of rankers: how their parts are named, set, built and opened."""
+"""Rankers composed of other rankers: the names, settings, building and opening of their parts."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
@@ -29,7 +29,7 @@ Weights = Annotated[NumberList, AfterValidator(check_weights)]
 
 
 class CompositeSettings(Settings):
-    """The combined rankers, the fields that all search, and the number of documents that each retrieves."""
+    """The combined rankers, the fields that all of them search, and the number of documents that each retrieves."""
 
     parts: TextList = Field(
         ("lm_jelinek_mercer", "static"), description="the rankers; PART.KEY is a setting of one of them"
@@ -44,7 +44,7 @@ class CompositeSettings(Settings):
 
 
 class CompositeRanker(Ranker):
-    """A ranker over other rankers."""
+    """A ranker that combines other rankers."""
 
     settings_class: ClassVar[type[CompositeSettings]]
 
@@ -53,7 +53,7 @@ class CompositeRanker(Ranker):
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
-        """See Ranker.from_settings; a part's settings are `part.key`, or a table under the part's name."""
+        """See Ranker.from_settings; a part's settings are `part.key`, or a table with the part's name."""
         own, nested = _split_settings(values)
         settings = validate_settings(cls.settings_class, own, name)
         listed = ",".join(settings.parts)
@@ -93,7 +93,7 @@ class CompositeRanker(Ranker):
         return type(self)([part.fit(view) for part in self.parts], self.settings, self.name)
 
     def build(self, view: View, progress: Progress | None = None) -> None:
-        """Build every part, those after a part whose index another process is writing too."""
+        """Build every part, even if another process is writing the index of an earlier one."""
         self._for_parts(lambda part: part.build(view, progress))
 
     def follow(self, view: View) -> None:
@@ -133,7 +133,7 @@ class CompositeSearcher(Searcher):
         self.depth = ranker.settings.depth
 
     def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
-        """See Searcher.correct. Unfinished words are finished for the parts that read whole words."""
+        """See Searcher.correct. Unfinished words are completed for the parts that read whole words."""
         for part in self.parts:
             queries = part.correct(queries, prefix)
         for part in self.parts if prefix else ():
@@ -144,20 +144,20 @@ class CompositeSearcher(Searcher):
         return [part.prepare(queries, prefix) for part in self.parts]
 
     def query_vectors(self, prepared: Any) -> Vectors | None:
-        """See Searcher.query_vectors: those of the first part that has some."""
+        """See Searcher.query_vectors: those of the first part that has any."""
         every = (part.query_vectors(own) for part, own in zip(self.parts, prepared, strict=True))
         return next((vectors for vectors in every if vectors), None)
 
 
 def _shared_settings(part: str, trained: Collection[str]) -> set[str]:
-    """The settings that a part takes from the whole. A trained model reads of code what it has learned from."""
+    """Return the settings that a part inherits. A trained model treats code as in its training."""
     if part in rankers.PART_ONLY:
         return set()
     return {"fields", "rephrasings"} if part in trained else {"fields", "rephrasings", "code"}
 
 
 def _part_seeds(name: str, settings: CompositeSettings) -> dict[str, dict[str, Any]]:
-    """The seed for each part that learns. Raises SettingsError where there is a seed and none learns."""
+    """Return the seed for each part that learns. Raises SettingsError if there is a seed but no such part."""
     if settings.seed is None:
         return {}
     seeds = {part: {"training.seed": settings.seed} for part in settings.parts if part in list_recipes()}
@@ -167,7 +167,7 @@ def _part_seeds(name: str, settings: CompositeSettings) -> dict[str, dict[str, A
 
 
 def _split_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """(the ranker's own settings, each part's)."""
+    """Return (the ranker's own settings, each part's)."""
     own: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}
     for key, value in values.items():

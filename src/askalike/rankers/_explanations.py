@@ -1,8 +1,8 @@
-"""Explains the score of a query and a document by their words: exactly if the model allows, or by leaving words out.
+"""Explains the score of a query and a document by their words: exactly if the model allows it, else by occlusion.
 
-A vector that is a sum of word vectors makes the score a sum over the query's words. A network whose numbers each come
-from one window of words makes it a sum over windows. For every other model an explanation says what the score loses
-without each word; where a text's vector is the mean of its words in context, one reading of each document is enough.
+If a vector is a sum of word vectors, the score is a sum over the query's words. If each component of a network's vector
+comes from one window of words, it is a sum over windows. For other models an explanation is the decrease of the score
+without each word; if a text's vector is the mean of its words in context, each document is encoded only once.
 """
 
 import re
@@ -21,11 +21,11 @@ from askalike.text.words import WordForm
 from askalike.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 
 MIN_SUM = 1e-9
-"""A smaller sum of contributions is not scaled to the score."""
+"""Minimum sum of contributions that is scaled to the score."""
 MAX_WORDS = 24
-"""Maximum number of words of a text that are left out, one at a time."""
+"""Maximum number of words of a text that are occluded, one at a time."""
 MAX_SPANS = 5
-"""Maximum number of words or windows of a document that are marked."""
+"""Maximum number of words or windows of a document that are highlighted."""
 WORD = re.compile(r"\w[\w'’-]*")
 
 ScoreFunction = Callable[[Sequence[Question], Sequence[Question]], Floats]
@@ -34,19 +34,19 @@ ScoreFunction = Callable[[Sequence[Question], Sequence[Question]], Floats]
 
 @runtime_checkable
 class TracingEncoder(Protocol):
-    """An encoder that may know which window of a text makes each number of its vector."""
+    """An encoder that may know the window of a text behind each component of its vector."""
 
     def trace(self, texts: Sequence[Question | Answer]) -> Sequence[TracedText] | None:
-        """The windows behind the vectors of each text; None where the encoder does not know them."""
+        """Return the windows behind the vectors of each text; None if the encoder does not know them."""
 
 
 def explain_by_vectors(
     encoder: Encoder, name: str, query: Question, documents: Sequence[Mapping[str, TextField]],
     scores: Sequence[float], reader: WordReader | None,
 ) -> list[Explanation]:  # fmt: skip
-    """Contributions of a query's words to the scores of a dense ranker.
+    """Return the contributions of a query's words to the scores of a dense ranker.
 
-    documents: the fields of each document. name: the ranker's, shown where no word can be. reader: the encoder's.
+    documents: the fields of each document. name: the ranker's, shown if no words can be. reader: the encoder's.
     """
     if reader is None:
         pairs = zip(documents, scores, strict=True)
@@ -70,7 +70,7 @@ def _explain_whole(name: str, score: float, texts: Mapping[str, str] | None = No
 
 
 def _directions_lost(encoder: Encoder, words: Sequence[str]) -> Floats:
-    """The change of the query's vector of length 1 without each of its first words: (words, dim)."""
+    """Return the change of the query's unit vector without each of its first words: (words, dim)."""
     removed = range(min(len(words), MAX_WORDS))
     texts = [words, *([*words[:n], *words[n + 1 :]] for n in removed)]
     [part] = encoder.encode([Question("", " ".join(text)) for text in texts], "query").parts
@@ -79,7 +79,7 @@ def _directions_lost(encoder: Encoder, words: Sequence[str]) -> Floats:
 
 
 def _share_score(words: WordComparison, document: int, score: float, losses: Floats | None) -> Sequence[float]:
-    """The contribution of each query word to the score, or the score's loss without it; [] if unknown."""
+    """Return the contribution of each query word to the score, or the decrease without it; [] if unknown."""
     if losses is not None:
         vector = words.sum(document)
         return list(map(float, losses @ (vector / max(float(np.linalg.norm(vector)), MIN_SUM))))
@@ -123,9 +123,9 @@ def _explain_network(
 
 
 def explain_by_traces(query: TracedText, document: TracedText, fields: Mapping[str, str], score: float) -> Explanation:
-    """The contribution of each window of the query to the score, with the document's window that matches it best.
+    """Return the contribution of each window of the query to the score, with its best-matching window of the document.
 
-    fields: the document's plain texts, which `document.text` has one after the other. The contributions add up to the
+    fields: the document's plain texts, which are concatenated in `document.text`. The contributions add up to the
     score: a cosine is a sum over columns, and each column of a part comes from one window.
     """
     added: dict[tuple[int, int], float] = defaultdict(float)
@@ -151,7 +151,7 @@ def explain_by_traces(query: TracedText, document: TracedText, fields: Mapping[s
 
 
 def _column_products(one: VectorContributions, other: VectorContributions) -> Sequence[tuple[float, int, int]]:
-    """(product, word of the query, word of the document) of each pair of equal columns, weighted as the score is."""
+    """Return (product, word of the query, word of the document) of each shared column, weighted as in the score."""
     norms = _norm(one) * _norm(other)
     if not norms:
         return []
@@ -174,7 +174,7 @@ def _norm(part: VectorContributions) -> float:
 
 
 def _field_span(place: tuple[int, int], fields: Mapping[str, str]) -> Span | None:
-    """The span of a range of the fields' texts joined by line breaks; one over two fields ends with the first."""
+    """Return the span of a range of the fields' texts joined by line breaks, cut at the end of its first field."""
     start, end = place
     for field, text in fields.items():
         if start < len(text):
@@ -186,10 +186,10 @@ def _field_span(place: tuple[int, int], fields: Mapping[str, str]) -> Span | Non
 def explain_by_occlusion(
     scorer: ScoreFunction, name: str, query: Question, documents: Mapping[int, Question], scores: Mapping[int, float]
 ) -> dict[int, Explanation]:
-    """Docid → what the document's score loses without each word of the query; its own words that matter are marked.
+    """Return docid → the decrease of the score without each word of the query; important document words are marked.
 
-    documents: what is scored of each, by docid. scores: the score that each was retrieved with. Contributions do not
-    add up to it.
+    documents: docid → the text that is scored. scores: the scores from the retrieval. Contributions do not add up to
+    these.
     """
     query_words, _ = _first_words(query)
     shorter = [_remove_word(query, word) for word in query_words]
@@ -210,7 +210,7 @@ def explain_by_occlusion(
 
 
 def encoder_score_function(encoder: Encoder) -> ScoreFunction:
-    """The scores of texts by an encoder's vectors."""
+    """Return a function that scores texts by an encoder's vectors."""
 
     def score(queries: Sequence[Question], documents: Sequence[Question]) -> Floats:
         return similarity_matrix(encoder.encode(queries, "query"), encoder.encode(documents, "document"))
@@ -219,7 +219,7 @@ def encoder_score_function(encoder: Encoder) -> ScoreFunction:
 
 
 def similarity_matrix(one: Vectors, other: Vectors) -> Floats:
-    """The scores of n texts with m others: the weighted sum over the parts, (n, m)."""
+    """Return the scores of n texts with m others: the weighted sum over the parts, (n, m)."""
     pairs = zip(one.parts, other.parts, strict=True)
     return sum((a.weight * _part_similarities(a, b) for a, b in pairs), np.zeros((len(one), len(other))))
 
@@ -235,7 +235,7 @@ def _part_similarities(one: VectorPart, other: VectorPart) -> Floats:
 
 
 def _first_words(text: Question) -> tuple[list[Word], dict[str, str]]:
-    """The first words of a text, and field → plain text."""
+    """Return the first words of a text, and field → plain text."""
     texts = {"title": plain_text(text.title, "text"), "body": plain_text(text.body, text.markup)}
     texts = {field: plain for field, plain in texts.items() if plain}
     matches = [(field, match) for field, plain in texts.items() for match in WORD.finditer(plain)]

@@ -1,4 +1,4 @@
-"""A ranker with an index of its own that follows the archive."""
+"""A ranker with its own index, which is kept in sync with the archive."""
 
 import hashlib
 from abc import abstractmethod
@@ -23,28 +23,28 @@ IndexT = TypeVar("IndexT", bound="CommittedIndex[Any, Any, Any] | ClusterIndex[A
 
 
 class IndexedRanker(Ranker, Generic[IndexT]):
-    """Ranking by one index a view, in the archive's directory or in the cluster that the view names.
+    """Ranking with one index per view, in the archive's directory or in the view's cluster.
 
-    The index last opened is held, as opening it again costs more than a look.
+    The last opened index is kept open, since checking it for changes is faster than opening it.
     """
 
     _opened: tuple[tuple[str | None, Path, str], IndexT] | None = None
 
     @abstractmethod
     def _index_name(self, view: View) -> str:
-        """The name of its directory: what is indexed, and a digest of all settings that decide about it."""
+        """Return the name of its directory: the type of its content, and a digest of all settings that determine it."""
 
     @abstractmethod
     def _open_index(self, path: Path) -> IndexT:
-        """The index in a directory as it was last committed."""
+        """Return the index in a directory as last committed."""
 
     @abstractmethod
     def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> IndexT:
-        """The index of that name in a cluster. Raises SettingsError where the cluster has no such ranking."""
+        """Return the index of that name in a cluster. Raises SettingsError if clusters do not support the ranker."""
 
     @abstractmethod
     def _apply_changes(self, view: View, index: IndexT, change: int, progress: Progress | None) -> None:
-        """Apply to the index what has changed in the archive since its own change number, up to `change`."""
+        """Apply to the index the archive's changes after its own change number, up to `change`."""
 
     def build(self, view: View, progress: Progress | None = None) -> None:
         change = view.change
@@ -58,11 +58,11 @@ class IndexedRanker(Ranker, Generic[IndexT]):
                     self._apply_changes(view, index, view.change, progress)
 
     def index_paths(self, view: View) -> Sequence[Path]:
-        """The directory of the view's index; views that end at a date, or hold one group, have their own."""
+        """Return the directory of the view's index; views up to a date, or of one group, have their own."""
         return () if view.engine else (view.path / "index" / self._index_name_of(view),)
 
     def start_over(self, view: View) -> None:
-        """See Ranker.start_over. In a cluster the present index is searched until the next one is whole."""
+        """See Ranker.start_over. In a cluster the current index is searched until the new one is complete."""
         if view.engine:
             index: Any = self._open(view)
             index.start_over()
@@ -76,20 +76,20 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         return (self._current_index(view) if refresh else self._open(view),)
 
     def _built_index(self, view: View) -> IndexT:
-        """The view's index, to be searched. Raises NotFittedError where nothing was ever built."""
+        """Return the view's index for a search. Raises NotFittedError if it was never built."""
         index = self._current_index(view)
         if not index.change and view.change:
             raise NotFittedError(f"{self.name}: not indexed yet; call build(view) first")
         return index
 
     def _current_index(self, view: View) -> IndexT:
-        """The view's index as it was last committed."""
+        """Return the view's index as last committed."""
         index = self._open(view)
         index.refresh()
         return index
 
     def _open(self, view: View) -> IndexT:
-        """The view's index as it was last looked at."""
+        """Return the view's index without checking for new commits."""
         name = self._index_name_of(view)
         place = (view.engine, view.path, name)
         with _opening:

@@ -1,4 +1,4 @@
-"""Queries as a ranker gets them: checked, and with what each of them must not find."""
+"""Queries as passed to rankers: checked, and with the documents that each must not find."""
 
 import re
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
 class ResolvedQuery:
     """A query, the docid of a question that it must not find (−1: none), and the one phrasing of it (−1: all).
 
-    corrections: misspelt or unfinished word as it was typed → the word that is read instead. finished: the query with
-    its unfinished word completed, for rankers that read whole words; None if it has none.
+    corrections: misspelt or unfinished word as typed → the word that replaces it. finished: the query with its
+    unfinished word completed, for rankers that read whole words; None if it has none.
     """
 
     query: Question
@@ -27,7 +27,7 @@ class ResolvedQuery:
 
 
 def resolve_queries(view: View, queries: Mapping[str, Question]) -> list[ResolvedQuery]:
-    """Each query with what it must not find, by the id of its question: itself, or its own phrasing (`QUESTION#2`)."""
+    """Return each query with what it must not find according to its id: itself, or its own phrasing (`QUESTION#2`)."""
     _check_queries(queries)
     if view.kind == "answers":
         return [ResolvedQuery(query) for query in queries.values()]
@@ -42,7 +42,7 @@ def resolve_queries(view: View, queries: Mapping[str, Question]) -> list[Resolve
 
 
 def _check_queries(queries: Mapping[str, Question]) -> None:
-    """Raise InputError for queries that are not questions by their ids."""
+    """Raise InputError if the queries are not a mapping of ids to questions."""
     if not isinstance(queries, Mapping):
         kind = type(queries).__name__
         raise InputError(f"queries: expected a mapping of ids to questions, got a {kind}; `identify_queries` makes one")

@@ -1,6 +1,6 @@
-"""Rankers, their searchers (a ranker opened on one point in time), and single searches.
+"""Rankers, their searchers (a ranker opened at one point in time), and single searches.
 
-Ids become docids when queries enter and ids again when results leave; everything in between uses docids.
+Ids are converted to docids in queries, and back to ids in results; everything in between uses docids.
 """
 
 from abc import ABC, abstractmethod
@@ -34,11 +34,11 @@ Explanations = dict[int, Explanation]
 Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
 DEPTH_FACTOR = 4
-"""Factor by which a search is deepened where what was retrieved leaves too few hits."""
+"""Factor by which the depth of a search is increased if too few hits remain."""
 
 
 def candidates_needed(name: str) -> SettingsError:
-    """Return the error of a ranker that needs candidates, and has none."""
+    """Return the error for a ranker that needs candidates but got none."""
     return SettingsError(
         f"{name} ranks given candidates only; name some, or let another ranker propose them: "
         f"--ranker cascade --set parts=lm_jelinek_mercer,{name}"
@@ -46,34 +46,34 @@ def candidates_needed(name: str) -> SettingsError:
 
 
 class Ranker(ABC):
-    """Settings and what was learned. A ranker holds no archive: `build` writes its index of one, `open` reads it."""
+    """Settings and learned parameters. A ranker holds no archive: `build` writes its index of one, `open` reads it."""
 
     name: str
-    """The name it was asked for by."""
+    """The name by which it was requested."""
 
     @classmethod
     @abstractmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> "Ranker":
-        """Return the ranker of that name with these settings. Raises SettingsError, naming every setting that is wrong.
+        """Return the ranker of that name with these settings. Raises SettingsError with all invalid settings.
 
-        archive: the directory of the archive whose `models/` hold trained rankers.
+        archive: the directory of the archive whose `models/` contain trained rankers.
         """
 
     @property
     @abstractmethod
     def values(self) -> Mapping[str, Any]:
-        """All its settings, the defaults included: `rankers.create(name, values)` makes the same ranker."""
+        """All its settings, including defaults: `rankers.create(name, values)` returns an equal ranker."""
 
     @property
     def fingerprint(self) -> str:
-        """A digest of what it has learned; empty for a ranker that has learned nothing."""
+        """A digest of its learned parameters; empty for a ranker without any."""
         return ""
 
     @property
     def trained_until(self) -> str | None:
-        """The ISO date of the newest text or link in its training data; None if it is untrained.
+        """The ISO date of the newest text or link in its training data; None if untrained.
 
-        A replay refuses a ranker that has learned from later than the moment it is asked at.
+        A replay rejects a ranker whose training data is newer than the query.
         """
         return None
 
@@ -84,51 +84,51 @@ class Ranker(ABC):
 
     @property
     def needs_candidates(self) -> bool:
-        """Whether it ranks given documents only, and retrieves none."""
+        """Whether it only ranks given documents, and cannot retrieve."""
         return False
 
     def require_candidates(self, candidates: Candidates | None) -> None:
-        """Raise SettingsError where it needs candidates, and there are none."""
+        """Raise SettingsError if it needs candidates and there are none."""
         if self.needs_candidates and candidates is None:
             raise candidates_needed(self.name)
 
     @property
     def learned_labels(self) -> LearnedLabels:
-        """The labels that it has learned from, and must not be measured on."""
+        """The labels in its training data, on which it must not be evaluated."""
         return LearnedLabels()
 
     def fit(self, view: TrainingView) -> "Ranker":
-        """Return a ranker that has learned from the view's texts and links: itself if there is nothing to learn.
+        """Return a ranker trained on the view's texts and links; itself if there is nothing to learn.
 
-        What is measured afterwards is held out of the view, see `Archive.training_view`.
+        The view must not contain held-out evaluation data, see `Archive.training_view`.
         """
         return self
 
     def build(self, view: View, progress: Progress | None = None) -> None:  # noqa: B027 (not every ranker has an index)
-        """Write the view's index, or apply what has changed in the archive since it was written.
+        """Write the view's index, or apply the changes of the archive since it was written.
 
-        Raises IndexBusyError where another process is writing it.
+        Raises IndexBusyError if another process is writing it.
         """
 
     def follow(self, view: View) -> None:
-        """Apply to the view's index what has changed before a search, unless that takes long and `open` does without.
+        """Apply changes to the view's index before a search, unless that is slow and `open` does not need it.
 
-        Raises IndexBusyError where another process is writing it.
+        Raises IndexBusyError if another process is writing it.
         """
         self.build(view)
 
     @abstractmethod
     def open(self, view: View) -> "Searcher":
-        """Open the view's index as it was last committed."""
+        """Open the view's index as last committed."""
 
     def index_paths(self, view: View) -> Sequence[Path]:
-        """The directories of its indexes of a view; empty for a ranker without one, or whose indexes are elsewhere."""
+        """Return the directories of its indexes of a view; empty if it has none, or only in a cluster."""
         return ()
 
     def start_over(self, view: View) -> None:
-        """Let the next `build` write the view's indexes afresh.
+        """Make the next `build` write the view's indexes from scratch.
 
-        Raises IndexBusyError where another process is writing one, SearchIndexError where one cannot be removed.
+        Raises IndexBusyError if another process is writing one, SearchIndexError if one cannot be removed.
         """
         for path in self.index_paths(view):
             remove_index(path)
@@ -138,19 +138,19 @@ class Ranker(ABC):
     ) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
         """Return its indexes of a view; empty for a ranker without one.
 
-        refresh: as they were last committed. Raises SearchIndexError for one of another version; without, nothing is
-        read that was not read before.
+        refresh: read their last commits, which raises SearchIndexError for an index of another version; without it,
+        nothing new is read.
         """
         return ()
 
 
 @runtime_checkable
 class Tunable(Protocol):
-    """A ranker that declares which of its settings are worth trying, the defaults first."""
+    """A ranker that declares the values of its settings to try when tuning, defaults first."""
 
     @property
     def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
-        """Setting → values; several grids are searched one after the other."""
+        """Return grids of setting → values, to be searched one after the other."""
 
 
 class Searcher(ABC):
@@ -161,7 +161,7 @@ class Searcher(ABC):
         self.view = view
 
     def resolve(self, queries: Mapping[str, Question], prefix: bool) -> list[ResolvedQuery]:
-        """Return each query with what it must not find, its misspelt words corrected. prefix: see `prepare`."""
+        """Return each query with what it must not find, and with spelling corrected. prefix: see `prepare`."""
         return self.correct(resolve_queries(self.view, queries), prefix)
 
     def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
@@ -174,11 +174,11 @@ class Searcher(ABC):
 
     @abstractmethod
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
-        """Return a batch of queries as the other methods take it. prefix: the last word of each may be unfinished."""
+        """Return a batch of queries prepared for the other methods. prefix: the last word of each may be unfinished."""
 
     @abstractmethod
     def retrieve(self, prepared: Any, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
-        """Return the k best documents of each query, ties by docid. allowed: those to choose from; None: all."""
+        """Return the k best documents of each query, ties by docid. allowed: those that may be found; None for all."""
 
     @abstractmethod
     def score(self, prepared: Any, candidates: Sequence[Docids]) -> list[Scores]:
@@ -202,7 +202,7 @@ class Searcher(ABC):
         return scores
 
     def absolute_scores(self, prepared: Any, topdocs: Sequence[TopDocs]) -> list[Scores]:
-        """Return the scores of some documents on a scale that is the same for every query; 1: the same text."""
+        """Return the scores of some documents on a scale shared by all queries; 1: the same text."""
         return [top.scores for top in topdocs]
 
     def query_vectors(self, prepared: Any) -> Vectors | None:
@@ -215,7 +215,7 @@ class Searcher(ABC):
         return False
 
     def similarities(self, prepared: Any, topdocs: Sequence[TopDocs]) -> list[Scores] | None:
-        """Return the similarities of each query and its documents, independent of other hits; None: unknown."""
+        """Return the similarities of each query and its documents, independent of other hits; None if unknown."""
         return [top.scores for top in topdocs] if self.has_similarity else None
 
     def search(
@@ -229,12 +229,12 @@ class Searcher(ABC):
         self, queries: Mapping[str, Question], k: int, *, candidates: Candidates | None = None,
         filter: Filter | None = None, prefix: bool = False,
     ) -> Run:  # fmt: skip
-        """Return the k best documents of each query: best first, ties in archive order, none that matches nothing.
+        """Return the k best documents of each query: best first, ties in archive order, only documents that match.
 
-        candidates: query id → the ids to rank for it. All of them are ranked then, ties in the order given.
-        filter: only documents that satisfy it are retrieved, and as many as without it.
+        candidates: query id → the ids to rank for it. All of them are then ranked, ties in the given order.
+        filter: only documents that satisfy it are retrieved, and still k of them if possible.
         prefix: the last word of each query may be unfinished.
-        queries: query id → question. A question with the id of one of the archive is that one, and finds neither
+        queries: query id → question. A query with the id of an archive's question is that question, and finds neither
         itself nor its rephrasings; one with the id of a rephrasing (`QUESTION#2`) finds its question by its other
         phrasings. `identify_queries` gives queries from elsewhere ids that no question has.
         """
@@ -249,13 +249,13 @@ class Searcher(ABC):
 
 
 class SearchSession:
-    """One search: queries with what was retrieved for them. Texts and similarities are read when first needed."""
+    """One search: queries with the retrieved documents. Texts and similarities are read on first access."""
 
     def __init__(
         self, searcher: Searcher, queries: Mapping[str, Question], k: int, candidates: Candidates | None = None,
         filter: Filter | None = None, prefix: bool = False, prepared: Any = None,
     ) -> None:  # fmt: skip
-        """See Searcher.rank for the arguments. prepared: what `searcher.prepare` gave for these very queries before."""
+        """See Searcher.rank for the arguments. prepared: an earlier result of `searcher.prepare` for these queries."""
         self._searcher = searcher
         self.query_ids = list(queries)
         self.queries = searcher.resolve(queries, prefix)
@@ -286,7 +286,7 @@ class SearchSession:
 
     @lazy_property
     def texts(self) -> Mapping[int, Question]:
-        """Docid → question, for everything that was retrieved and is still there."""
+        """Docid → question, for all retrieved documents that still exist."""
         return self._searcher.view.questions_by_docid(self._docids)
 
     @lazy_property
@@ -296,7 +296,7 @@ class SearchSession:
 
     @lazy_property
     def absolute_scores(self) -> Sequence[Scores]:
-        """The absolute score of each document that was retrieved; see `Searcher.absolute_scores`."""
+        """The absolute score of each retrieved document; see `Searcher.absolute_scores`."""
         return self._searcher.absolute_scores(self._prepared, self.topdocs)
 
     @lazy_property
@@ -359,14 +359,14 @@ def top_k(docids: Docids, scores: Scores, k: int) -> TopDocs:
 
 
 def _pool(candidates: Iterable[str], docids: Mapping[str, int], query: ResolvedQuery) -> Docids:
-    """Return the candidates that are in the archive, each once, without the query itself."""
+    """Return the distinct candidates that are in the archive, without the query itself."""
     own = query.excluded_docid if query.excluded_phrasing < 0 else -1
     pool = [docids[id] for id in dict.fromkeys(candidates) if docids.get(id, own) != own]
     return np.array(pool, np.int64)
 
 
 def _rank_pool(docids: Docids, scores: Scores, k: int) -> TopDocs:
-    """Return the k best candidates, ties in the order given; one without a score gets the pool's lowest, at most 0."""
+    """Return the k best candidates, ties in the given order; a missing score becomes the pool's minimum, at most 0."""
     scored = scores[~np.isnan(scores)]
     scores = np.where(np.isnan(scores), scored.min(initial=0.0), scores)
     order = np.argsort(-scores, kind="stable")[:k]

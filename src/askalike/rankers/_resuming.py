@@ -1,4 +1,4 @@
-"""Long work with a ranker, saved piece by piece in the archive: the next call with the same inputs resumes it."""
+"""Long work with a ranker, saved in the archive piece by piece: the next call with the same inputs resumes it."""
 
 import hashlib
 import importlib.util
@@ -22,15 +22,15 @@ from askalike.types import Run
 def resume_work(
     use: str, ranker: Ranker, view: View, inputs: Any, total: int, work: Callable[[int], Iterator[Any]]
 ) -> Iterator[Any]:
-    """Yield all pieces of some work: those that earlier calls have saved, then those that `work` does now.
+    """Yield all pieces of some work: those saved by earlier calls, then those that `work` computes now.
 
     Each new piece is saved as a line of JSON before it is yielded, in `index/USE-RANKER.jsonl` of the archive. Saved
-    pieces count as long as everything that determines them is unchanged: the view's state, the ranker with its settings
-    and what it has learned, the program, and `inputs`. Work with other inputs replaces the file. Where nothing can be
-    written, nothing is saved.
+    pieces are valid as long as everything that determines them is unchanged: the view's state, the ranker with its
+    settings and learned parameters, the program, and `inputs`. Work with other inputs replaces the file. If the folder
+    is not writable, nothing is saved.
 
-    total: the number of pieces. work: takes the number of pieces that are done, and yields the others; it is called
-    only if there are others. A piece is a JSON value without NumPy's types.
+    total: the number of pieces. work: takes the number of finished pieces, and yields the others; it is called only if
+    there are others. A piece is a JSON value without NumPy types.
     """
     name = "-".join(filter(None, (use, ranker.name, view.group and _digest(view.group)[:8])))
     path = view.path / "index" / f"{name}.jsonl"
@@ -47,7 +47,7 @@ def resume_work(
 def resume_runs(
     use: str, ranker: Ranker, view: View, inputs: Any, total: int, work: Callable[[int], Iterator[Run]]
 ) -> Iterator[Run]:
-    """See `resume_work`. The pieces are the runs of batches of queries; their scores keep every bit."""
+    """See `resume_work`. The pieces are the runs of batches of queries; scores are saved exactly."""
     for piece in resume_work(use, ranker, view, inputs, total, lambda done: map(_run_to_json, work(done))):
         yield _run_from_json(piece)
 
@@ -67,7 +67,7 @@ def _digest(value: Any) -> str:
 
 @cache
 def _program_digest() -> str:
-    """Return a digest of the sources of askalike and of the packages that add to it: others may find other hits."""
+    """Return a digest of the sources of askalike and its plug-ins: other versions may give other results."""
     digest = hashlib.sha256()
     for package in ("askalike", *registry.foreign_packages()):
         for path in _source_files(package):
@@ -85,7 +85,7 @@ def _source_files(package: str) -> Sequence[Path]:
 
 
 def _read_pieces(path: Path, header: Any) -> Sequence[Any]:
-    """Return the pieces below an equal header, up to the first line that was cut short."""
+    """Return the saved pieces if the header is equal, up to the first incomplete line."""
     lines: list[Any] = []
     try:
         for line in path.read_bytes().split(b"\n")[:-1]:
@@ -96,9 +96,9 @@ def _read_pieces(path: Path, header: Any) -> Sequence[Any]:
 
 
 class _PieceFile:
-    """A new file of lines that takes its place at once and stays open: whoever replaces it gets no line of this one.
+    """A new file of lines, moved into place at once and kept open: if it is replaced, later lines are lost with it.
 
-    After an error nothing more is written, so that no piece stands in the place of a lost one.
+    After an error nothing more is written, so that no piece takes the place of a lost one.
     """
 
     def __init__(self, path: Path, lines: Sequence[Any]) -> None:

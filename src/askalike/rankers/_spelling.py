@@ -1,7 +1,7 @@
-"""Words that an archive does not know, read as those that it knows: what `isntall` is meant to be.
+"""Spelling correction of query words that are not in the archive, such as `isntall`, to words that are.
 
-Candidates are terms of the index, so that they follow the archive; the word that takes the typed one's place is read
-from a question that holds such a term, since terms are stems and encoders want words.
+Candidates are terms of the index, so that they are up to date; the replacement itself is taken from a question with
+such a term, since terms are stems and encoders need words.
 """
 
 import re
@@ -24,28 +24,29 @@ if TYPE_CHECKING:
 
 WORD = re.compile(r"\w+")
 MIN_LETTERS = 4
-"""Shorter words are left as they are, and shorter stems explain no longer word: too many others are near."""
+"""Shorter words are not corrected, and shorter stems are no candidates: too many words are similar to them."""
 TWO_EDITS_FROM = 8
-"""Minimum number of letters of words that may differ by two edits; shorter ones may differ by one."""
+"""Minimum length of words that may differ by two edits; shorter ones may differ by one."""
 INFLECTION = 6
-"""The longest ending that a stem lacks, of those with a misspelt one."""
+"""Maximum length of a misspelt ending that the stem does not have."""
 STEM_BEGINNING, UNFINISHED_BEGINNING = 3, 1
-"""Number of first letters assumed to be correct if the ending is misspelt, and if a word is unfinished."""
+"""Length of the prefix assumed to be correct if the ending is misspelt, and if a word is unfinished."""
 INFLECTED_EDITS = 1
 """Number of edits of a word allowed in addition to those of its stem."""
 STEM_ENDING = 2
 """Number of a stem's last letters that may differ in a word: `batteri` is the stem of *battery*."""
 MAX_TERMS, MAX_QUESTIONS = 3, 8
-"""Maximum number of terms considered for a word, and of questions in which each is looked up."""
+"""Maximum number of terms considered for a word, and of questions searched for a word with each term."""
 MAX_UNKNOWN = 2
-"""More unknown words, if they are most of the query, are another language, unless each of them is near a known one."""
+"""With more unknown words, if they are most of the query, it is assumed to be in another language, unless all of them
+are similar to known words."""
 JOINTS = "-_./@"
-"""Characters that join words to one: `e-mail` is not an *e* before a misspelt *email*."""
+"""Characters that join words: `e-mail` is not an *e* before a misspelt *email*."""
 MAX_REMEMBERED_WORDS = 10_000
 
 
 class _Word(NamedTuple):
-    """A word of a query that may be misspelt: its term, its place, and whether it may be unfinished."""
+    """A word of a query that may be misspelt: its term, its position, and whether it may be unfinished."""
 
     term: str
     start: int
@@ -54,7 +55,7 @@ class _Word(NamedTuple):
 
 
 class _Typed(NamedTuple):
-    """A word as it was typed, in lower case, with its term: what the same word is read as each time."""
+    """A word as typed, in lower case, with its term: the key of cached corrections."""
 
     text: str
     term: str
@@ -68,7 +69,7 @@ class _Typed(NamedTuple):
 
 
 class SpellingCorrector:
-    """Corrects the titles of queries by the words of a view, of which `postings` is the index."""
+    """Corrects the titles of queries with the words of a view. postings: the view's index."""
 
     def __init__(self, view: View, postings: "PostingsSearcher | ClusterPostingsSearcher", analyzer: Analyzer) -> None:
         self._view, self._postings, self._analyzer = view, postings, analyzer
@@ -99,7 +100,7 @@ class SpellingCorrector:
         return corrected
 
     def finish(self, queries: Sequence[ResolvedQuery], languages: Sequence[str | None]) -> list[ResolvedQuery]:
-        """Return the queries with their last words, where unknown, as the commonest words that begin so."""
+        """Return the queries with unknown last words completed to the most frequent words with that prefix."""
         return [self._finish_title(one, language) for one, language in zip(queries, languages, strict=True)]
 
     def _finish_title(self, one: ResolvedQuery, language: str | None) -> ResolvedQuery:
@@ -122,7 +123,7 @@ class SpellingCorrector:
         return remembered[key]
 
     def _find_completion(self, typed: str, language: str | None) -> str | None:
-        """Return a word that begins as typed, of the term that most questions have."""
+        """Return a word that begins as typed, with the term of highest document frequency."""
         for term in self._postings.complete(typed)[:1]:
             [docids] = self._postings.speller.docids_of_each([term], MAX_QUESTIONS)
             for texts in self._read_texts(docids):
@@ -162,7 +163,7 @@ class SpellingCorrector:
         return replace(one, query=replace(one.query, title=text), corrections=corrections)
 
     def _look_up(self, words: Iterable[_Typed]) -> Mapping[_Typed, str | None]:
-        """Return what words stand for; new ones are looked up together, as an index elsewhere is asked once for all."""
+        """Return the corrections of words; new ones are looked up together, in one request to a cluster."""
         if len(self._meant) >= MAX_REMEMBERED_WORDS:
             self._meant = {}
         remembered = self._meant
@@ -174,26 +175,26 @@ class SpellingCorrector:
         return remembered
 
     def _find_beginnings(self, words: Sequence[_Typed]) -> dict[_Typed, str | None]:
-        """Return the beginnings of known terms that unfinished words may stand for."""
+        """Return corrections of unfinished words to prefixes of known terms."""
         searches = [NearSearch(word.text, 1, beginning=UNFINISHED_BEGINNING, open_end=True) for word in words]
         found = zip(words, self._postings.speller.near_each(searches), strict=True)
         likely = ((word, (one.term[: one.letters] for one in near)) for word, near in found)
         return {word: next((read for read in near if is_slip(word.text, read, 1)), None) for word, near in likely}
 
     def _find_by_stem(self, words: Sequence[_Typed]) -> dict[_Typed, str | None]:
-        """Return the known words that words may stand for whose terms are misspelt."""
+        """Return corrections of words with misspelt stems."""
         searches = [NearSearch(word.term, word.max_edits) for word in words]
         return self._find_words(words, searches, INFLECTED_EDITS)
 
     def _find_by_beginning(self, words: Sequence[_Typed]) -> dict[_Typed, str | None]:
-        """Return the known words that words may stand for whose endings are misspelt."""
+        """Return corrections of words with misspelt endings."""
         searches = [NearSearch(word.text, 0, beginning=STEM_BEGINNING, tail=INFLECTION) for word in words]
         return self._find_words(words, searches, 0)
 
     def _find_words(
         self, words: Sequence[_Typed], searches: Sequence[NearSearch], more_edits: int
     ) -> dict[_Typed, str | None]:
-        """Return word → the one that it may stand for, by the terms near it; None where none is near enough."""
+        """Return word → its correction by similar terms; None if no term is similar enough."""
         found: dict[_Typed, str | None] = dict.fromkeys(words)
         near = dict(zip(words, self._postings.speller.near_each(searches), strict=True))
         for rank in range(MAX_TERMS):
@@ -204,7 +205,7 @@ class SpellingCorrector:
         return found
 
     def _find_form(self, term: str, docids: Sequence[int], word: _Typed, max_edits: int) -> str | None:
-        """Return the word that is most like the one typed, among those with this term in a few questions."""
+        """Return the word with this term that is most similar to the typed one, from a few questions."""
         is_likely = len(word.term) >= MIN_LETTERS and is_slip(word.term, term, word.max_edits)
         for texts in self._read_texts(docids):
             edits = {form: edit_distance(form, word.text) for form in self._forms(term, texts, word.language)}
@@ -228,7 +229,7 @@ class SpellingCorrector:
 
 
 def _is_joined(text: str, start: int, end: int) -> bool:
-    """Return whether a word continues another one, or another one continues it."""
+    """Return whether a word is joined to the previous or the next one."""
     before, after = text[:start], text[end:]
     return (before[-1:] in JOINTS and before[-2:-1].isalnum()) or (after[:1] in JOINTS and after[1:2].isalnum())
 

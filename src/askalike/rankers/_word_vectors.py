@@ -1,4 +1,4 @@
-"""The words of texts with what each adds to a text's vector, as encoders know it whose vectors are sums of words."""
+"""The words of texts with their contributions to a text's vector, for encoders whose vectors are sums over words."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -16,9 +16,9 @@ from askalike.types import Answer, Floats, Markup, Question, Span
 MIN_WORD_SIMILARITY = 0.4
 """Minimum cosine of two words that are shown as a pair."""
 SAME_WORD = 2.0
-"""Added to the cosine of the same word, which comes before all others."""
+"""Added to the cosine of identical words, so that they come first."""
 SIMILARITY_UNIT = 1e5
-"""Digits after the fifth depend on the order of addition: of equally similar words the first counts."""
+"""Cosines are rounded to five digits, as later ones depend on the order of addition; of equal ones the first counts."""
 MAX_CACHED_FIELDS = 1_024
 
 TextFields = Mapping[str, str]
@@ -30,22 +30,22 @@ class AdditiveEncoder(Protocol):
     """An encoder whose vector of a text is the sum of its words' vectors."""
 
     def text(self, text: Question | Answer) -> str:
-        """The plain text of a question or an answer that is encoded."""
+        """Return the plain text of a question or an answer that is encoded."""
 
     def words(self, texts: Sequence[str]) -> TextWords:
-        """The words of plain texts, and what each adds to its text's vector."""
+        """Return the words of plain texts, and their contributions to their text's vector."""
 
 
 @runtime_checkable
 class ContextualEncoder(AdditiveEncoder, Protocol):
-    """An encoder whose words' vectors depend on the words around them: without one, the others change too."""
+    """An encoder whose word vectors depend on context: removing a word changes the others."""
 
     averages_words: bool
-    """Whether the vector of a text has about the direction of the sum of its words' vectors."""
+    """Whether a text's vector has approximately the direction of the sum of its words' vectors."""
 
 
 class TextField(NamedTuple):
-    """A field of a question as a text of its own: its title or its body."""
+    """A field of a question, its title or its body, as a separate text."""
 
     title: str
     body: str = ""
@@ -59,7 +59,7 @@ class TextField(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word and its place in a field."""
+    """A word and its position in a field."""
 
     text: str
     span: Span
@@ -77,7 +77,7 @@ class WordReader:
 
     @classmethod
     def of_encoder(cls, encoder: object) -> "WordReader | None":
-        """Return the reader of an encoder's words; None for one whose texts are not about the sums of their words."""
+        """Return the reader of an encoder's words; None if its vectors are not approximately sums over words."""
         if isinstance(encoder, ContextualEncoder) and not encoder.averages_words:
             return None
         return cls(encoder) if isinstance(encoder, AdditiveEncoder) else None
@@ -89,14 +89,14 @@ class WordReader:
 
 
 class WordComparison:
-    """The words of a query, which is the first text, and those of documents, whose fields are the other texts."""
+    """The words of a query (the first text) and of documents (whose fields are the other texts)."""
 
     def __init__(self, words: TextWords, documents: Sequence[TextFields]) -> None:
         self._words = words
         self._fields = ["", *(field for fields in documents for field in fields)]
         self._first_texts = np.array([*accumulate(map(len, documents), initial=1)], np.int64)
         self.query_forms = [find_form(words.words[row]) for row in words.rows[: words.ends[1]].tolist()]
-        """The query's words without the punctuation around them."""
+        """The query's words without surrounding punctuation."""
         count, shape = len(words.words), (len(documents), len(self.query_forms))
         products, cosines = np.empty((2, count, len(self.query_forms)), np.float32)
         _multiply_words(words.vectors, words.rows, words.forms, np.empty(count, np.float32), products, cosines)
@@ -115,9 +115,9 @@ class WordComparison:
         return total
 
     def nearest(self) -> list[list[Word | None]]:
-        """Return for each document the most similar of its words to each word of the query.
+        """Return, for each document, its most similar word to each word of the query.
 
-        The same word comes first; None where none is similar enough.
+        An identical word comes first; None if no word is similar enough.
         """
         columns = zip(self._best.tolist(), *self._nearest.tolist(), strict=True)
         return [
@@ -141,7 +141,7 @@ def _multiply_words(
 ) -> None:  # fmt: skip
     """Write the product and the rounded cosine of each word with each word of the query, whose rows are the first.
 
-    squares: working memory. So few products are not worth a library's threads.
+    squares: working memory. There are too few products for a multithreaded library to be faster.
     """
     for i in range(len(vectors)):
         square = np.float32(0)
@@ -166,9 +166,9 @@ def _find_nearest(
     products: Matrix[np.float32], cosines: Matrix[np.float32], sums: Matrix[np.float64], best: Matrix[np.float64],
     nearest: Matrix[np.int64],
 ) -> None:  # fmt: skip
-    """Write the sums of products, and of the words with the best cosines the rows, the texts and the places in them.
+    """Write the sums of products, and the rows, texts and offsets of the words with the best cosines.
 
-    starts: the place in its text of each word. first_texts: (documents + 1), where the texts of each begin.
+    starts: each word's offset in its text. first_texts: (documents + 1), the index of each document's first text.
     """
     count = products.shape[1]
     for document in range(len(sums)):

@@ -32,14 +32,14 @@ class ByQuestionSettings(Settings):
 
 
 class ByQuestionRanker(Ranker):
-    """An answer scores as its question does; those of one question come in the archive's order of answers."""
+    """An answer has its question's score; answers to the same question are in archive order."""
 
     def __init__(self, inner: Ranker, settings: ByQuestionSettings, name: str = "by_question") -> None:
         self.name, self.inner, self.settings = name, inner, settings
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
-        """See Ranker.from_settings; settings that are not its own are the inner ranker's."""
+        """See Ranker.from_settings; settings that are not its own are passed to the inner ranker."""
         own = {key: value for key, value in values.items() if key in ByQuestionSettings.model_fields}
         settings = validate_settings(ByQuestionSettings, own, name)
         rest = {key: value for key, value in values.items() if key not in own}
@@ -99,7 +99,7 @@ class ByQuestionSearcher(Searcher):
         return self.inner.correct(queries, prefix)
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
-        """Return the queries as the inner ranker prepares them; a question does not find its own answers."""
+        """Return the queries prepared by the inner ranker; a question does not find its own answers."""
         own = rankers.resolve_queries(self.inner.view, {str(n): one.query for n, one in enumerate(queries)})
         return self.inner.prepare(own, prefix)
 
@@ -124,11 +124,11 @@ class ByQuestionSearcher(Searcher):
         return self.inner.score(prepared, rows)
 
     def explain(self, prepared: Any, row: int, docids: Docids, texts: Texts) -> Explanations:
-        return {}  # what the questions have in common says little about their answers
+        return {}  # shared words of the questions do not explain the answers
 
 
 def _answers(top: TopDocs, answers: Mapping[int, Sequence[int]], k: int, allowed: AllowedDocs | None) -> TopDocs:
-    """Return the answers to the questions retrieved, in their order."""
+    """Return the answers to the retrieved questions, in the questions' order."""
     lists = [answers.get(docid, ()) for docid in top.docids.tolist()]
     docids = np.array([answer for ids in lists for answer in ids], np.int64)
     scores = np.repeat(top.scores, np.array([len(ids) for ids in lists], np.int64))

@@ -1,4 +1,4 @@
-"""The first ranker proposes documents, the second puts them into order."""
+"""The first ranker retrieves candidates, the second re-ranks them."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from askalike.types import AllowedDocs, TopDocs
 
 
 class CascadeSettings(CompositeSettings):
-    """The ranker that proposes, the ranker that re-ranks, and the number of documents."""
+    """The ranker that retrieves, the ranker that re-ranks, and the number of candidates."""
 
     parts: TextList = Field(
         ("lm_jelinek_mercer", "static"),
@@ -24,7 +24,7 @@ class CascadeSettings(CompositeSettings):
 
 
 class CascadeRanker(CompositeRanker):
-    """One ranker behind another. Scores are the second's."""
+    """Re-ranks one ranker's candidates with another, whose scores are returned."""
 
     settings_class: ClassVar[type[CompositeSettings]] = CascadeSettings
 

@@ -1,7 +1,7 @@
-"""Ranks by a cross-encoder: a transformer that reads query and document as one text, run by ONNX Runtime.
+"""Ranks with a cross-encoder: a transformer that reads query and document as one text, run with ONNX Runtime.
 
-It ranks candidates, or what another ranker proposes: `--ranker cascade --set parts=hybrid,cross_encoder`. The folder is
-that of a sentence-transformers CrossEncoder with one label, of BERT's architecture (extra `encoder`).
+It re-ranks given candidates, or another ranker's: `--ranker cascade --set parts=hybrid,cross_encoder`. The folder is
+that of a sentence-transformers CrossEncoder with one label and BERT architecture (extra `encoder`).
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from askalike.types import Answer, Question
 
 
 class CrossEncoderSettings(Settings):
-    """The model that reads pairs, and the settings of its use."""
+    """The model, and the settings of its use."""
 
     model: str = Field(
         "",
@@ -39,7 +39,7 @@ class CrossEncoderSettings(Settings):
 
 
 class CrossEncoderScorer:
-    """Scores pairs by a cross-encoder: the probability of its one label, from 0 to 1."""
+    """Scores pairs with a cross-encoder: the probability of its only label, from 0 to 1."""
 
     def __init__(self, settings: CrossEncoderSettings) -> None:
         self.settings, self.folder = settings, _find_folder(settings.model)
@@ -51,7 +51,7 @@ class CrossEncoderScorer:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the model's description and of the size and end of its weights."""
+        """A digest of the model's configuration, and of the size and the last bytes of its weights."""
         digest = hashlib.sha256((self.folder / "config.json").read_bytes())
         for path in sorted(self.folder.glob("*.safetensors")):
             with open(path, "rb") as file:
@@ -73,7 +73,7 @@ class CrossEncoderScorer:
 
     @cached_property
     def _model(self) -> Any:
-        """The model, opened when it is first used. Raises SettingsError without the extra that runs it, InputError."""
+        """The model, opened on first use. Raises SettingsError if the extra is not installed, InputError."""
         try:
             from askalike.encoders.onnx.pairs import OnnxPairModel
         except ModuleNotFoundError as missing:
@@ -83,11 +83,11 @@ class CrossEncoderScorer:
 
 
 class CrossEncoderRanker(PairwiseRanker):
-    """Ranking of candidates by a cross-encoder."""
+    """Ranking of candidates with a cross-encoder."""
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:  # type: ignore[override]
-        """See Ranker.from_settings. Raises SettingsError where there is no such model on this machine."""
+        """See Ranker.from_settings. Raises SettingsError if the model is not on this machine."""
         return cls(CrossEncoderScorer(validate_settings(CrossEncoderSettings, values, name)), name)
 
 

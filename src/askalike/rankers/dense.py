@@ -1,4 +1,4 @@
-"""Ranks by vectors: an encoder over an index of vectors that follows the archive."""
+"""Ranks by vectors: an encoder with an index of vectors that is kept in sync with the archive."""
 
 import hashlib
 import json
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from askalike.index.cluster.vectors import ClusterVectorIndex, ClusterVectorSearcher
 
 EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
-"""Docid, phrasing, its text, and what filters look at."""
+"""Docid, phrasing, its text, and the attributes for filters."""
 BATCH = 2_048
 MAX_FOLLOWED = 32
 """Maximum number of changed documents that a teacher encodes before a search; `index` encodes the others.
 
-Above that number, a slow encoder's vectors are cached, and other rankers and commands read them.
+If there are more, a slow encoder's vectors are cached for other rankers and commands.
 """
 LEXICAL_WEIGHT = 0.6
 """Default weight of the lexical ranker in a hybrid with an encoder, measured with the packaged vectors."""
@@ -66,7 +66,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
     """Ranking by an encoder's vectors."""
 
     _pending: tuple[tuple[VectorIndex, int, int], VectorSearcher] | None = None
-    """The index, its change and the archive's last one, and what searches all of it; see `_search_with_pending`."""
+    """The index, its change number and the archive's, and the searcher for both; see `_search_with_pending`."""
 
     def __init__(self, encoder: Encoder, settings: DenseSettings | None = None, name: str = "dense") -> None:
         self.name, self.encoder, self.settings = name, encoder, settings or DenseSettings()
@@ -77,7 +77,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
         ours, others = _split_settings(values)
         if registry.find_kind(name, ("encoder",)):
             encoder = encoders.build(name, others)
-        else:  # a recipe; what is searched is what is learned from, too
+        else:  # a recipe, trained on the fields that are searched
             read = {f"features.{key}": values[key] for key in ("fields", "code") if key in values}
             others = {key: value for key, value in others.items() if key != "code"}
             encoder = encoders.build("neural", {"recipe": name, **read, **others})
@@ -85,7 +85,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
 
     @classmethod
     def from_folder(cls, folder: Path, values: Mapping[str, Any]) -> Ranker:
-        """Ranking by the trained encoder in a folder. The values are its settings or those of DenseSettings."""
+        """Return the ranker for the trained encoder in a folder. The values are its settings or DenseSettings."""
         ours, others = _split_settings(values)
         settings = validate_settings(DenseSettings, ours, folder.name)
         return _rank_by(encoders.open_encoder(folder, others), settings, folder.name)
@@ -96,7 +96,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
 
     @cached_property
     def word_reader(self) -> WordReader | None:
-        """Reads the words of texts for explanations; None if the encoder knows none."""
+        """Reads the words of texts for explanations; None if the encoder does not support it."""
         return WordReader.of_encoder(self.encoder)
 
     @property
@@ -105,12 +105,12 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
 
     @property
     def trained_until(self) -> str | None:
-        """The encoder's; a packaged one has seen nothing of the archive."""
+        """The encoder's date; a packaged encoder was not trained on the archive."""
         return getattr(self.encoder, "trained_until", None)
 
     @property
     def needs_candidates(self) -> bool:
-        """See Ranker.needs_candidates: that of the ranker that `fit` returns."""
+        """See Ranker.needs_candidates; applies to the ranker that `fit` returns."""
         return not getattr(self.encoder, "indexable", True)
 
     @property
@@ -124,16 +124,16 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
 
     @property
     def min_score(self) -> float | None:
-        """The score below which nothing is retrieved; None where everything is."""
+        """The score below which nothing is retrieved; None for no minimum."""
         return getattr(self.encoder, "min_score", None) if self.settings.least is None else self.settings.least
 
     def fit(self, view: TrainingView) -> Ranker:
-        """Return a ranker by what the encoder learns; itself where it learns nothing."""
+        """Return a ranker with the trained encoder; itself if there is nothing to learn."""
         fitted = self.encoder.fit(view)
         return self if fitted is self.encoder else _rank_by(fitted, self.settings, self.name)
 
     def follow(self, view: View) -> None:
-        """See Ranker.follow. Until the teacher has encoded many changes, their vectors are looked up."""
+        """See Ranker.follow. Many changes are not encoded by the teacher; their vectors are looked up at first."""
         few = self._look_up is None or view.count_changed(self._current_index(view).change) <= MAX_FOLLOWED
         if few or view.engine:
             self.build(view)
@@ -150,7 +150,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
         return getattr(self.encoder, "look_up", None)
 
     def _search_with_pending(self, view: View, index: VectorIndex) -> VectorSearcher:
-        """Search what is indexed, and what has changed since by vectors that are looked up."""
+        """Return a searcher of the index and of later changes, with looked-up vectors for these."""
         state = (index, index.change, view.last_change)
         if state[1] == state[2]:
             return index.searcher
@@ -172,7 +172,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
         return index.search_with(pending, sorted(gone))
 
     def select_fields(self, question: Question) -> Question:
-        """The question without the fields that are not encoded."""
+        """Return the question without the fields that are not encoded."""
         if self.settings.fields == "title" and question.body:
             return replace(question, body="")
         return replace(question, title="") if self.settings.fields == "body" else question
@@ -218,7 +218,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
             writer.commit(change, view.change_date(change))
 
     def _batches(self, view: View, since: int, sent_docid: int) -> Iterator[list[EncodedDocument]]:
-        """The documents that were not sent before, about BATCH at a time."""
+        """Yield the documents not sent yet, about BATCH at a time."""
         batch: list[EncodedDocument] = []
         for docid, texts, attributes in self._documents(view, since):
             if docid > sent_docid:
@@ -230,7 +230,7 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
             yield batch
 
     def _documents(self, view: View, since: int) -> Iterator[tuple[int, list[Question | Answer], DocAttributes]]:
-        """Docid, phrasings and what filters look at, of each document that was added or changed after a change."""
+        """Yield (docid, phrasings, attributes) of each document added or changed after a change number."""
         if view.kind == "answers":
             for docid, answer in view.answers(since):
                 yield docid, [answer], DocAttributes()
@@ -243,12 +243,12 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
 
 @dataclass(slots=True, eq=False)
 class PreparedTexts:
-    """A batch of queries: what is encoded of each, and the vectors; None for no query."""
+    """A batch of queries: the encoded text of each, and the vectors; None for no queries."""
 
     texts: Sequence[Question]
     vectors: VectorQueries | None
     scored: Sequence[TopDocs] = ()
-    """The documents of each query that were scored before, and their scores."""
+    """The documents of each query scored so far, with their scores."""
 
 
 class DenseSearcher(Searcher):
@@ -264,7 +264,7 @@ class DenseSearcher(Searcher):
         return True
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTexts:
-        """What is encoded of each query, and the vectors; None for no query."""
+        """See Searcher.prepare."""
         texts = [self._ranker.select_fields(one.finished or one.query) for one in queries]
         if not texts:
             return PreparedTexts(texts, None)
@@ -272,7 +272,7 @@ class DenseSearcher(Searcher):
         return PreparedTexts(texts, VectorQueries(self._ranker.encoder.encode(texts, "query"), excluded))
 
     def retrieve(self, prepared: PreparedTexts, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
-        """See Searcher.retrieve. Documents below the ranker's lowest score are not retrieved."""
+        """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""
         tops = self._vectors.search(prepared.vectors, k, allowed) if prepared.vectors else []
         prepared.scored, lowest = tops, self._ranker.min_score
         if lowest is None:
@@ -294,7 +294,7 @@ class DenseSearcher(Searcher):
         return prepared.vectors.vectors if prepared.vectors else None
 
     def explain(self, prepared: PreparedTexts, row: int, docids: Docids, texts: Texts) -> Explanations:
-        """The contribution of each query word, with the document's word closest to it; or the score alone."""
+        """Return the contribution of each query word with the document's most similar word, or only the score."""
         vectors = prepared.vectors
         if vectors is None:
             return {}
@@ -305,7 +305,7 @@ class DenseSearcher(Searcher):
         return dict(zip(docids.tolist(), reasons, strict=True))
 
     def _find_scores(self, prepared: PreparedTexts, row: int, docids: Docids) -> Sequence[float]:
-        """The scores of documents for a query; those that were scored before are known."""
+        """Return the scores of documents for a query, reusing known ones."""
         if prepared.scored:
             top = prepared.scored[row]
             known = dict(zip(top.docids.tolist(), top.scores.tolist(), strict=True))
@@ -319,7 +319,7 @@ class DenseSearcher(Searcher):
     def _phrasing_fields(
         self, vectors: VectorQueries, row: int, question: Question, docid: int
     ) -> dict[str, TextField]:
-        """The fields of the question's phrasing that scores best, each as a text of its own."""
+        """Return the fields of the question's best-scoring phrasing, each as a separate text."""
         phrasing = self._vectors.best_phrasing(vectors, row, docid) if question.rephrasings else 0
         if phrasing > len(question.rephrasings):  # the archive has changed since it was indexed
             return {}
@@ -339,13 +339,13 @@ def _encode_batch(encoder: Encoder, batch: list[EncodedDocument]) -> tuple[list[
 
 
 def _rank_by(encoder: Encoder, settings: DenseSettings, name: str) -> Ranker:
-    """Ranking by what an encoder has learned: by its vectors, or pair by pair where no vectors express its score."""
+    """Return a ranker with a trained encoder: by its vectors, or pairwise if its score cannot be based on vectors."""
     if getattr(encoder, "indexable", True):
         return DenseRanker(encoder, settings, name)
     return PairwiseRanker(cast(PairScorer, encoder), name)
 
 
 def _split_settings(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(settings of the index, settings of the encoder)."""
+    """Return (settings of the index, settings of the encoder)."""
     ours = {k: v for k, v in values.items() if k in DenseSettings.model_fields}
     return ours, {k: v for k, v in values.items() if k not in ours}

@@ -1,4 +1,4 @@
-"""One ranker's hits, each question once: of those that are known to ask the same, the best stands for all."""
+"""One ranker's hits without duplicates: of questions known to ask the same, only the best is kept."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -15,15 +15,15 @@ from askalike.types import AllowedDocs, TopDocs
 
 
 class DistinctSettings(CompositeSettings):
-    """The ranker, and the number of its hits that are read first."""
+    """The ranker, and the number of its hits retrieved first."""
 
     parts: TextList = Field(("lm_jelinek_mercer",), description="the ranker")
 
 
 class DistinctRanker(CompositeRanker):
-    """A ranker whose hits are all different questions, as far as the view knows. Scores are the ranker's.
+    """A ranker without hits that the view's labels mark as duplicates of each other. Scores are the inner ranker's.
 
-    What held-out splits know is not used. Given candidates are all ranked, the same or not.
+    Labels of held-out splits are not used. Given candidates are all ranked, including duplicates.
     """
 
     settings_class: ClassVar[type[CompositeSettings]] = DistinctSettings
@@ -36,7 +36,7 @@ class DistinctRanker(CompositeRanker):
         self.part = parts[0]
 
     def open(self, view: View) -> "DistinctSearcher":
-        """See Ranker.open. The clusters are read again once the archive has other labels."""
+        """See Ranker.open. The clusters are read again if the archive's labels have changed."""
         version = view.labels_version
         if self._clusters is None or self._clusters[:2] != (view, version):
             self._clusters = view, version, ClusterTable(view)
@@ -44,7 +44,7 @@ class DistinctRanker(CompositeRanker):
 
 
 class ClusterTable:
-    """The documents of a view that are known to ask the same."""
+    """The duplicate clusters of a view's documents."""
 
     def __init__(self, view: View) -> None:
         names = view.clusters().visible_names
@@ -55,7 +55,7 @@ class ClusterTable:
         self._clusters = np.array(clusters, np.int64)
 
     def first_of_each(self, top: TopDocs, k: int) -> TopDocs:
-        """Return the k best documents of different clusters."""
+        """Return the k best documents from different clusters."""
         if not len(self._docids):
             return TopDocs(top.docids[:k], top.scores[:k])
         at = np.searchsorted(self._docids, top.docids).clip(max=len(self._docids) - 1)

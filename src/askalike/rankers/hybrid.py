@@ -1,7 +1,7 @@
-"""Adds up the scores of several rankers, made comparable.
+"""Combines the normalised scores of several rankers.
 
-Absolute scores, of which 1 is the same text, mean the same for every query, and so does their sum. The older ways make
-scores comparable over a query's pool: what each part retrieves from the whole archive, as deep as `depth` says. Neither
+Absolute scores, with 1 for the same text, are comparable between queries, and so is their sum. The older methods
+normalise scores over a query's pool: the top `depth` documents of each part from the whole archive. None of them
 depends on k, on candidates or on filters.
 """
 
@@ -28,9 +28,9 @@ from askalike.store import View
 from askalike.types import AllowedDocs, Contribution, Explanation, Question, Run, Span, TopDocs, Vectors
 
 RANK_OFFSET = 60
-"""Added to a rank before it is inverted (Cormack, Clarke and Büttcher 2009)."""
+"""The constant added to ranks in reciprocal rank fusion (Cormack, Clarke and Büttcher 2009)."""
 TYPED_DEPTH = 48
-"""Number of documents that each part proposes, at most, while a question is typed, if scores are absolute."""
+"""Maximum number of documents from each part while a question is typed, if scores are absolute."""
 
 
 class HybridSettings(CompositeSettings):
@@ -38,7 +38,7 @@ class HybridSettings(CompositeSettings):
 
     weights: Weights | None = Field(
         None,
-        description="weight of each part; by default the one that was measured for a lexical ranker beside the others",
+        description="weight of each part; by default the one measured for a lexical ranker combined with the others",
     )
     normalise: Literal["absolute", "min_max", "reciprocal_rank", "none"] = Field(
         "absolute",
@@ -49,7 +49,7 @@ class HybridSettings(CompositeSettings):
     @model_validator(mode="before")
     @classmethod
     def _keep_meaning_of_weights(cls, values: Any) -> Any:
-        """Weights without a `normalise` were chosen when there was nothing but shares of the pool."""
+        """Weights without `normalise` were chosen when min_max was the only normalisation: keep that."""
         if isinstance(values, Mapping) and values.get("weights") is not None:
             return {"normalise": "min_max", **values}
         return values
@@ -73,7 +73,7 @@ class HybridRanker(CompositeRanker):
         self.similarity_weights = tuple(
             0.0 if part not in about_query else own[place] if own else next(weights) for place, part in enumerate(parts)
         )
-        """The weight of each part in the absolute score: 0 if it has no information about the query."""
+        """The weight of each part in the absolute score; 0 if the part does not depend on the query."""
 
     @property
     def lexical_weight(self) -> float | None:
@@ -81,7 +81,7 @@ class HybridRanker(CompositeRanker):
 
     @property
     def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
-        """Weights: equal ones, then some parts counting twice or four times as much as others."""
+        """Return the weights to try: equal ones, then ratios of two and four between parts."""
         choices = [weights for weights in product((1, 2, 4), repeat=len(self.parts)) if min(weights) == 1]
         return ({"weights": choices},)
 
@@ -91,7 +91,7 @@ class HybridRanker(CompositeRanker):
 
 @dataclass(frozen=True, slots=True)
 class ScoreNormaliser:
-    """Makes one part's scores for one query comparable with those of other parts."""
+    """Normalises one part's scores for one query."""
 
     method: str
     retrieved: Docids
@@ -99,14 +99,14 @@ class ScoreNormaliser:
     lowest: float
     """The lowest of the part's scores in the query's pool."""
     spread: float
-    """The highest less the lowest."""
+    """The highest minus the lowest score."""
 
     def normalise(self, docids: Docids, scores: Scores) -> Scores:
-        """The comparable scores of these documents; 0 for one that the part cannot score."""
+        """Return the normalised scores of these documents; 0 for those that the part cannot score."""
         if self.method == "none":
             return _fill_missing(scores)
         if self.method == "min_max":
-            if self.spread == 0:  # all are equal, as where the pool is a single document
+            if self.spread == 0:  # all are equal, for example if the pool is a single document
                 return (scores > 0).astype(np.float64)
             return _fill_missing((scores - self.lowest) / self.spread)
         ranks = {docid: rank for rank, docid in enumerate(self.retrieved.tolist(), 1)}
@@ -118,21 +118,21 @@ class Pool:
     """The documents that the parts retrieve for one query, and the scores of each part."""
 
     docids: Docids
-    """The documents, rising."""
+    """The documents, ascending."""
     scores: list[Scores]
-    """Part by part the scores as they are, NaN where a part has none."""
+    """The raw scores of each part, NaN if it has none."""
     normalisers: list[ScoreNormaliser]
-    """One for each part."""
+    """One per part."""
 
     def normalise(self, docids: Docids, scores: Sequence[Scores]) -> list[Scores]:
-        """Part by part the comparable scores of these documents."""
+        """Return the normalised scores of these documents, for each part."""
         return [n.normalise(docids, own) for n, own in zip(self.normalisers, scores, strict=True)]
 
 
 class PreparedHybrid:
-    """A batch of queries as each part knows them, with their pools, which are retrieved when first needed.
+    """A batch of queries prepared by each part, with their pools, which are retrieved on first access.
 
-    depth: number of documents that each part proposes.
+    depth: number of documents from each part.
     """
 
     def __init__(self, searcher: "HybridSearcher", parts: list[Any], depth: int) -> None:
@@ -146,7 +146,7 @@ class PreparedHybrid:
 
     @lazy_property
     def comparable(self) -> list[list[Scores]]:
-        """Query by query, part by part, the comparable scores of the query's pool."""
+        """For each query and part, the normalised scores of the query's pool."""
         return self._searcher.make_comparable(
             self, [pool.docids for pool in self.pools], [p.scores for p in self.pools]
         )
@@ -168,7 +168,7 @@ class HybridSearcher(CompositeSearcher):
         *,
         candidates: Candidates | None = None,
     ) -> list[Run]:
-        """`rank` under each of several choices of weights; the parts retrieve and score once for all of them."""
+        """Return `rank` with each of several choices of weights; the parts retrieve and score only once."""
         prepared = self.prepare(self.resolve(queries, False), False)
         runs = []
         for weights in choices:
@@ -178,7 +178,7 @@ class HybridSearcher(CompositeSearcher):
         return runs
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedHybrid:
-        """See Searcher.prepare. Absolute scores do not depend on the pool: a small one is enough while typing."""
+        """See Searcher.prepare. Absolute scores do not depend on the pool: while typing a small one suffices."""
         depth = min(self.depth, TYPED_DEPTH) if prefix and self._method == "absolute" else self.depth
         return PreparedHybrid(self, super().prepare(queries, prefix), depth)
 
@@ -202,7 +202,7 @@ class HybridSearcher(CompositeSearcher):
         return [self._total(scores, len(docids)) for scores, docids in zip(rows, candidates, strict=True)]
 
     def similarities(self, prepared: PreparedHybrid, topdocs: Sequence[TopDocs]) -> list[Scores] | None:
-        """See Searcher.similarities: the mean over the parts that have one, 0 where such a part cannot score."""
+        """See Searcher.similarities: the mean over the parts that have one, 0 if such a part cannot score."""
         which = [place for place, part in enumerate(self.parts) if part.has_similarity]
         if not which:
             return None
@@ -210,7 +210,7 @@ class HybridSearcher(CompositeSearcher):
         return [np.mean([_fill_missing(scores[place]) for place in which], axis=0) for scores in rows]
 
     def absolute_scores(self, prepared: PreparedHybrid, topdocs: Sequence[TopDocs]) -> list[Scores]:
-        """See Searcher.absolute_scores: the weighted mean of the parts' own, however the ranker adds up scores."""
+        """See Searcher.absolute_scores: the weighted mean of the parts' absolute scores, for any normalisation."""
         docids = [top.docids for top in topdocs]
         if self._method == "absolute":
             rows = self._comparable(prepared, docids)
@@ -224,7 +224,7 @@ class HybridSearcher(CompositeSearcher):
         ]
 
     def explain(self, prepared: PreparedHybrid, row: int, docids: Docids, texts: Texts) -> Explanations:
-        """The words of every part, each part's as much as the part adds to the score."""
+        """Return the words of every part, each part's scaled to its contribution to the score."""
         nothing = np.empty(0, np.int64)
         comparable = self._comparable(prepared, [docids if n == row else nothing for n in range(len(prepared.pools))])
         reasons = [p.explain(own, row, docids, texts) for p, own in zip(self.parts, prepared.parts, strict=True)]
@@ -236,7 +236,7 @@ class HybridSearcher(CompositeSearcher):
         return explanations
 
     def retrieve_pools(self, parts: Sequence[Any], depth: int) -> list[Pool]:
-        """The pool of each query. parts: the queries as each part has prepared them. depth: see PreparedHybrid."""
+        """Return the pool of each query. parts: the queries prepared by each part. depth: see PreparedHybrid."""
         retrieved = self._retrieve_parts(parts, depth, None)
         docids = [_union(tops) for tops in zip(*retrieved, strict=True)]
         of_parts = zip(self.parts, parts, retrieved, strict=True)
@@ -255,7 +255,7 @@ class HybridSearcher(CompositeSearcher):
         return ScoreNormaliser(self._method, top.docids, lowest, highest - lowest)
 
     def _comparable(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
-        """Query by query, part by part, the comparable scores of the candidates; of the pools they are known."""
+        """Return, for each query and part, the normalised scores of the candidates; those of the pools are cached."""
         pools = [pool.docids for pool in prepared.pools]
         if not all(_find(pool, docids).all() for pool, docids in zip(pools, candidates, strict=True)):
             return self.make_comparable(prepared, candidates, self._raw(prepared, candidates))
@@ -265,7 +265,7 @@ class HybridSearcher(CompositeSearcher):
     def make_comparable(
         self, prepared: PreparedHybrid, candidates: Sequence[Docids], raw: Sequence[Sequence[Scores]]
     ) -> list[list[Scores]]:
-        """Query by query, part by part, the scores of the query's candidates on one scale. raw: the parts' own."""
+        """Return, for each query and part, the normalised scores of the query's candidates. raw: the parts' scores."""
         if self._method == "absolute":
             return self._make_absolute(prepared, candidates, raw)
         rows = zip(prepared.pools, candidates, raw, strict=True)
@@ -281,7 +281,7 @@ class HybridSearcher(CompositeSearcher):
         return [list(scores) for scores in zip(*of_parts, strict=True)]
 
     def _raw(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
-        """Query by query, part by part, the scores of the query's candidates: those of its pool are known."""
+        """Return, for each query and part, the raw scores of the query's candidates, reusing those of its pool."""
         pools = prepared.pools
         places = [np.searchsorted(pool.docids, docids) for pool, docids in zip(pools, candidates, strict=True)]
         known = [_find(pool.docids, docids) for pool, docids in zip(pools, candidates, strict=True)]
@@ -304,7 +304,7 @@ class HybridSearcher(CompositeSearcher):
 
 
 def _default_weights(parts: Sequence[Ranker], normalise: str) -> tuple[float, ...]:
-    """Weights that add up to 1: equal, but absolute lexical scores have the weight measured for the other parts."""
+    """Return weights that sum to 1: equal, but absolute lexical scores get the weight measured for the other parts."""
     beside = [part.lexical_weight for part in parts if part.lexical_weight is not None]
     if normalise != "absolute" or not beside or len(beside) == len(parts):
         return (1 / len(parts),) * len(parts)
@@ -322,7 +322,7 @@ def _find(pool: Docids, docids: Docids) -> NDArray[np.bool_]:
 
 
 def _fill_missing(scores: Scores) -> Scores:
-    """Return the scores with 0 for what has none."""
+    """Return the scores with 0 for missing ones."""
     return np.where(np.isnan(scores), 0.0, scores)
 
 
@@ -331,10 +331,10 @@ def _union(tops: Sequence[TopDocs]) -> Docids:
 
 
 def merge_explanations(explanations: Sequence[Explanation | None], parts: Mapping[str, float]) -> Explanation:
-    """One explanation of those of the parts, None where a part has none.
+    """Return one explanation from those of the parts, None if a part has none.
 
-    parts: what each part adds to the score, to which its contributions are scaled to add up; where they cannot be, the
-    part stands for them. Contributions of the same word are added up, and the spans of all fields are united.
+    parts: each part's share of the score, to which its contributions are scaled; if they cannot be, the part itself is
+    listed. Contributions of the same word are summed, and the spans of each field are merged.
     """
     words: dict[str, tuple[tuple[str, ...], float]] = {}
     spans: dict[Span, None] = {}
@@ -355,7 +355,7 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
 def _scale_contributions(
     name: str, contributions: Sequence[Contribution], share: float
 ) -> Iterable[tuple[str, tuple[str, ...], float]]:
-    """Return a part's contributions, scaled to add up to its share; the part's name where they cannot be."""
+    """Return a part's contributions, scaled to add up to its share; the part's name if they cannot be."""
     total = sum(score for _, _, score in contributions)
     if total <= 0:
         return [(name, (), share)] if share else []

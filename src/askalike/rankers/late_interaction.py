@@ -1,7 +1,7 @@
-"""Re-ranks the first hits by tokens' own vectors: how near each token of a query comes to its nearest in a title.
+"""Re-ranks the top hits by token vectors: the similarity of each query token to the most similar token of a title.
 
 Late interaction (Khattab and Zaharia 2020, eq. 3) over the last states of a pre-trained encoder, without training. The
-mean over the query's tokens is added to the score, as by itself it ranks worse than the encoder's one vector a text.
+mean over the query's tokens is added to the score, as on its own it ranks worse than the encoder's single vectors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ from askalike.store import View
 from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs, Vectors
 
 CACHED_TEXTS = 2_048
-"""Number of titles cached with their tokens' vectors, some 50 MB: while somebody types, the same are compared."""
+"""Number of titles cached with their token vectors, about 50 MB: while a query is typed, the same titles recur."""
 TokenVectors = NDArray[np.float32]
 
 
 class LateInteractionSettings(CompositeSettings):
-    """The ranker whose first documents are re-ranked, the encoder, and the weight of the comparison."""
+    """The ranker whose top documents are re-ranked, the encoder, and the weight of the token similarity."""
 
     parts: TextList = Field(
         ("hybrid", "pretrained"), description="the ranker and the pre-trained encoder; one name if they are the same"
@@ -41,7 +41,7 @@ class LateInteractionSettings(CompositeSettings):
 
 
 class LateInteractionRanker(CompositeRanker):
-    """One ranker, with its first documents put into another order."""
+    """One ranker with its top documents re-ranked."""
 
     settings_class: ClassVar[type[CompositeSettings]] = LateInteractionSettings
     settings: LateInteractionSettings
@@ -60,7 +60,7 @@ class LateInteractionRanker(CompositeRanker):
         return LateInteractionSearcher(self, view)
 
     def similarity(self, query: str, titles: Sequence[str]) -> float:
-        """Return how near the query's tokens come to those of the nearest title, 0 for a text without one."""
+        """Return the token similarity of the query and the most similar title; 0 if a text has no tokens."""
         tokens = self._vectors("query", query)
         best = [(tokens @ self._vectors("document", title).T).max(1).mean() for title in titles if title]
         return max(0.0, *map(float, best)) if query and best else 0.0
@@ -71,7 +71,7 @@ class LateInteractionRanker(CompositeRanker):
 
 
 class PreparedLateInteraction:
-    """A batch of queries as the first part knows them, and what comparing tokens adds to the scores of their pools."""
+    """A batch of queries prepared by the first part, with the token similarities added to the scores of their pools."""
 
     def __init__(self, searcher: "LateInteractionSearcher", queries: Sequence[ResolvedQuery], prepared: Any) -> None:
         self._searcher, self._queries = searcher, queries
@@ -79,12 +79,12 @@ class PreparedLateInteraction:
 
     @lazy_property
     def tops(self) -> list[TopDocs]:
-        """Query by query, the first part's first documents, at least as many as are compared."""
+        """For each query, the first part's top documents, at least as many as are re-ranked."""
         return self._searcher.retrieve_first(self.prepared, 0)
 
     @lazy_property
     def added(self) -> list[Mapping[int, float]]:
-        """Query by query, docid → what is added to the score; 0 for all other documents."""
+        """For each query, docid → the value added to the score; 0 for all other documents."""
         return self._searcher.compare_pools(self._queries, self.tops)
 
 
@@ -122,16 +122,16 @@ class LateInteractionSearcher(CompositeSearcher):
         return [own + _added(added, docids) for own, docids, added in triples]
 
     def explain(self, prepared: PreparedLateInteraction, row: int, docids: Docids, texts: Texts) -> Explanations:
-        """The first part's explanation, and what comparing tokens adds."""
+        """Return the first part's explanation with the contribution of the token similarity."""
         explanations = self._first.explain(prepared.prepared, row, docids, texts)
         return {docid: self._extend(one, prepared.added[row].get(docid, 0.0)) for docid, one in explanations.items()}
 
     def retrieve_first(self, prepared: Any, k: int, allowed: AllowedDocs | None = None) -> list[TopDocs]:
-        """Return the first part's k best documents of each query, or as many as are compared if these are more."""
+        """Return the first part's k best documents of each query, at least as many as are re-ranked."""
         return list(self._first.retrieve(prepared, max(k, self.depth), allowed))
 
     def compare_pools(self, queries: Sequence[ResolvedQuery], tops: Sequence[TopDocs]) -> list[Mapping[int, float]]:
-        """Return, query by query, docid → what comparing tokens adds, for the first of its documents."""
+        """Return, for each query, docid → the contribution of the token similarity, for its top documents."""
         pools = [top.docids[: self.depth] for top in tops]
         texts = self._texts(find_distinct(np.concatenate(pools))) if pools else {}
         weight = self._ranker.settings.weight
@@ -145,7 +145,7 @@ class LateInteractionSearcher(CompositeSearcher):
         ]
 
     def _texts(self, docids: Docids) -> dict[int, list[str]]:
-        """Docid → the title and the rephrasings; of an answer, its text."""
+        """Return docid → the title and the rephrasings, or the text of an answer."""
         if self.view.kind == "answers":
             ids = self.view.ids(docids)
             answers = self.view.get_answers(ids.values())

@@ -1,9 +1,10 @@
-"""Lexical ranking with learned weights of words: the query side is a lookup, the documents are those of the index.
+"""Lexical ranking with learned term weights: the query side is a lookup, the index is unchanged.
 
-s(q, d) = Σ_t w(t) · f(t, q, d), where f is what a similarity gives word t. Weights learn from pairs that ask the same,
-against the first hits that do not: w = exp(θ) minimises the cross-entropy of the right document among them (a linear
-learning to rank over words, as Fan et al. 2010 weigh terms), with a penalty on θ², so that a word that no pair has
-keeps weight 1. A file of weights, such as the query side of an inference-free sparse encoder, takes their place.
+s(q, d) = Σ_t w(t) · f(t, q, d), where f is the similarity's score of term t. Weights are trained on duplicate pairs,
+with the top hits that are not duplicates as negatives: w = exp(θ) minimises the cross-entropy of the relevant document
+(linear learning to rank over terms, like the term weighting of Fan et al. 2010), with a penalty on θ², so that a term
+in no pair keeps weight 1. A file of weights, such as the query side of an inference-free sparse encoder, can replace
+them.
 """
 
 import hashlib
@@ -41,7 +42,7 @@ BATCH_SIZE = 256
 
 
 class LearnedWeightsSettings(Settings):
-    """Limits and strength of the learning of weights."""
+    """Settings for the training of weights."""
 
     similarity: str = Field("bm25", description="the similarity; its settings and those of lexical are accepted, too")
     weights: str = Field("", description="a JSON file that maps words to weights; with it, none are learned")
@@ -55,7 +56,7 @@ class LearnedWeightsSettings(Settings):
 
 @dataclass(frozen=True, slots=True)
 class TermWeights:
-    """Term → weight, what they were learned from, and the date of the newest text of that; 1 for any other term."""
+    """Term → weight (1 for any other term), their training labels, and the date of the newest training text."""
 
     weights: Mapping[str, float]
     labels: LearnedLabels = field(default_factory=LearnedLabels)
@@ -63,10 +64,10 @@ class TermWeights:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read what `write` has written, or a JSON object of weights by term. Raises InputError for anything else."""
+        """Read a file from `write`, or a JSON object of term → weight. Raises InputError for anything else."""
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(values.get("weights"), dict):  # which may be a word, too
+            if not isinstance(values.get("weights"), dict):  # "weights" may also be a term
                 values = {"weights": values, "learned": ()}
             weights = {str(term): float(weight) for term, weight in values["weights"].items()}
             labels = LearnedLabels(frozenset(values["learned"]))
@@ -89,7 +90,7 @@ class TermWeights:
 
 
 class LearnedWeightsRanker(LexicalRanker):
-    """A similarity over the same index as without weights."""
+    """Lexical ranking by a similarity with term weights, over the same index as without weights."""
 
     def __init__(
         self,
@@ -125,7 +126,7 @@ class LearnedWeightsRanker(LexicalRanker):
         return self.learned.labels if self.learned else LearnedLabels()
 
     def fit(self, view: TrainingView) -> Self:
-        """Learn the weights of words from the view's pairs; return itself where they are given as a file."""
+        """Train the weights of terms on the view's pairs; return itself if they are given as a file."""
         if self.learning.weights:
             return self
         return type(self)(self.similarity, self.settings, self.learning, learn_weights(self, view))
@@ -148,7 +149,7 @@ class LearnedWeightsSearcher(LexicalSearcher):
         self._weights = ranker.learned.weights if ranker.learned else {}
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTerms:
-        """See Searcher.prepare; each word is looked up."""
+        """See Searcher.prepare; the weight of each term is looked up."""
         plain = super().prepare(queries, prefix)
         weighted = [self._weigh(terms) for terms in plain.terms.queries]
         return PreparedTerms(queries, plain.languages, self._postings.prepare(weighted, self._ranker.similarity))
@@ -160,7 +161,7 @@ class LearnedWeightsSearcher(LexicalSearcher):
 
 
 def learn_weights(ranker: LearnedWeightsRanker, view: TrainingView) -> TermWeights:
-    """Learn from the pairs of a view's labels, of which no document of one cluster competes with another."""
+    """Train weights on the pairs of a view's labels; documents of the same cluster are never negatives."""
     settings = ranker.learning
     pairs = _draw_pairs(training_pairs(view, LABEL_SIGNALS, settings.seed), settings)
     labels = LearnedLabels(frozenset(id for pair in pairs for id in (pair.query.id, pair.positive.id)))
@@ -174,7 +175,7 @@ def learn_weights(ranker: LearnedWeightsRanker, view: TrainingView) -> TermWeigh
 
 
 class _Contests:
-    """Right documents, each with others that compete with it, as rows of what each term adds to their scores."""
+    """Relevant documents, each with its negatives, as rows of the terms' contributions to their scores."""
 
     def __init__(self) -> None:
         self.columns: dict[str, int] = {}
@@ -184,7 +185,7 @@ class _Contests:
         self.starts: list[int] = []
 
     def add(self, documents: Sequence[Sequence[tuple[str, float]]]) -> None:
-        """Add a right document, the first, and its competitors. Each has the scores of its terms."""
+        """Add a relevant document, which is first, and its negatives, each as the scores of its terms."""
         self.starts.append(len(self.row_ends) - 1)
         for document in documents:
             for term, score in document:
@@ -193,7 +194,7 @@ class _Contests:
             self.row_ends.append(len(self.terms))
 
     def solve(self, temperature: float, penalty: float) -> dict[str, float]:
-        """Return term → weight that minimises the cross-entropy of the right documents, by L-BFGS from 1 on."""
+        """Return the term → weight that minimises the cross-entropy of the relevant documents, by L-BFGS from 1."""
         if not self.starts:
             return {}
         from scipy.optimize import minimize
@@ -211,7 +212,7 @@ def _cross_entropy(
 ) -> Callable[[Floats], tuple[float, Floats]]:
     """Return the function from θ to loss and gradient.
 
-    rows: (documents, terms). starts: (pairs,), where each pair's documents begin, the right one first.
+    rows: (documents, terms). starts: (pairs,), the index of each pair's first document, which is the relevant one.
     """
     lengths = np.diff(np.append(starts, rows.shape[0]))
     transposed = rows.T.tocsr()
@@ -231,7 +232,7 @@ def _cross_entropy(
 
 
 def _draw_pairs(pairs: Iterable[TrainingPair], settings: LearnedWeightsSettings) -> list[TrainingPair]:
-    """Return pairs of questions, limited for each query and in all, drawn with the seed."""
+    """Return pairs of questions, limited per query and in total, drawn with the seed."""
     questions = [pair for pair in pairs if isinstance(pair.positive, Question)]
     drawn = [questions[n] for n in np.random.default_rng(settings.seed).permutation(len(questions))]
     seen: Counter[str] = Counter()
@@ -246,7 +247,7 @@ def _draw_pairs(pairs: Iterable[TrainingPair], settings: LearnedWeightsSettings)
 def _add_contests(
     contests: _Contests, searcher: LexicalSearcher, pairs: Sequence[TrainingPair], negatives: int, clusters: Clusters
 ) -> None:
-    """Add the contest of each pair whose texts share a word."""
+    """Add each pair whose texts share a term, with its negatives."""
     resolved = searcher.resolve({str(n): pair.query for n, pair in enumerate(pairs)}, False)
     prepared = searcher.prepare(resolved, False)
     tops = searcher.retrieve(prepared, 2 * negatives, None)

@@ -1,4 +1,4 @@
-"""Ranks by shared words: one of the similarities over an inverted index that follows the archive."""
+"""Ranks by shared terms: a similarity over an inverted index that is kept in sync with the archive."""
 
 import hashlib
 import json
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from askalike.index.cluster.lexical import ClusterPostingsIndex, ClusterPostingsSearcher, PreparedClusterQueries
 
 IndexedDocument = tuple[int, list[tuple[int, list[str]]], DocAttributes]
-"""Docid, (phrasing, terms) of each phrasing, and what filters look at."""
+"""Docid, (phrasing, terms) of each phrasing, and the attributes for filters."""
 TermScores = Sequence[tuple[str, float]]
-"""Terms that a document shares with a query, with what each adds to the score."""
+"""Terms that a document shares with a query, with their contributions to the score."""
 FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
 """A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
@@ -48,9 +48,9 @@ MAX_DETECTED_CHARS = 1_000  # of a query, from which its language is detected
 
 
 class LexicalSettings(AnalyzerSettings):
-    """Settings of the index: how text becomes terms, and the weights of fields.
+    """Settings of the index: the analysis of text, and the weights of fields.
 
-    With weights, a word's frequency and the text's length are weighted before the formula (as BM25F does).
+    With weights, term frequency and text length are weighted before the formula is applied (as in BM25F).
     """
 
     fields: Literal["title", "body", "title,body"] = Field(
@@ -66,14 +66,14 @@ class LexicalSettings(AnalyzerSettings):
 
     @property
     def weights(self) -> tuple[int, int, int]:
-        """The weights of title and body in whole units, and how many units make 1."""
+        """The weights of title and body as integers, and the integer that represents 1."""
         title, body = (Fraction(w).limit_denominator(100) for w in (self.title_weight, self.body_weight))
         scale = title.denominator * body.denominator // np.gcd(title.denominator, body.denominator)
         return int(title * scale), int(body * scale), int(scale)
 
     @property
     def digest(self) -> str:
-        """A short name for these settings: indexes of other settings have other names."""
+        """A digest of these settings for the index's name: other settings have other indexes."""
         of_index = self.model_dump(exclude={"spelling"})
         return hashlib.sha256(json.dumps(of_index, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -84,7 +84,7 @@ OwnSettings = TypeVar("OwnSettings", bound=Settings)
 def split_settings(
     name: str, own_class: type[OwnSettings], values: Mapping[str, Any]
 ) -> tuple[OwnSettings, Similarity, LexicalSettings]:
-    """Return a ranker's own settings, the similarity that these name, and the settings of its index.
+    """Return a ranker's own settings, the similarity named by them, and the settings of its index.
 
     own_class: has a setting `similarity`. Raises SettingsError for an unknown similarity or setting.
     """
@@ -101,7 +101,7 @@ def split_settings(
 
 
 class TermExtractor:
-    """The terms of documents and queries under a ranker's settings."""
+    """Extracts the terms of documents and queries with a ranker's settings."""
 
     def __init__(self, settings: LexicalSettings) -> None:
         self.settings = settings
@@ -109,29 +109,29 @@ class TermExtractor:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that determines the terms."""
+        """A digest of everything that determines the terms."""
         return hashlib.sha256(f"{self.settings.digest} {self.analyzer.fingerprint}".encode()).hexdigest()
 
     def phrasings(self, question: Question, language: str | None) -> list[tuple[int, list[str]]]:
-        """The question's own terms as phrasing 0, then those of its rephrasings. language: the archive's."""
+        """Return the question's own terms as phrasing 0, then those of its rephrasings. language: the archive's."""
         language = question.language or language
         rephrasings = question.rephrasings if self.settings.rephrasings else ()
         others = (self._terms(text, "text", language) for text in rephrasings)
         return list(enumerate((self.own_terms(question, language), *others)))
 
     def answer_terms(self, answer: Answer, language: str | None) -> list[str]:
-        """The terms of an answer."""
+        """Return the terms of an answer."""
         return self._terms(answer.body, answer.markup, language)
 
     def query_texts(self, query: Question) -> list[str]:
-        """The plain texts of a query: its title, and its body where bodies are searched."""
+        """Return the plain texts of a query: its title, and its body if bodies are searched."""
         texts = [self.analyzer.plain_text(query.title, "text")]
         if query.body and "body" in self.settings.fields:
             texts.append(self.analyzer.plain_text(query.body, query.markup))
         return [text for text in texts if text]
 
     def query_terms(self, resolved: ResolvedQuery, language: str | None, prefix: bool) -> QueryTerms:
-        """The terms of a query. prefix: its last word may be unfinished."""
+        """Return the terms of a query. prefix: its last word may be unfinished."""
         excluded = resolved.excluded_docid, resolved.excluded_phrasing
         texts = self.query_texts(resolved.query)
         if not prefix:
@@ -143,7 +143,7 @@ class TermExtractor:
         return QueryTerms(terms, unfinished, *excluded, whole)
 
     def surface_forms(self, query: Question, language: str | None) -> dict[str, str]:
-        """Term → the word of the query that it stands for, as typed."""
+        """Return term → its word in the query, as typed."""
         forms: dict[str, str] = {}
         for text in self.query_texts(query):
             for term, start, end in self.analyzer.analyze_with_spans(text, language):
@@ -151,7 +151,7 @@ class TermExtractor:
         return forms
 
     def phrasing_fields(self, question: Question, phrasing: int) -> dict[str, tuple[str, Markup]]:
-        """Field → the text that this phrasing of the question has, with its markup."""
+        """Return field → the text of this phrasing of the question, with its markup."""
         if phrasing > len(question.rephrasings):  # the archive has changed since it was indexed
             return {}
         if phrasing:
@@ -164,7 +164,7 @@ class TermExtractor:
         return texts
 
     def own_terms(self, question: Question, language: str | None) -> list[str]:
-        """The terms of a question's fields as one text, a field's repeated as often as its weight says."""
+        """Return the terms of a question's fields as one text; each field's terms are repeated by its weight."""
         title, body, _ = self.settings.weights
         terms: list[str] = []
         if "title" in self.settings.fields and question.title:
@@ -199,9 +199,9 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
 
     @staticmethod
     def text_grid(view: View, fields: str) -> Mapping[str, Sequence[Any]]:
-        """Values that tuning tries besides the similarity's settings, as far as they matter to the archive's texts.
+        """Return the values to tune in addition to the similarity's settings, if they matter for the archive's texts.
 
-        Each combination has an index of its own.
+        Each combination needs its own index.
         """
         grid: dict[str, Sequence[Any]] = {}
         if fields == "title,body" and view.has_bodies:
@@ -214,8 +214,8 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
         return LexicalSearcher(self, view, self._built_index(view).searcher)
 
     def corrector(self, view: View, postings: "PostingsSearcher | ClusterPostingsSearcher") -> SpellingCorrector:
-        """The corrector of queries, which remembers words until the view or its index is another."""
-        kept = self._corrector  # another thread may replace it meanwhile
+        """Return the spelling corrector of queries, which caches words until the view or its index changes."""
+        kept = self._corrector  # another thread may replace it
         if kept is None or kept[:2] != (view, postings):
             self._corrector = kept = view, postings, SpellingCorrector(view, postings, self.extractor.analyzer)
         return kept[2]
@@ -227,7 +227,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
         return PostingsIndex.open(path, self._layout)
 
     def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterPostingsIndex":
-        """An index of its own for each similarity, as the cluster's scores come from the index."""
+        """Return a separate index for each similarity, since a cluster's similarity is a setting of the index."""
         from askalike.index.cluster.lexical import ClusterPostingsIndex
 
         settings = self.similarity.opensearch_settings
@@ -252,7 +252,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
             writer.commit(change, view.change_date(change))
 
     def _documents(self, view: View, since: int, sent_docid: int) -> Iterator[IndexedDocument | None]:
-        """Each document that was added or changed after a change; None for one that was sent before."""
+        """Yield each document added or changed after a change number; None for those sent already."""
         language, extractor = view.language, self.extractor
         if view.kind == "answers":
             for docid, answer in view.answers(since):
@@ -291,7 +291,7 @@ class LexicalSearcher(Searcher):
         return self._ranker.corrector(self.view, self._postings).correct(queries, languages, prefix)
 
     def finish(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
-        """See Searcher.finish: by the commonest word of the archive that begins so."""
+        """See Searcher.finish: with the archive's most frequent word that begins as typed."""
         if self.view.kind != "questions":
             return queries
         languages = [self._query_language(one.query) for one in queries]
@@ -316,20 +316,20 @@ class LexicalSearcher(Searcher):
     def score_pools(
         self, prepared: PreparedTerms, retrieved: Sequence[TopDocs], pools: Sequence[Docids]
     ) -> list[Scores]:
-        """See Searcher. A local index scores all of the pool at once; a cluster is only asked for the rest."""
+        """See Searcher. A local index scores the whole pool at once; a cluster is queried only for the rest."""
         if isinstance(self._postings, PostingsSearcher):
             return self.score(prepared, pools)
         return super().score_pools(prepared, retrieved, pools)
 
     def absolute_scores(self, prepared: PreparedTerms, topdocs: Sequence[TopDocs]) -> list[Scores]:
-        """See Searcher. The mean of two shares: of what the query scores for itself, and of its words, by their idf."""
+        """See Searcher. The mean of two ratios: score to the query's self-score, and matched to total idf."""
         own = self._postings.self_scores(prepared.terms)
         covered = self._postings.coverage(prepared.terms, [top.docids for top in topdocs])
         rows = zip(topdocs, own, covered, strict=True)
         return [(top.scores / (unit or 1.0) + share) / 2 for top, unit, share in rows]
 
     def explain(self, prepared: PreparedTerms, row: int, docids: Docids, texts: Texts) -> Explanations:
-        """The words that matched, in which field, and what each added; the contributions add up to the score."""
+        """Return the matching words with their fields and contributions, which add up to the score."""
         nothing = np.empty(0, np.int64)
         rows = [docids if place == row else nothing for place in range(len(prepared.queries))]
         matches = self._postings.contributions(prepared.terms, rows)[row]
@@ -350,7 +350,7 @@ class LexicalSearcher(Searcher):
     def _find_terms(
         self, questions: Sequence[Question], fields: Sequence[Mapping[str, str]], terms: Collection[str]
     ) -> Sequence[Sequence[FieldTerms]]:
-        """Return the terms found in the plain fields of each question, all of a language at once."""
+        """Return the terms in the plain fields of each question, analysed together per language."""
         languages = [question.language or self.view.language for question in questions]
         found: list[list[FieldTerms]] = [[] for _ in questions]
         for language in dict.fromkeys(languages):
@@ -362,7 +362,7 @@ class LexicalSearcher(Searcher):
         return found
 
     def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
-        """Return how often the collection has each term. Raises SettingsError where a cluster has the index."""
+        """Return the frequencies of each term in the collection. Raises SettingsError for an index in a cluster."""
         if not isinstance(self._postings, PostingsSearcher):
             raise SettingsError(
                 f"{self.name}: a cluster's index has no document frequencies of words; leave out engine"
@@ -370,7 +370,7 @@ class LexicalSearcher(Searcher):
         return self._postings.term_frequencies(terms)
 
     def score_terms(self, prepared: PreparedTerms, candidates: Sequence[Docids]) -> Sequence[Sequence[TermScores]]:
-        """Return what each term adds to the score of each query's candidates."""
+        """Return the contribution of each term to the score of each query's candidates."""
         return [[m.scores for m in matches] for matches in self._postings.contributions(prepared.terms, candidates)]
 
     def own_terms(self, question: Question) -> Sequence[str]:
@@ -387,7 +387,7 @@ class LexicalSearcher(Searcher):
 def _explain_match(
     forms: Mapping[str, str], match: TermContributions, plain: Mapping[str, str], found: Sequence[FieldTerms]
 ) -> Explanation:
-    """forms: how the query writes terms. plain: the document's fields. found: terms in them, also of other matches."""
+    """forms: term → the query's word. plain: the document's fields. found: terms in these, also of other matches."""
     names: dict[str, dict[str, None]] = {term: {} for term, _ in match.scores}
     spans = []
     for name, own in found:

@@ -1,4 +1,4 @@
-"""Ranks by a model that sees query and document together: candidates, or what another ranker proposes (cascade)."""
+"""Ranks with a model that reads query and document together: given candidates, or another ranker's (cascade)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,18 +25,18 @@ from askalike.types import AllowedDocs, Answer, Question, TopDocs
 
 
 class PairScorer(Protocol):
-    """A model of pairs that no vectors can express."""
+    """A model of pairs, whose scores cannot be computed from separate vectors."""
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The settings that may be chosen when it is used, the defaults included."""
+        """The settings that can be chosen when it is used, including defaults."""
 
     def score(self, query: Question, documents: Sequence[Question | Answer]) -> NDArray[np.float32]:
-        """The score of each document for the query, (documents,)."""
+        """Return the score of each document for the query, (documents,)."""
 
 
 class PairwiseRanker(Ranker):
-    """Ranking by a scorer. It has no index: texts are read from the archive."""
+    """Ranking with a pair scorer. It has no index: texts are read from the archive."""
 
     def __init__(self, scorer: PairScorer, name: str = "pairwise") -> None:
         self.name = name
@@ -44,7 +44,7 @@ class PairwiseRanker(Ranker):
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> NoReturn:
-        """Raises SettingsError: a scorer is a trained model, and goes by the model's name."""
+        """Raises SettingsError: a scorer is a trained model, and is created by the model's name."""
         raise SettingsError(f"{name}: expected the name of a trained model; see: askalike models")
 
     @property
@@ -82,7 +82,7 @@ class PairwiseSearcher(Searcher):
         return list(queries)
 
     def retrieve(self, prepared: list[ResolvedQuery], k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
-        """Raises SettingsError: every pair would have to be seen."""
+        """Raises SettingsError: every document would have to be scored."""
         raise candidates_needed(self.name)
 
     def score(self, prepared: list[ResolvedQuery], candidates: Sequence[Docids]) -> list[Scores]:
@@ -98,7 +98,7 @@ class PairwiseSearcher(Searcher):
 
     def explain(self, prepared: list[ResolvedQuery], row: int, docids: Docids, texts: Texts) -> Explanations:
         query = prepared[row].query
-        by_id = sorted(docids.tolist(), key=lambda docid: texts[docid].id)  # a batch's order moves a score's last bits
+        by_id = sorted(docids.tolist(), key=lambda docid: texts[docid].id)  # a batch's order affects scores' last bits
         documents = {docid: texts[docid] for docid in by_id}
         scores = self.scorer.score(query, list(documents.values()))
 

@@ -1,8 +1,9 @@
-"""Lexical ranking by a query and the words of its first hits: pseudo-relevance feedback by RM3.
+"""Lexical ranking with pseudo-relevance feedback by RM3: the query is expanded with words of its top hits.
 
-The relevance model (RM1: Lavrenko and Croft 2001) is P(w|R) ∝ Σ_d P(w|d) · P(q|d) over the first documents d. RM3
+The relevance model (RM1: Lavrenko and Croft 2001) is P(w|R) ∝ Σ_d P(w|d) · P(q|d) over the top documents d. RM3
 (Abdul-Jaleel et al. 2004) mixes its best words with the query: P'(w) = α · P(w|q) + (1 − α) · P(w|R). As in Anserini,
-P(w|d) is a word's share of d, P(q|d) is d's share of the scores, and words of over a tenth of all documents are out.
+P(w|d) is a word's share of d, P(q|d) is d's share of the scores, and words in over a tenth of all documents are left
+out.
 """
 
 from collections import defaultdict
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from askalike.index.cluster.lexical import ClusterPostingsIndex
 
 MAX_DOCUMENT_SHARE = 0.1
-"""A word that more than this share of the documents have says nothing about one of them."""
+"""Words in more than this share of the documents are not used for expansion."""
 
 
 class Rm3Settings(Settings):
@@ -41,7 +42,7 @@ class Rm3Settings(Settings):
 
 
 class Rm3Ranker(LexicalRanker):
-    """Two searches: one for the query, one for the query with the words of the first one's documents."""
+    """Two searches: one with the query, one with the query expanded by words of the first one's documents."""
 
     def __init__(
         self, similarity: Similarity, settings: LexicalSettings | None = None, feedback: Rm3Settings | None = None
@@ -61,7 +62,7 @@ class Rm3Ranker(LexicalRanker):
 
     @property
     def grids(self) -> Sequence[Mapping[str, Sequence[Any]]]:
-        """The numbers of documents and words, and the weight of the query's own words."""
+        """Return the numbers of documents and words to try, and the weights of the query's own words."""
         return ({"feedback_documents": (10, 3, 5), "feedback_terms": (10, 5, 20), "original_weight": (0.5, 0.7, 0.9)},)
 
     def open(self, view: View) -> "Rm3Searcher":
@@ -90,7 +91,7 @@ class Rm3Searcher(LexicalSearcher):
         return PreparedTerms(queries, first.languages, self._postings.prepare(expanded, self._ranker.similarity))
 
     def _read_terms(self, docids: Iterable[int]) -> Mapping[int, Sequence[str]]:
-        """Docid → the terms of that question's own text."""
+        """Return docid → the terms of that question's own text."""
         questions = self.view.questions_by_docid(sorted(docids))
         return {docid: self.own_terms(question) for docid, question in questions.items()}
 
@@ -104,11 +105,11 @@ class Rm3Searcher(LexicalSearcher):
             weights[term] += alpha / total
         for term, share in relevance.items():
             weights[term] += (1 - alpha) * share
-        # Weights that add up to the number of the query's words leave its scores about as large as they were.
+        # Weights that sum to the number of the query's words keep scores at about the same level.
         return replace(query, weights={term: weight * total for term, weight in weights.items() if weight > 0})
 
     def _relevance_model(self, top: TopDocs, documents: Mapping[int, Sequence[str]]) -> dict[str, float]:
-        """Return the best words of the documents with their shares of P(w|R), which add up to 1."""
+        """Return the best words of the documents with their probabilities P(w|R), which sum to 1."""
         shares: dict[str, float] = defaultdict(float)
         for docid, score in zip(top.docids.tolist(), top.scores.tolist(), strict=True):
             terms = documents.get(docid, ())

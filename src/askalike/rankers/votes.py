@@ -1,6 +1,6 @@
-"""The popularity of documents, independent of the query: questions with many votes are asked more often.
+"""The popularity of documents: questions with many votes are asked more often.
 
-Evidence that does not depend on the query (Craswell, Robertson, Zaragoza and Taylor 2005), as a part of a hybrid.
+Query-independent evidence (Craswell, Robertson, Zaragoza and Taylor 2005), as a part of a hybrid.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,11 @@ from askalike.store import View
 from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs
 
 MANY_VOTES = 100.0
-"""Number of votes with which a document has the absolute score 1."""
+"""Number of votes that gives an absolute score of 1."""
 
 
 class VotesRanker(Ranker):
-    """The score of a document is ln(1 + its votes), 0 where it has none or fewer. It retrieves nothing by itself."""
+    """The score of a document is ln(1 + its votes), or 0 if these are not positive. It cannot retrieve."""
 
     name = "votes"
 
@@ -39,7 +39,7 @@ class VotesRanker(Ranker):
 
     @property
     def trained_until(self) -> str | None:
-        """Now: nobody knows how many votes a document had at an earlier date."""
+        """Now: the number of votes at an earlier date is not known."""
         return clock.now()
 
     def open(self, view: View) -> "VotesSearcher":
@@ -50,14 +50,14 @@ class VotesSearcher(Searcher):
     """See VotesRanker."""
 
     def search(self, queries: Mapping[str, Question], k: int, **options: Any) -> SearchSession:
-        """Raises SettingsError: votes say nothing about a query."""
+        """Raises SettingsError: votes do not depend on the query."""
         raise SettingsError(
             "votes: cannot rank by itself; use it as a part of a hybrid, as in "
             "--ranker hybrid --set parts=lm_jelinek_mercer,votes --set weights=4,1"
         )
 
     def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> int:
-        """Number of queries."""
+        """Return the number of queries."""
         return len(queries)
 
     def retrieve(self, prepared: int, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
@@ -73,7 +73,7 @@ class VotesSearcher(Searcher):
         return [top.scores / np.log1p(MANY_VOTES) for top in topdocs]
 
     def explain(self, prepared: int, row: int, docids: Docids, texts: Texts) -> Explanations:
-        """The number of votes of each document that has any."""
+        """Return the number of votes of each document that has any."""
         votes = self.view.votes(docids)
         scores = {docid: (n, float(np.log1p(n))) for docid in docids.tolist() if (n := votes.get(docid, 0)) > 0}
         words = {docid: Contribution(f"{n:,} vote{'s' * (n > 1)}", (), score) for docid, (n, score) in scores.items()}

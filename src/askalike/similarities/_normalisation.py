@@ -16,7 +16,7 @@ NORMALISATION_GRIDS = (
     {"normalisation": ("z",), "z": (0.3, 0.1, 0.2, 0.4)},
     {"normalisation": ("none",)},
 )
-"""The values that tuning tries: each normalisation with values of its own parameter."""
+"""The values to try when tuning: each normalisation with values of its own parameter."""
 
 
 def encode_normalisation(normalisation: Normalisation, c: float, mu: float, z: float) -> tuple[int, float]:
@@ -25,7 +25,7 @@ def encode_normalisation(normalisation: Normalisation, c: float, mu: float, z: f
 
 
 def opensearch_normalisation(normalisation: Normalisation, c: float, mu: float, z: float) -> dict[str, str | float]:
-    """Return the settings of a normalisation as OpenSearch takes them."""
+    """Return the settings of a normalisation in OpenSearch's format."""
     name, value = {"h3": ("mu", mu), "z": ("z", z)}.get(normalisation, ("c", c))
     if normalisation == "none":
         return {"normalization": "no"}

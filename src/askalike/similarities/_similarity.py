@@ -12,20 +12,20 @@ from askalike.types import Collection, Floats
 
 
 class Similarity(Settings):
-    """A term-weighting formula. Scores are ≥ 0; they rise with the frequency and fall with the length."""
+    """A term-weighting formula. Scores are ≥ 0; they increase with the frequency and decrease with the length."""
 
     GRIDS: ClassVar[Sequence[Mapping[str, Sequence[Any]]]] = ({},)
-    """The values of each setting that tuning tries, the default first; several grids where settings exclude others."""
+    """The values of each setting to try when tuning, default first; several grids if settings exclude each other."""
 
     @abstractmethod
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
         """Return the score of one term in one document, for arrays that broadcast together.
 
         tf: the term's frequency in the document. length: the document's number of tokens. df: the number of documents
-        that hold the term. ttf: the term's frequency in the whole collection.
+        that contain the term. ttf: the term's frequency in the whole collection.
         """
 
     @property
     def opensearch_settings(self) -> Mapping[str, Any]:
-        """The same formula as a similarity of an OpenSearch index. Raises SettingsError where it has none."""
+        """Return the same formula as a similarity of an OpenSearch index. Raises SettingsError if it has none."""
         raise SettingsError(f"{type(self).__name__} has no counterpart in OpenSearch; rank without --engine")

@@ -20,7 +20,7 @@ def bm25(tf: float, length: float, df: float, documents: float, average: float, 
 
 
 class Bm25Similarity(Similarity):
-    """BM25. Lucene's defaults; elsewhere others are usual (Anserini 0.9/0.4, bm25s 1.5/0.75)."""
+    """BM25 with Lucene's defaults; other systems use other values (Anserini 0.9/0.4, bm25s 1.5/0.75)."""
 
     GRIDS = ({"k1": (1.2, 0.3, 0.6, 0.9, 1.5, 2.0), "b": (0.75, 0.0, 0.15, 0.3, 0.45, 0.6, 0.9)},)
 

@@ -18,7 +18,7 @@ from askalike.similarities._normalisation import (
 from askalike.similarities._similarity import Similarity
 from askalike.types import Collection, Floats
 
-BELOW_ONE = 1.0 - 2.0**-24  # the 32-bit float before 1, which Lucene uses where λ would be 1
+BELOW_ONE = 1.0 - 2.0**-24  # the largest 32-bit float below 1, which Lucene uses if λ would be 1
 
 
 @elementwise

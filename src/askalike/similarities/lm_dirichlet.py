@@ -20,7 +20,7 @@ def lm_dirichlet(tf: float, length: float, ttf: float, total: float, mu: float) 
 
 
 class LmDirichletSimilarity(Similarity):
-    """Language model with Dirichlet smoothing. Short texts like a small μ."""
+    """Language model with Dirichlet smoothing. A small μ suits short texts."""
 
     GRIDS = ({"mu": (2000.0, 25.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1000.0, 1500.0, 2500.0)},)
 

@@ -1,4 +1,4 @@
-"""TF-IDF as Lucene's ClassicSimilarity computes it since version 7 (the idf counts once, no coordination factor)."""
+"""TF-IDF as in Lucene's ClassicSimilarity since version 7 (the idf counts once, no coordination factor)."""
 
 import math
 from collections.abc import Mapping

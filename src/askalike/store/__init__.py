@@ -1,4 +1,4 @@
-"""The archive, one SQLite file: its records, and all else that is kept with it. The only SQL of the package."""
+"""The archive in one SQLite file: its records, and everything stored with them. All SQL of the package is here."""
 
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError, PairProposal, ProposalState

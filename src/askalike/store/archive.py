@@ -29,9 +29,9 @@ class Archive:
 
     @classmethod
     def open(cls, path: str | Path, engine: str | None = None) -> Self:
-        """Open an existing archive. Raises ArchiveError where the directory is not an archive.
+        """Open an existing archive. Raises ArchiveError if the directory is not an archive.
 
-        engine: the address of the OpenSearch cluster that holds its indexes; None: they are in the directory.
+        engine: the address of the OpenSearch cluster that holds its indexes; None if they are in the directory.
         """
         path = Path(path)
         if path.is_file():
@@ -43,7 +43,7 @@ class Archive:
 
     @classmethod
     def create(cls, path: str | Path) -> Self:
-        """Create an archive, or open the existing one. Raises ArchiveError where `path` holds something else."""
+        """Create an archive, or open the existing one. Raises ArchiveError if `path` contains something else."""
         if str(path) == ":memory:":
             raise ArchiveError("an archive is a directory; to search texts in memory use askalike.Retriever(texts)")
         path = Path(path)
@@ -68,7 +68,7 @@ class Archive:
         group: str | None = None,
         held_out_splits: Sequence[str] = (),
     ) -> View:
-        """Return what is searched: the questions (or answers) created before a date, or of one group.
+        """Return a view to search: the questions (or answers), optionally only those before a date or of one group.
 
         Raises ArchiveError for a held-out split that does not exist.
         """
@@ -85,11 +85,11 @@ class Archive:
         dev: Split | None = None,
         excluded_ids: Iterable[str] = (),
     ) -> TrainingView:
-        """Return what a ranker may learn from, and be measured on afterwards: nothing can be fitted on another view.
+        """Return a view for training, from which evaluation data is held out; rankers can be fitted only on such views.
 
-        held_out: all that will be measured, as names of splits or as splits; `()` where nothing will be. dev: the
-        queries that choose among a network's epochs, which are held out, too. excluded_ids: questions of which nothing
-        is learned at all. Raises ArchiveError for a held-out split that does not exist.
+        held_out: everything to be evaluated on, as names of splits or as splits; `()` for none. dev: the queries that
+        choose a network's best epoch, which are held out, too. excluded_ids: questions that are not used for training
+        at all. Raises ArchiveError for a held-out split that does not exist.
         """
         held_out = list(held_out)
         names = tuple(dict.fromkeys(each for each in held_out if isinstance(each, str)))
@@ -105,14 +105,14 @@ class Archive:
             raise ArchiveError(f"{self.path}: no split {', '.join(map(repr, absent))} to hold out; see: askalike info")
 
     def committed_view(self) -> CommittedView:
-        """Return all questions as they were last indexed, for searches while another process indexes."""
+        """Return all questions as last indexed, for searches while another process is indexing."""
         return CommittedView(self._connection, self.path, engine=self.engine)
 
     @contextmanager
     def open_writer(self, edited_by: str | None = None) -> Iterator[ArchiveWriter]:
         """Yield a writer that commits in batches; all its records are on disk once the block ends without an error.
 
-        edited_by: who changes records, so that each change is kept as a revision; see ArchiveWriter.
+        edited_by: the editor; each change is then stored as a revision; see ArchiveWriter.
         """
         writer = ArchiveWriter(self._connection, edited_by=edited_by)
         with storage_errors(self.path):
@@ -124,9 +124,9 @@ class Archive:
     ) -> int:
         """Add records, replacing those with the same id; return the number of the last change.
 
-        A new record belongs to no source; one that a source brought stays that source's. edited_by: who changes them,
-        by the id of a key or "": then each change is kept as a revision, and later imports respect it.
-        Raises InputError for a record with a field of another type than it declares; those before it may be stored.
+        A new record has no source; an imported one keeps its source. edited_by: the editor, as the id of a key or "";
+        each change is then stored as a revision, and later imports respect it.
+        Raises InputError for a record with a field of the wrong type; records before it may be stored.
         """
         with self.open_writer(edited_by) as writer:
             for record in records:
@@ -141,18 +141,18 @@ class Archive:
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """Facts about the whole archive by name: name, language, license, source and others."""
+        """Metadata of the archive: name, language, license, source and others."""
         return self.view().meta
 
     def set_meta(self, **values: Any) -> None:
-        """Store facts about the whole archive; each value is any JSON value."""
+        """Store metadata of the archive; values are any JSON values."""
         rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
         with storage_errors(self.path):
             self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
 
 
 def make_directory(path: Path) -> None:
-    """Make the directory of an archive if it is missing. Raises ArchiveError where `path` holds something else."""
+    """Create the directory of an archive if it is missing. Raises ArchiveError if `path` contains something else."""
     if path.exists() and not path.is_dir():
         raise ArchiveError(f"{path}: is a file; expected a directory, or a new name, for the archive")
     if path.is_dir() and not (path / DATABASE_FILE).exists() and any(path.iterdir()):

@@ -1,4 +1,4 @@
-"""The pre-trained encoder that an archive has made its own: which model it is, and the digests of its files."""
+"""The pre-trained encoder adopted by an archive: its name, source and file digests."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -13,8 +13,8 @@ META_KEY = "encoder"
 class ArchiveEncoder:
     """An archive's own encoder.
 
-    name: its name in `models/`, by which it is a ranker, too. source: the folder, package or hub name that it came
-    from. revision: the commit on the hub; None for a model of this machine. digests: file name → SHA-256.
+    name: its name in `models/`, also the name of its ranker. source: the folder, package or hub name that it came
+    from. revision: the commit on the hub; None for a local model. digests: file name → SHA-256.
     """
 
     name: str
@@ -24,15 +24,15 @@ class ArchiveEncoder:
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Self | None:
-        """Return the encoder that an archive's facts name; None where they name none."""
+        """Return the encoder in an archive's metadata; None if there is none."""
         return cls(**meta[META_KEY]) if meta.get(META_KEY) else None
 
 
 def get_archive_encoder(archive: Archive) -> ArchiveEncoder | None:
-    """Return the archive's encoder; None where it has none."""
+    """Return the archive's encoder; None if it has none."""
     return ArchiveEncoder.from_meta(archive.meta)
 
 
 def set_archive_encoder(archive: Archive, encoder: ArchiveEncoder | None) -> None:
-    """Make an encoder the archive's; None: no encoder."""
+    """Set the archive's encoder; None to remove it."""
     archive.set_meta(**{META_KEY: asdict(encoder) if encoder else None})

@@ -48,7 +48,7 @@ class BackupManifest:
 def backup(directory: Path, file: Path) -> BackupManifest:
     """Save the archive in a directory to a new file; other processes may continue to write the archive.
 
-    Temporarily twice the size of the backup is needed on disk. Raises ArchiveError.
+    Temporarily needs twice the size of the backup on disk. Raises ArchiveError.
     """
     if file.exists():
         raise ArchiveError(f"{file}: already exists; choose another name, or remove it first")
@@ -62,9 +62,9 @@ def backup(directory: Path, file: Path) -> BackupManifest:
         content, packed = scratch / "content", scratch / "packed"
         shutil.copytree(directory, content, ignore=_ignore_rebuildable(directory))
         for folder in (content, *filter(Path.is_dir, content.rglob("*"))):
-            folder.chmod(0o755)  # those of a read-only archive could neither be written nor be removed
+            folder.chmod(0o755)  # folders copied from a read-only archive could be neither written nor removed
         with closing(sqlite3.connect(content / DATABASE_FILE)) as copy:
-            archive._connection.backup(copy)  # the state of one transaction; no writer waits
+            archive._connection.backup(copy)  # the state of one transaction, without blocking writers
         manifest = _build_manifest(content)
         _pack(packed, manifest, content)
         fsync_path(packed)
@@ -74,9 +74,9 @@ def backup(directory: Path, file: Path) -> BackupManifest:
 
 
 def restore(file: Path, directory: Path) -> BackupManifest:
-    """Restore the archive in a backup to a new or empty directory, after every byte is checked.
+    """Restore the archive in a backup to a new or empty directory, after verifying its content.
 
-    Raises ArchiveError where the file is not a backup or damaged, and where the directory is not empty.
+    Raises ArchiveError if the file is not a backup or is damaged, and if the directory is not empty.
     """
     if not file.is_file():
         raise ArchiveError(f"{file}: not a file; expected one made by: askalike backup")

@@ -1,6 +1,6 @@
-"""Pairs of questions that may be duplicates, proposed for a person to decide, and how far the search for them has come.
+"""Pairs of questions that may be duplicates, proposed to moderators, and the progress of the scan for them.
 
-None is ever decided automatically.
+No pair is decided automatically.
 """
 
 import json
@@ -34,11 +34,11 @@ LINKED_SQL = """EXISTS (
         SELECT l.source FROM same JOIN links l ON l.target = same.id AND l.kind = 'duplicate'
     ) SELECT 1 FROM same WHERE id = p.other
 )"""
-"""A condition: duplicate links, or chains of them, already join the questions of `p`."""
+"""SQL condition: the questions of `p` are already joined by duplicate links, directly or transitively."""
 
 
 class AlreadyDecidedError(ArchiveError):
-    """A proposal was decided already or a question of it was deleted; or there is no decision to undo."""
+    """A proposal was already decided or has a deleted question; or there is no decision to undo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class CandidatePair:
 
 @dataclass(frozen=True, slots=True)
 class PairProposal:
-    """A proposed pair, and what was decided on it, by whom and when; times are ISO 8601 in UTC."""
+    """A proposed pair, and the decision on it, by whom and when; times are ISO 8601 in UTC."""
 
     id: int
     question: str
@@ -71,8 +71,8 @@ class PairProposal:
 def add_proposals(archive: Archive, pairs: Iterable[CandidatePair], scan_start: str = "") -> int:
     """Propose pairs for a decision; return how many are new.
 
-    (a, b) and (b, a) are the same pair. A decided pair stays decided; an open one takes the new probability and score.
-    Pairs that duplicate links already join, directly or by a chain, and pairs with a deleted question are left out.
+    (a, b) and (b, a) are the same pair. A decided pair stays decided; an open one gets the new probability and score.
+    Pairs already joined by duplicate links, directly or transitively, and pairs with a deleted question are left out.
     scan_start: when the scan that found them began; they count as found after it even if the clock was set back.
     """
     sql = f"""INSERT INTO proposals (question, other, probability, score, model, found_at) SELECT p.question, p.other,
@@ -89,7 +89,7 @@ def add_proposals(archive: Archive, pairs: Iterable[CandidatePair], scan_start: 
 
 
 def drop_open_proposals(archive: Archive, *, max_open: int | None = None, found_before: str | None = None) -> int:
-    """Delete the open proposals beyond the `max_open` most certain ones, or found before a time; return how many."""
+    """Delete open proposals beyond the `max_open` most certain ones, or found before a time; return their number."""
     beyond = f"""SELECT p.number FROM proposals p WHERE p.state = 'open' ORDER BY {CERTAINTY_ORDER_SQL}
         LIMIT -1 OFFSET ?2"""
     sql = f"DELETE FROM proposals WHERE state = 'open' AND (found_at < ?1 OR ?2 IS NOT NULL AND number IN ({beyond}))"
@@ -97,7 +97,7 @@ def drop_open_proposals(archive: Archive, *, max_open: int | None = None, found_
 
 
 def pending_proposals(archive: Archive, limit: int = 1) -> list[PairProposal]:
-    """Return open proposals, the most certain first, then skipped ones, the longest ago first."""
+    """Return open proposals, most certain first, then skipped ones, those skipped longest ago first."""
     return (list_proposals(archive, "open", limit) + list_proposals(archive, "skipped", limit))[:limit]
 
 
@@ -106,9 +106,9 @@ def list_proposals(
 ) -> list[PairProposal]:
     """Return proposals in a state: open ones by certainty, skipped ones oldest first, decided ones latest first.
 
-    after_id: the id of the last proposal that the caller has seen; the first ones come again where its decision was
-    undone since. Open and skipped proposals are left out where a question was deleted, or where duplicate links join
-    both questions by now.
+    after_id: the id of the last proposal that the caller has seen; if its decision has since been undone, the list
+    starts over. Open and skipped proposals are left out if a question was deleted, or if duplicate links now join both
+    questions.
     """
     where, values = _after_clause(archive, state, after_id)
     orders = {"open": CERTAINTY_ORDER_SQL, "skipped": "p.decided_at, p.number"}
@@ -120,7 +120,7 @@ def list_proposals(
 
 
 def get_proposal(archive: Archive, id: int) -> PairProposal:
-    """Return a proposal. Raises MissingRecordError where there is none with that id."""
+    """Return a proposal. Raises MissingRecordError if there is none with that id."""
     row = archive._connection.execute(f"{PROPOSAL_SQL} WHERE p.number = ?", (id,)).fetchone()
     if row is None:
         raise MissingRecordError(f"no proposal {id}")
@@ -128,13 +128,13 @@ def get_proposal(archive: Archive, id: int) -> PairProposal:
 
 
 def count_by_state(archive: Archive) -> dict[ProposalState, int]:
-    """Return the number of proposals in each state, including those that need no decision any more."""
+    """Return the number of proposals in each state, including those that no longer need a decision."""
     counts = dict(archive._connection.execute("SELECT state, COUNT(*) FROM proposals GROUP BY state"))
     return {state: counts.get(state, 0) for state in PROPOSAL_STATES}
 
 
 def latest_decision(archive: Archive, decided_by: str | None = None) -> PairProposal | None:
-    """Return the proposal decided last, by anyone or by one person; `undo_decision` would reopen it."""
+    """Return the proposal decided last, by anyone or by one user; `undo_decision` would reopen it."""
     sql = f"""{PROPOSAL_SQL} WHERE p.state != 'open' AND (p.by = ?1 OR ?1 IS NULL)
         ORDER BY p.decided_at DESC, p.number DESC LIMIT 1"""
     row = archive._connection.execute(sql, (decided_by,)).fetchone()
@@ -144,8 +144,8 @@ def latest_decision(archive: Archive, decided_by: str | None = None) -> PairProp
 def decide_proposal(archive: Archive, id: int, decision: ProposalDecision, decided_by: str = "") -> PairProposal:
     """Accept, reject or skip an open or skipped proposal. Accepting adds the duplicate link in the same transaction.
 
-    Raises AlreadyDecidedError where it was decided or a question of it was deleted, MissingRecordError where there is
-    no such proposal.
+    Raises AlreadyDecidedError if it was already decided or has a deleted question, MissingRecordError if there is no
+    such proposal.
     """
     sql = f"""UPDATE proposals AS p SET state = ?2, decided_at = ?3, by = ?4, linked = 0 WHERE number = ?1
         AND state IN ('open', 'skipped') AND {BOTH_EXIST_SQL}"""
@@ -162,7 +162,7 @@ def decide_proposal(archive: Archive, id: int, decision: ProposalDecision, decid
 def undo_decision(archive: Archive, id: int) -> PairProposal:
     """Undo a decision and delete the link that it added: the proposal is open again.
 
-    Raises AlreadyDecidedError where it is open, MissingRecordError where there is no such proposal.
+    Raises AlreadyDecidedError if it is open, MissingRecordError if there is no such proposal.
     """
     sql = """UPDATE proposals SET state = 'open', decided_at = NULL, by = NULL, linked = 0 WHERE number = ?
         AND state != 'open'"""
@@ -181,7 +181,7 @@ def _duplicate_link(proposal: PairProposal) -> Link:
 
 
 def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) -> tuple[str, tuple[Any, ...]]:
-    """Return the condition for proposals after one in the order of its state, and the values of ?3 and on."""
+    """Return the SQL condition for proposals after one in the order of its state, with its values from ?3."""
     if after_id is None:
         return "", ()
     last = get_proposal(archive, after_id)
@@ -189,7 +189,7 @@ def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) 
         certainty = -1 if last.probability is None else last.probability
         after = " AND (-COALESCE(p.probability, -1), -p.score, p.number) > (-?3, -?4, ?5)"
         return after, (certainty, last.score, last.id)
-    if last.decided_at is None:  # its decision was undone, and nobody knows where it stood: all of them come again
+    if last.decided_at is None:  # its decision was undone, so its position is unknown: the list starts over
         return "", ()
     sign = ">" if state == "skipped" else "<"
     return f" AND (p.decided_at, p.number) {sign} (?3, ?4)", (last.decided_at, last.id)
@@ -197,9 +197,9 @@ def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) 
 
 @dataclass(slots=True)
 class ProposalScan:
-    """The state of a scan. A new calibration, ranker or setting has another fingerprint and begins another scan.
+    """The state of a scan. A new calibration, ranker or setting changes the fingerprint and starts a new scan.
 
-    New are all questions changed after `change`, and those changed in it with a larger number than `docid`. Of the
+    New are all questions changed after `change`, and those changed in it with a larger number than `docid`. In the
     backlog all questions from `backlog_docid` on are done.
     """
 
@@ -209,25 +209,25 @@ class ProposalScan:
     docid: int
     backlog_docid: int
     sample_links: list[tuple[str, str, float] | None] = field(default_factory=list)
-    """Of each question in the sample (its id, its first hit's id, the probability); None where it has no hit."""
+    """For each question in the sample (its id, its first hit's id, the probability); None if it has no hit."""
     duplicate_rate: float | None = None
     """The estimated share of questions with a duplicate; None until the sample is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanProgress:
-    """Progress of the latest scan: the number of questions that it has not looked at yet."""
+    """Progress of the latest scan: the number of remaining questions."""
 
     left: int
 
     @property
     def is_done(self) -> bool:
-        """Whether it has looked at all questions."""
+        """Whether all questions have been scanned."""
         return self.left == 0
 
 
 def scan_progress(archive: Database) -> ScanProgress | None:
-    """Return how far the latest scan has come; None where none has begun."""
+    """Return the progress of the latest scan; None if there is none."""
     rows = archive._connection.execute("SELECT fingerprint FROM proposing ORDER BY started_at DESC LIMIT 1").fetchall()
     scan = load_scan(archive, rows[0][0]) if rows else None
     if scan is None:
@@ -244,7 +244,7 @@ def load_scan(archive: Database, fingerprint: str) -> ProposalScan | None:
 
 
 def save_scan(archive: Archive, scan: ProposalScan) -> None:
-    """Store a scan in place of every other one."""
+    """Store a scan, replacing any other."""
     *position, sample_links, rate = astuple(scan)
     row = (*position, json.dumps(sample_links), rate)
     execute(archive, "DELETE FROM proposing WHERE fingerprint != ?", scan.fingerprint)
@@ -252,7 +252,7 @@ def save_scan(archive: Archive, scan: ProposalScan) -> None:
 
 
 def last_docid(database: Database) -> int:
-    """Return the largest docid of a question; 0 where there is no question."""
+    """Return the largest docid of a question; 0 if there are no questions."""
     return fetch_int(database, "SELECT MAX(number) FROM questions")
 
 
@@ -273,7 +273,7 @@ def next_changed_questions(database: Database, scan: ProposalScan, limit: int) -
 
 
 def next_backlog_questions(database: Database, scan: ProposalScan, limit: int) -> list[Question]:
-    """Return the next questions of the backlog, the newest first, and move the scan past them."""
+    """Return the next questions of the backlog, newest first, and move the scan past them."""
     sql = f"{QUESTION_SQL} WHERE number < ? ORDER BY number DESC LIMIT ?"
     rows = database._connection.execute(sql, (scan.backlog_docid, limit)).fetchall()
     if rows:

@@ -1,4 +1,4 @@
-"""Checks that the fields of a record have the types that its class declares, before a program's record is stored."""
+"""Checks that the fields of a record passed by a program have their declared types, before it is stored."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -12,7 +12,7 @@ Check = Callable[[Any], bool]
 
 
 def check_record(record: object) -> None:
-    """Raise InputError for what is not a record of the archive, or the first field of another type or out of range."""
+    """Raise InputError if the object is not a record, or for the first field with a wrong type or out of range."""
     kind = type(record)
     if kind not in TABLES:
         kinds = ", ".join(sorted(known.__name__ for known in TABLES))
@@ -28,7 +28,7 @@ def check_record(record: object) -> None:
 
 @cache
 def _field_checks() -> Mapping[type, Sequence[tuple[str, str, Check]]]:
-    """Return, for each kind of record, name, description and check of each field."""
+    """Return, for each type of record, the name, description and check of each field."""
     fields = {kind: get_type_hints(kind) for kind in TABLES}
     return {
         kind: [(name, _describe(hint), _make_check(hint)) for name, hint in of.items()] for kind, of in fields.items()

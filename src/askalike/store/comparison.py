@@ -1,4 +1,4 @@
-"""Compares a batch of records with those that the archive has under the same keys: new, changed, or unchanged."""
+"""Compares a batch of records with the archive's records with the same keys: new, changed, or unchanged."""
 
 import json
 import sqlite3
@@ -12,14 +12,14 @@ from askalike.types import Answer, Question
 
 
 class BatchRecord(NamedTuple):
-    """A record to be written, with the number of the import that brings it; None outside an import."""
+    """A record to be written, with the number of its import; None outside an import."""
 
     record: StoredRecord
     import_number: int | None = None
 
 
 class StoredRow(NamedTuple):
-    """A row of the archive: its docid (None where its table has none), its import, and its columns but the keys."""
+    """A row of the archive: its docid (None if its table has none), its import, and its columns except the keys."""
 
     docid: int | None
     import_number: int | None
@@ -28,10 +28,10 @@ class StoredRow(NamedTuple):
 
 @dataclass(slots=True)
 class Difference:
-    """The effect of writing a batch into one table. A record is in one of the lists; those repeated are not written.
+    """The effect of writing a batch into one table. Each record is in one list; repeated ones are not written.
 
-    kept_corrections, lost_corrections: how many rows keep, or lose, fields that people corrected. ended_corrections:
-    the records of which such fields are the source's again, their rows, and the names of the fields.
+    kept_corrections, lost_corrections: the number of rows that keep, or lose, manually corrected fields.
+    ended_corrections: the records with fields that get the source's text again, their rows, and the fields' names.
     """
 
     table: RecordTable
@@ -49,14 +49,14 @@ class Difference:
         return self.changed + self.unchanged
 
     def has_other_text(self, batch_record: BatchRecord, row: StoredRow) -> bool:
-        """Return whether a record changes its row's text, or the question that the row belongs to."""
+        """Return whether a record changes its row's text or question id."""
         table = self.table
         columns = zip(table.columns, table.row_of(batch_record.record), row.values, strict=True)
         return any(new != old for name, new, old in columns if name in table.text_columns)
 
 
 def compare_batch(connection: sqlite3.Connection, batch: Iterable[BatchRecord]) -> Iterator[Difference]:
-    """Yield what writing a batch does to each table, in the order in which the tables are written."""
+    """Yield the effect of writing a batch on each table, in write order."""
     by_type: dict[type, list[BatchRecord]] = {}
     for batch_record in batch:
         by_type.setdefault(type(batch_record.record), []).append(batch_record)
@@ -71,7 +71,7 @@ def compare_batch(connection: sqlite3.Connection, batch: Iterable[BatchRecord]) 
 def stored_rows(
     connection: sqlite3.Connection, table: RecordTable, keys: Iterable[tuple[str, ...]]
 ) -> dict[tuple[str, ...], StoredRow]:
-    """Return the rows with these keys that exist, by key."""
+    """Return the existing rows with these keys, by key."""
     width = len(table.keys)
     docid = "t.number" if table.is_document else "NULL"
     columns = ", ".join((*(f"t.{key}" for key in table.keys), docid, "t.import", *(f"t.{c}" for c in table.columns)))
@@ -87,7 +87,8 @@ def _compare(
     stored: Mapping[tuple[str, ...], StoredRow],
     corrections: Mapping[str, SourceValues],
 ) -> Difference:
-    """Compare records with the stored rows. Of documents with one id the first of an import counts, else the last."""
+    """Compare records with the stored rows. Of documents with the same id, the first counts in an import, else the
+    last."""
     difference = Difference(table)
     by_key: dict[tuple[str, ...], BatchRecord] = {}
     for batch_record in records:
@@ -111,7 +112,7 @@ def _compare(
 def _merge(
     difference: Difference, batch_record: BatchRecord, row: StoredRow, corrections: SourceValues | None
 ) -> BatchRecord:
-    """Return a record of an import with the corrections of its row that stay; note these and the others."""
+    """Return an imported record with the corrections of its row that remain; record these and the others."""
     record, import_number = batch_record
     if not corrections or import_number is None or not isinstance(record, Question | Answer):
         return batch_record

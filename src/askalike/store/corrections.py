@@ -1,7 +1,7 @@
-"""Fields of imported questions and answers that people have corrected.
+"""Manually corrected fields of imported questions and answers.
 
-A correction stays as long as the source says of that field what it said when it was corrected. Once the source has
-another text, an import takes that.
+A correction remains as long as the source's text of that field is the same as when it was corrected. Once the source
+has another text, an import replaces the correction.
 """
 
 import json
@@ -20,16 +20,16 @@ CORRECTABLE_FIELDS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
     "answers": {"body": ("body", "markup")},
 }  # fmt: skip
-"""Table → field → its columns, which are corrected together. The first of them is what people read."""
+"""Table → field → its columns, which are corrected together. The first is the displayed text."""
 LISTS = ("tags", "rephrasings")
-"""Columns that hold several texts."""
+"""Columns with lists of texts."""
 Values = list[Any]
 SourceValues = Mapping[str, Values]
-"""Corrected field → what the source said of it when it was corrected, as the values of the field's columns."""
+"""Corrected field → the source's values of its columns at the time of the correction."""
 
 
 class MergedRecord(NamedTuple):
-    """A source's record with the corrections that stay, and the fields in which one stays or ends."""
+    """A source's record with the remaining corrections, and the fields whose corrections remain or end."""
 
     record: Question | Answer
     kept: Sequence[str]
@@ -37,7 +37,7 @@ class MergedRecord(NamedTuple):
 
 
 def read_corrections(connection: sqlite3.Connection, table: RecordTable, ids: Iterable[str]) -> dict[str, SourceValues]:
-    """Return the corrections of those rows of a table that have some, by id."""
+    """Return the corrections of rows of a table, by id, for rows that have any."""
     found: dict[str, dict[str, Values]] = {}
     sql = f"SELECT id, field, source_value FROM corrections WHERE kind = ? AND id {IN_JSON_SQL}"
     for id, field, value in connection.execute(sql, (table.name, json.dumps(list(ids)))):
@@ -48,7 +48,7 @@ def read_corrections(connection: sqlite3.Connection, table: RecordTable, ids: It
 def merge_corrections(
     table: RecordTable, record: Question | Answer, stored: Row, corrections: SourceValues
 ) -> MergedRecord:
-    """Return a source's record with each corrected field as it is stored, where the source's own text is unchanged."""
+    """Return a source's record, with the stored text of corrected fields whose source text is unchanged."""
     new, old = (dict(zip(table.columns, row, strict=True)) for row in (table.row_of(record), stored))
     columns_of = CORRECTABLE_FIELDS[table.name]
     kept = [field for field, value in corrections.items() if [new[c] for c in columns_of[field]] == value]
@@ -59,7 +59,7 @@ def merge_corrections(
 
 
 def changed_fields(table: RecordTable, new: Row, old: Row) -> dict[str, tuple[Values, Values]]:
-    """Return field → the values of its columns before and after, for the fields that two rows differ in."""
+    """Return field → the values of its columns before and after, for fields in which two rows differ."""
     changes = {}
     for field, columns in CORRECTABLE_FIELDS.get(table.name, {}).items():
         places = [table.columns.index(column) for column in columns]

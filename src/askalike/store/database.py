@@ -1,4 +1,4 @@
-"""An archive's SQLite file: connections, transactions, and what its errors mean to a user."""
+"""An archive's SQLite file: connections, transactions, and error messages for users."""
 
 import os
 import sqlite3
@@ -20,7 +20,7 @@ ADVICE = {
     "database is locked": "another process is writing; wait for it and repeat",
     "attempt to write a readonly database": "the directory is read-only; change its permissions",
 }
-"""SQLite's message → what the user should do. For any other message: repeat, or restore a backup."""
+"""SQLite's message → advice for the user. For any other message: repeat, or restore a backup."""
 
 
 class Database(Protocol):
@@ -54,10 +54,10 @@ def connect(path: Path) -> SharedConnection:
 
 
 def _database_uri(path: Path) -> str:
-    """Return the address of an archive's database for SQLite.
+    """Return the URI of an archive's database for SQLite.
 
-    Where the folder is read-only, SQLite could not make the files that it coordinates readers and writers with. Without
-    such files nobody has the database open, so that it can be read as a file that does not change.
+    In a read-only folder SQLite cannot create its files for coordinating readers and writers. If there are none, no
+    process has the database open for writing, so that it can be opened as immutable.
     """
     file = (path / DATABASE_FILE).resolve()
     is_closed = not file.with_name(f"{file.name}-wal").exists()
@@ -66,7 +66,7 @@ def _database_uri(path: Path) -> str:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors about disks, locks and damage into an ArchiveError that says what to do."""
+    """Turn SQLite's errors about disks, locks and damage into an ArchiveError with advice."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -88,7 +88,7 @@ def write_transaction(archive: WritableDatabase) -> Iterator[SharedConnection]:
 
 @contextmanager
 def read_transaction(archive: Database) -> Iterator[None]:
-    """Let everything that the block reads come from one point in time, whatever is written in the meantime."""
+    """Run the block's reads on one snapshot, regardless of concurrent writes."""
     connection = archive._connection
     with connection.in_use:
         connection.execute("BEGIN")
@@ -100,7 +100,7 @@ def read_transaction(archive: Database) -> Iterator[None]:
 
 @contextmanager
 def change_transaction(connection: SharedConnection) -> Iterator[int]:
-    """Run the block in a transaction with a change number of its own, which it yields."""
+    """Run the block in a transaction with a new change number, which is yielded."""
     with atomic(connection):
         change = connection.execute("INSERT INTO changes (made_at) VALUES (?)", (now("milliseconds"),)).lastrowid
         yield change or 0
@@ -108,7 +108,7 @@ def change_transaction(connection: SharedConnection) -> Iterator[int]:
 
 @contextmanager
 def atomic(connection: SharedConnection) -> Iterator[None]:
-    """Commit all that the block writes when it ends well, and none of it when it raises."""
+    """Commit the block's writes if it succeeds, and roll them back if it raises."""
     with connection.in_use:
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -121,18 +121,18 @@ def atomic(connection: SharedConnection) -> Iterator[None]:
 
 
 def execute(archive: WritableDatabase, sql: str, *values: object) -> sqlite3.Cursor:
-    """Run a statement that writes. SQLite's errors become an ArchiveError."""
+    """Execute a write statement. SQLite's errors become an ArchiveError."""
     with storage_errors(archive.path):
         return archive._connection.execute(sql, values)
 
 
 def fetch_int(database: Database, sql: str, *values: object) -> int:
-    """Return the single number that a query gives; NULL counts as 0."""
+    """Return the single number of a query's result; NULL counts as 0."""
     return int(database._connection.execute(sql, values).fetchone()[0] or 0)
 
 
 class FirstTextStore:
-    """The first text under each id, in a temporary database that SQLite writes to disk as it grows."""
+    """Stores the first text of each id, in a temporary database that SQLite writes to disk if it grows large."""
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect("", isolation_level=None)
@@ -141,7 +141,7 @@ class FirstTextStore:
         self._connection.execute("BEGIN")
 
     def get_or_add(self, id: str, text: str) -> str:
-        """Return the text that came first under the id, which is this one if none did before."""
+        """Return the first text with this id, which is the given one if there was none."""
         if self._connection.execute("INSERT OR IGNORE INTO first VALUES (?, ?)", (id, text)).rowcount:
             return text
         return str(self._connection.execute("SELECT text FROM first WHERE id = ?", (id,)).fetchone()[0])

@@ -1,4 +1,4 @@
-"""The active ranker of an archive: the one that was activated last and not withdrawn since."""
+"""The active ranker of an archive: the one deployed last and not withdrawn since."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from askalike.store.database import execute
 class ServedRanker:
     """A deployed ranker: its name and settings, since when (ISO 8601, UTC), and the reason in a sentence.
 
-    chosen_by: the ids of the queries whose labels chose it among others; empty where none did, or nobody knows.
+    chosen_by: the ids of the queries whose labels were used to select it; empty if none were, or if unknown.
     """
 
     number: int
@@ -33,19 +33,19 @@ class ServedRanker:
 def serve_ranker(
     archive: Archive, ranker: str, settings: Mapping[str, Any], reason: str, chosen_by: Iterable[str] = ()
 ) -> ServedRanker:
-    """Deploy a ranker: every search that names none uses it from now on. chosen_by: see ServedRanker."""
+    """Deploy a ranker: it becomes the default of all searches. chosen_by: see ServedRanker."""
     sql = "INSERT INTO served (since, ranker, settings, reason, chosen_by) VALUES (?, ?, ?, ?, ?)"
     execute(archive, sql, now(), ranker, json.dumps(dict(settings)), reason, json.dumps(sorted(chosen_by)))
     return serving_history(archive)[0]
 
 
 def get_served_ranker(archive: Archive) -> ServedRanker | None:
-    """Return the deployed ranker; None, the built-in default, where none was deployed or all were withdrawn."""
+    """Return the deployed ranker; None (the built-in default) if none was deployed or all were withdrawn."""
     return next(iter(serving_history(archive)), None)
 
 
 def withdraw_ranker(archive: Archive) -> ServedRanker | None:
-    """Withdraw the deployed ranker and return the one that serves again; None is the built-in default."""
+    """Withdraw the deployed ranker and return the previous one, now active again; None is the built-in default."""
     execute(
         archive, "UPDATE served SET withdrawn = 1 WHERE number = (SELECT MAX(number) FROM served WHERE NOT withdrawn)"
     )
@@ -58,12 +58,12 @@ def ready_ranker(archive: Archive) -> ServedRanker | None:
 
 
 def mark_ready(archive: Archive, number: int | None) -> None:
-    """Record that the index of a deployment is built and to be used; None is the built-in default."""
+    """Record that the index of a deployment is built and ready for use; None is the built-in default."""
     execute(archive, "UPDATE served SET ready = number IS ?1 WHERE ready OR number IS ?1", number)
 
 
 def serving_history(archive: Archive) -> list[ServedRanker]:
-    """Return the deployments that were not withdrawn, the newest first."""
+    """Return the deployments that were not withdrawn, newest first."""
     return list(_served_rankers(archive, "NOT withdrawn ORDER BY number DESC"))
 
 

@@ -1,4 +1,4 @@
-"""Imports the conversations of a chat as drafts, which stay hidden until a person accepts them."""
+"""Imports chat conversations as drafts, which are hidden until a moderator accepts them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ BATCH_SIZE = 500
 
 @dataclass(frozen=True, slots=True)
 class DraftImport:
-    """The conversations to import. source: what the reader says of its files. source_name: None for the reader's."""
+    """The conversations to import. source: the reader's file information. source_name: None for the reader's."""
 
     reader: str
     paths: Sequence[Path]
@@ -34,12 +34,12 @@ class DraftImport:
 
 
 def import_drafts(archive: Archive, request: DraftImport, *, dry_run: bool = False) -> ArchiveSummary:
-    """Store a draft for each conversation; return what the archive holds, with the drafts among `changes`.
+    """Store a draft for each conversation; return a summary of the archive, with the drafts among `changes`.
 
-    A conversation that was imported before gets its new texts, unless somebody has decided on its draft.
-    dry_run: write nothing. Raises InputError where a file cannot be read on (the drafts before it are stored).
+    A conversation that was imported before is updated, unless its draft has been decided on.
+    dry_run: write nothing. Raises InputError if the rest of a file cannot be read (the drafts before it are stored).
     """
-    first = list(islice(request.threads, 1))  # once it is read, the reader knows the source's name
+    first = list(islice(request.threads, 1))  # the reader knows the source's name after the first record
     name = request.source_name or str(request.source.facts.get("name") or request.reader)
     request = replace(request, threads=chain(first, request.threads))
     with RejectLog(None if dry_run else archive.path / REJECTS_FILE) as rejects:
@@ -47,7 +47,7 @@ def import_drafts(archive: Archive, request: DraftImport, *, dry_run: bool = Fal
 
 
 class _DraftPass:
-    """Writes conversations in batches, each in one transaction, which a dry run takes back."""
+    """Writes conversations in batches, each in one transaction, which a dry run rolls back."""
 
     def __init__(
         self, archive: Archive, request: DraftImport, name: str, rejects: RejectLog, *, is_dry_run: bool
@@ -58,7 +58,7 @@ class _DraftPass:
         self._counts = dict.fromkeys(VERBS, 0)
 
     def run(self) -> ArchiveSummary:
-        """Write everything; after an error in the input what comes before it is written, too."""
+        """Write everything; after an input error, everything before the error is written."""
         if not self._is_dry_run:
             self._sink.begin(self._source)
         try:

@@ -1,4 +1,4 @@
-"""Drafts: proposed FAQ entries, which stay hidden until a person accepts them."""
+"""Drafts: proposed FAQ entries, which are hidden until a moderator accepts them."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -29,11 +29,11 @@ ThreadEffect = Literal["added", "updated", "unchanged"]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An FAQ entry that is proposed.
+    """A proposed FAQ entry.
 
-    markup: of the answer. sources: the ids of the questions that it is made from, first that of its answer.
+    markup: of the answer. sources: the ids of the questions that it is based on, first the one with the answer.
     number, found_at: None before it is stored. decided_at, by: when and by whom it was accepted or rejected.
-    body: longer text of the question. origin: of a thread of a chat the name of its source and its id there; url: its
+    body: longer text of the question. origin: for a chat thread, the name of its source and its id there; url: its
     address.
     """
 
@@ -59,7 +59,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class ThreadDraft:
-    """A conversation of a chat that begins with a question and has an answer, as plain text; id: in its source."""
+    """A chat conversation with a question and an answer, as plain text; id: in its source."""
 
     id: str
     title: str
@@ -69,11 +69,11 @@ class ThreadDraft:
 
 
 LocatedThread = tuple[ThreadDraft | RejectedRow, Place]
-"""The records that readers of chats yield."""
+"""The records yielded by readers of chats."""
 
 
 def put_thread(archive: Archive, origin: str, thread: ThreadDraft) -> ThreadEffect:
-    """Store a draft for a thread, or the thread's new texts where its draft is open; return what that did."""
+    """Store a draft for a thread, or update its open draft; return the effect."""
     values = thread.title, thread.body, thread.answer, thread.url, origin, now()
     before = fetch_int(archive, "SELECT COUNT(*) FROM drafts WHERE origin = ?", origin)
     is_written = execute(archive, UPSERT_THREAD_SQL, *values).rowcount > 0
@@ -81,7 +81,7 @@ def put_thread(archive: Archive, origin: str, thread: ThreadDraft) -> ThreadEffe
 
 
 def add_drafts(archive: Archive, drafts: Iterable[Draft]) -> int:
-    """Store drafts, but none with a source that a stored draft has, decided or not; return how many are new."""
+    """Store drafts, except those that share a source with a stored draft, decided or not; return the number stored."""
     n_new = 0
     with write_transaction(archive) as connection:
         known = {id for (sources,) in connection.execute("SELECT sources FROM drafts") for id in json.loads(sources)}
@@ -98,7 +98,7 @@ def add_drafts(archive: Archive, drafts: Iterable[Draft]) -> int:
 
 
 def list_drafts(archive: Archive, state: DraftState = "open") -> list[Draft]:
-    """Return the drafts in a state, those from most sources first."""
+    """Return the drafts in a state, those with the most sources first."""
     sql = f"SELECT {COLUMNS} FROM drafts WHERE state = ? ORDER BY json_array_length(sources) DESC, number"
     return [_draft_from_row(row) for row in archive._connection.execute(sql, (state,))]
 
@@ -115,8 +115,8 @@ def accept_draft(
 ) -> Question:
     """Make a draft a question of the archive with its answer, related to its sources; return the question.
 
-    title, answer, body, rephrasings: what a person writes in place of the draft's; without `rephrasings` the draft's
-    own and its title are kept. All of it is one transaction. Raises MissingRecordError, AlreadyDecidedError.
+    title, answer, body, rephrasings: replacements for the draft's; without `rephrasings` the draft's own and its title
+    are kept. Everything is one transaction. Raises MissingRecordError, AlreadyDecidedError.
     """
     with storage_errors(archive.path), change_transaction(archive._connection) as change:
         draft = _decide(archive, number, "accepted", by)
@@ -135,7 +135,7 @@ def accept_draft(
 
 
 def reject_draft(archive: Archive, number: int, by: str = "") -> None:
-    """Propose a draft no more, nor another one from any of its sources.
+    """Reject a draft; no other draft from any of its sources will be proposed.
 
     Raises MissingRecordError, AlreadyDecidedError.
     """
@@ -143,7 +143,7 @@ def reject_draft(archive: Archive, number: int, by: str = "") -> None:
 
 
 def get_draft(archive: Archive, number: int) -> Draft:
-    """Return a draft, whatever was decided on it. Raises MissingRecordError where there is none of that number."""
+    """Return a draft, decided or not. Raises MissingRecordError if there is none with that number."""
     row = archive._connection.execute(f"SELECT {COLUMNS} FROM drafts WHERE number = ?", (number,)).fetchone()
     if row is None:
         raise MissingRecordError(f"no draft {number}; see: askalike drafts {archive.path}")
@@ -161,7 +161,7 @@ def _decide(archive: Archive, number: int, state: DraftState, by: str) -> Draft:
 
 
 def _write_records(archive: Archive, records: Sequence[Question | Answer | Link], change: int) -> None:
-    """Write records within the caller's transaction, under its change number."""
+    """Write records within the caller's transaction, with its change number."""
     writer = ArchiveWriter(archive._connection)
     for record in records:
         check_record(record)

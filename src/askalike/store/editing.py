@@ -1,4 +1,4 @@
-"""Changes that keep an archive in step with a site: atomic, and on disk when they return."""
+"""Changes that keep an archive in sync with a site: atomic, and durable when they return."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from askalike.store.writer import ArchiveWriter
 from askalike.types import Answer, Link, Question
 
 MAX_RECORDS = 1_000
-"""The most records in one call. A writer buffers more, so that a call is one transaction."""
+"""Maximum number of records in one call. A writer's buffer is larger, so that a call is one transaction."""
 
 
 class MissingRecordError(ArchiveError):
@@ -28,18 +28,18 @@ class ChangedRecordError(ArchiveError):
 
 @dataclass(frozen=True, slots=True)
 class EditResult:
-    """The number of a change, and how many of its records did not exist before."""
+    """The number of a change, and the number of its new records."""
 
     change: int
     created: int
 
 
 def put_records(archive: Archive, records: Sequence[Question | Answer | Link], edited_by: str = "") -> EditResult:
-    """Add at most MAX_RECORDS records of one kind, replacing those with the same id; changes are kept as revisions.
+    """Add at most MAX_RECORDS records of one kind, replacing those with the same id; changes are stored as revisions.
 
-    edited_by: the id of the key that the records are put with, "" where none was needed. In an archive of several
-    languages the language of each question is detected. Raises MissingRecordError where an answer's question, or an end
-    of a link, does not exist; ArchiveError where the archive cannot be written.
+    edited_by: the id of the key used, "" if none was needed. In an archive with several languages the language of each
+    question is detected. Raises MissingRecordError if an answer's question, or an end of a link, does not exist;
+    ArchiveError if the archive cannot be written.
     """
     complete = [_with_detected_language(archive, r) if isinstance(r, Question) else r for r in records]
     writer = ArchiveWriter(archive._connection, edited_by=edited_by)
@@ -70,7 +70,7 @@ def replace_record(archive: Archive, before: Question | Answer, after: Question 
 
 
 def put_question_with_answer(archive: Archive, question: Question, answer: Answer) -> int:
-    """Add a question and an answer to it, both or neither; return the number of the change."""
+    """Add a question and an answer to it in one transaction; return the number of the change."""
     return archive.upsert([_with_detected_language(archive, question), answer])
 
 
@@ -112,7 +112,7 @@ def get_answer(archive: Archive, id: str) -> Answer | None:
 
 
 def get_links(archive: Archive, question_id: str, kind: Literal["duplicate", "related"] | None = None) -> list[Link]:
-    """Return the links with both ends in the archive that a question is an end of, of one kind or of all."""
+    """Return a question's links with both ends in the archive, of one kind or of all."""
     sql = """SELECT l.source, l.target, l.kind, l.created_at FROM links l JOIN questions s ON s.id = l.source
         JOIN questions t ON t.id = l.target WHERE (l.source = ?1 OR l.target = ?1) AND (l.kind = ?2 OR ?2 IS NULL)
         ORDER BY s.number, t.number, l.kind"""

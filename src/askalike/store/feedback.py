@@ -1,6 +1,6 @@
 """Verdicts on pairs of questions: users' verdicts on search results, and moderators' decisions on proposals.
 
-Some of it is held out: it is never learned from, so that rankers can be compared on it.
+Some of it is held out: it is never used for training, so that rankers can be compared on it.
 """
 
 import csv
@@ -17,9 +17,9 @@ from askalike.store.database import Database
 from askalike.types import Question, Split
 
 EXPORT_COLUMNS = ("query_id", "query", "candidate_id", "candidate", "label", "verdict", "given_at")
-"""The columns of an export; the reader `pairs` uses the first five."""
+"""The columns of an export; the reader `pairs` reads the first five."""
 HELD_OUT_ONE_IN = 3
-"""One in this many questions of the archive has its verdicts held out."""
+"""The verdicts of one in this many questions of the archive are held out."""
 VERDICTS_SQL = """
     SELECT 'asked-' || MIN(number) OVER (PARTITION BY title, body), title, body, document, verdict, given_at FROM (
         SELECT number, title, body, chosen AS document, verdict, given_at FROM feedback
@@ -36,7 +36,7 @@ POSITIVE_VERDICTS = ("accept", "accepted")
 
 
 class PairVerdict(NamedTuple):
-    """One verdict on a pair: the query, the id of a question of the archive, and whether it asks the same."""
+    """A verdict on a pair: the query, the id of a question of the archive, and whether it asks the same."""
 
     query: Question
     document_id: str
@@ -46,7 +46,7 @@ class PairVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """All verdicts on a pair taken together: `relevant` where more were positive than negative."""
+    """The majority of all verdicts on a pair: `relevant` if more were positive than negative."""
 
     query: Question
     document_id: str
@@ -54,9 +54,9 @@ class JudgedPair:
 
 
 def read_verdicts(database: Database, include_decisions: bool = True) -> Iterator[PairVerdict]:
-    """Yield the verdicts of users, the oldest first, then the decisions of moderators.
+    """Yield the verdicts of users, oldest first, then the decisions of moderators.
 
-    A query has the id `asked-N`, the same for the same text, and the date of its verdict.
+    A query has the id `asked-N`, the same for equal texts, and the date of its verdict.
     """
     for sql in (VERDICTS_SQL, DECISIONS_SQL) if include_decisions else (VERDICTS_SQL,):
         for id, title, body, document, verdict, at in database._connection.execute(sql):
@@ -79,12 +79,12 @@ def judged_pairs(database: Database, before: str | None = None) -> list[JudgedPa
 
 
 def is_held_out(document_id: str) -> bool:
-    """Return whether verdicts on a question of the archive, given by its id, are never learned from."""
+    """Return whether verdicts on the archive's question with this id are never used for training."""
     return hashlib.blake2b(document_id.encode(), digest_size=1).digest()[0] % HELD_OUT_ONE_IN == 0
 
 
 def training_pairs_from_feedback(database: Database, before: str | None = None) -> list[JudgedPair]:
-    """Return the judged pairs that may be learned from: none with a held-out query."""
+    """Return the judged pairs for training: those without held-out queries."""
     return [pair for pair, held_out in _mark_held_out(judged_pairs(database, before)) if not held_out]
 
 
@@ -102,7 +102,7 @@ def held_out_feedback_split(archive: Archive) -> Split:
 
 
 def rejected_documents(database: Database, before: str | None = None) -> Mapping[str, list[str]]:
-    """Map the id of a query or question to the questions that people rejected for it, held-out queries excepted.
+    """Map the id of a query or question to the questions rejected for it, except held-out queries.
 
     before: only verdicts before this date count.
     """
@@ -119,7 +119,7 @@ def rejected_documents(database: Database, before: str | None = None) -> Mapping
 def export_feedback(archive: Archive, path: Path) -> int:
     """Write every verdict whose question still exists as a CSV row for `import pairs`; return the number of rows.
 
-    The label is 1 for a positive verdict and 0 for a negative one. Raises InputError where the file cannot be written.
+    The label is 1 for a positive verdict and 0 for a negative one. Raises InputError if the file cannot be written.
     """
     view, rows = archive.view(), 0
     try:
@@ -137,7 +137,7 @@ def export_feedback(archive: Archive, path: Path) -> int:
 
 
 def _mark_held_out(pairs: Iterable[JudgedPair]) -> Iterator[tuple[JudgedPair, bool]]:
-    """Yield each pair with whether its query is held out, as it is where a question relevant to it is."""
+    """Yield each pair with whether its query is held out, which it is if one of its relevant questions is."""
     listed = list(pairs)
     held_out = {pair.query.id for pair in listed if pair.relevant and is_held_out(pair.document_id)}
     return ((pair, pair.query.id in held_out) for pair in listed)

@@ -17,9 +17,9 @@ LEFT_OUT_SQL: dict[LeftOut, str] = {
     "outdated": """instr(q.marks, '"outdated"')""",
     "unanswered": """NOT (instr(q.marks, '"answered"') OR (q.accepted_answer_id IS NOT NULL))""",
 }
-"""Conditions of the questions that a filter leaves out, consistent with `states.derive_states`.
+"""Excluded state → SQL condition, consistent with `states.derive_states`.
 
-A duplicate whose original is in the archive is never left out: its original stands for it, whose states count.
+A duplicate with its original in the archive is never left out: the original is shown instead, and its states count.
 """
 
 
@@ -43,5 +43,5 @@ def select_filtered_docids(database: Database, kind: DocumentKind, filter: Filte
 
 
 def escape_surrogates(text: str) -> str:
-    """Spell out lone surrogates, which SQLite refuses and no stored text has."""
+    """Escape lone surrogates, which SQLite rejects and no stored text contains."""
     return text.encode(errors="backslashreplace").decode()

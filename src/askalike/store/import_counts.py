@@ -25,8 +25,8 @@ class ImportCounts:
     """The counts of one import from one source.
 
     earlier_imports: the numbers of that source's imports before this one. by_table: table → its counts.
-    matched: table → how many rows of the earlier imports came again. text_changes: how many of those questions and
-    answers get another text.
+    matched: table → the number of rows of earlier imports that are in this one again. text_changes: the number of these
+    questions and answers whose text changes.
     """
 
     earlier_imports: frozenset[int]
@@ -35,7 +35,7 @@ class ImportCounts:
     text_changes: int = 0
 
     def add(self, difference: Difference, import_number: int) -> None:
-        """Count what writing a batch into one table does to the records of one import."""
+        """Count the effects of writing a batch into one table, for the records of one import."""
         name, counts = difference.table.name, self.by_table[difference.table.name]
         counts.added += sum(r.import_number == import_number for r in difference.new)
         for is_changed, rows in ((True, difference.changed), (False, difference.unchanged)):
@@ -59,7 +59,7 @@ def describe_counts(by_table: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def sum_counts(counts: Iterable[ImportCounts]) -> dict[str, dict[str, int]]:
-    """Return the counts of several imports together, by table and verb, without tables that have none."""
+    """Return the summed counts of several imports, by table and verb, without empty tables."""
     totals = {table.name: dict.fromkeys(VERBS, 0) for table in TABLES.values()}
     for one in counts:
         for name, numbers in one.by_table.items():

@@ -1,4 +1,4 @@
-"""One pass over the records of an import, in batches: their sources, their ids in the archive, what they change."""
+"""One pass over the records of an import, in batches: their sources, their ids in the archive, and their effects."""
 
 import json
 from collections import Counter
@@ -34,10 +34,10 @@ class ImportSink(Protocol):
     """The destination of an import's batches."""
 
     def begin(self, source: Source) -> int:
-        """Return the number of the import from a source; it is the same whenever it is asked for."""
+        """Return the number of the import from a source; repeated calls return the same number."""
 
     def write(self, batch: Sequence[BatchRecord]) -> Sequence[Difference]:
-        """Take a batch; return what it does to each table."""
+        """Take a batch; return its effect on each table."""
 
 
 class OpenedFiles:
@@ -60,18 +60,18 @@ class OpenedFiles:
         path_name = source_name(reader, resolved)
         self.name = given_name or str(source.facts.get("name") or path_name)
         self.is_named_by_path = not given_name and self.name == path_name and not source.is_follow_up
-        """Whether the files may be of another source, whose files have the same name."""
+        """Whether the files may belong to another source whose files have the same name."""
         self._prefixes = source.source_prefixes if given_name is None else None
-        """Source → prefix where records have sources of their own, as an exported archive's have; else None."""
+        """Source → prefix if records have individual sources, as in an exported archive; else None."""
 
     def main_source(self, database: Database) -> Source:
-        """Return the source of records that do not name one: in an exported archive the archive itself."""
+        """Return the source of records without their own: in an exported archive, the archive itself."""
         if self._prefixes is None:
             return plan_source(database, self.name)
         return Source(None, None, id_prefix(self.name))
 
     def plan_sources(self, database: Database) -> Sequence[Source]:
-        """Return all sources that the files may hold records of."""
+        """Return all sources that may have records in the files."""
         named = [plan_source(database, name, prefix) for name, prefix in (self._prefixes or {}).items()]
         return [self.main_source(database), *named]
 
@@ -83,7 +83,7 @@ class OpenedFiles:
 
 
 class ImportPass:
-    """Takes the records of an import in batches, gives them their ids in the archive, and counts what they do."""
+    """Processes the records of an import in batches: assigns their ids in the archive, and counts their effects."""
 
     def __init__(
         self, database: Database, files: OpenedFiles, sink: ImportSink, rejects: RejectLog, *, strict: bool
@@ -96,7 +96,8 @@ class ImportPass:
         self._ids: dict[Source, SourceIds] = {}
 
     def run(self, records: Iterable[LocatedRecord]) -> None:
-        """Take all records. After an InputError of the reader those before it are taken, then it is raised."""
+        """Process all records. After an InputError of the reader, the records before it are processed, then it is
+        raised."""
         batch: list[tuple[StoredRecord, Place]] = []
         try:
             for record, place in records:
@@ -124,7 +125,7 @@ class ImportPass:
         self._take(batch)
 
     def _is_left_out(self, record: StoredRecord) -> bool:
-        """Return whether a link joins a question to itself; an exported archive is read back as it was."""
+        """Return whether to skip a link of a question to itself; an exported archive is read back unchanged."""
         is_export = self.files.source.source_prefixes is not None
         return isinstance(record, Link) and record.source == record.target and not is_export
 
@@ -142,7 +143,7 @@ class ImportPass:
         self._stop_if_strict()
 
     def _resolve(self, batch: Sequence[tuple[StoredRecord, Place]]) -> list[BatchRecord]:
-        """Return the batch with the ids and imports of its records, in its order."""
+        """Return the batch with the ids and imports of its records, in order."""
         positions: dict[Source, list[int]] = {}
         for n, (_, place) in enumerate(batch):
             positions.setdefault(self._begin_source(place), []).append(n)
@@ -154,17 +155,17 @@ class ImportPass:
         return [resolved[n] for n in range(len(batch))]
 
     def _begin_source(self, place: Place) -> Source:
-        """Return the source of what was read at a place; its import begins with the first of its records."""
+        """Return the source of a record read at a place; its import begins with its first record."""
         if place.source not in self._sources:
             number = self._sink.begin(self.files.source_at(self._database, place))
-            source = self.files.source_at(self._database, place)  # as it was added, which may differ from the plan
+            source = self.files.source_at(self._database, place)  # as added, which may differ from the plan
             self._sources[place.source] = source
             self.counts[source] = ImportCounts(import_numbers(self._database, source) - {number})
             self._ids[source] = SourceIds(self._database, source)
         return self._sources[place.source]
 
     def _note_corrections(self, difference: Difference) -> None:
-        """Note for the import's summary what becomes of texts that people have corrected here."""
+        """Add notes to the import's summary on manually corrected texts."""
         kind, notes = difference.table.name, self.files.source.notes
         if kept := difference.kept_corrections:
             notes[f"{kind} that keep what was corrected here, as the source says what it said then"] += kept

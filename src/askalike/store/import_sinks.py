@@ -14,7 +14,7 @@ from askalike.store.writer import ArchiveWriter
 
 
 class ArchiveSink:
-    """Writes batches, each in one transaction. The import of each source has a row of its own in `imports`."""
+    """Writes batches, each in one transaction. The import of each source has its own row in `imports`."""
 
     def __init__(self, archive: Archive, reader: str, paths: str) -> None:
         self._archive, self._reader, self._paths = archive, reader, paths
@@ -23,7 +23,7 @@ class ArchiveSink:
         self._writer = ArchiveWriter(archive._connection, self._differences.append)
 
     def begin(self, source: Source) -> int:
-        """Return the number of the import from a source, which is recorded as begun."""
+        """Return the number of the import from a source, and record its beginning."""
         if source.name not in self._numbers:
             number = None if source.name is None else add_source(self._archive, source.name, source.prefix)
             sql = "INSERT INTO imports (reader, source, started_at, source_number) VALUES (?, ?, ?, ?)"
@@ -32,7 +32,7 @@ class ArchiveSink:
         return self._numbers[source.name]
 
     def write(self, batch: Sequence[BatchRecord]) -> Sequence[Difference]:
-        """Commit a batch; return what it did to each table."""
+        """Commit a batch; return its effect on each table."""
         self._differences.clear()
         for record in batch:
             self._writer.put(*record)
@@ -40,20 +40,20 @@ class ArchiveSink:
         return tuple(self._differences)
 
     def finish(self, rejected: int, notes: Mapping[str, int], *, finished: bool) -> None:
-        """Record of the imports that were begun that they ended: finished, or interrupted by an error."""
+        """Record the end of all imports begun: finished, or interrupted by an error."""
         sql = "UPDATE imports SET finished_at = ?, rejected = ?, notes = ? WHERE number = ?"
         text = json.dumps(dict(notes), ensure_ascii=False)
         for number in self._numbers.values():
             execute(self._archive, sql, now() if finished else None, rejected, text, number)
 
     def count_questions(self) -> int:
-        """Return how many questions of the archive are from these imports."""
+        """Return the number of questions of the archive from these imports."""
         sql = "SELECT COUNT(*) FROM questions WHERE import = ?"
         return sum(fetch_int(self._archive, sql, number) for number in self._numbers.values())
 
 
 class PlanSink:
-    """Compares batches with the archive and writes nothing. The keys of earlier batches are on disk."""
+    """Compares batches with the archive without writing. The keys of earlier batches are kept on disk."""
 
     def __init__(self, archive: Archive) -> None:
         self._connection = archive._connection
@@ -72,7 +72,7 @@ class PlanSink:
         return self._numbers.setdefault(source, -1 - len(self._numbers))
 
     def write(self, batch: Sequence[BatchRecord]) -> Sequence[Difference]:
-        """Return what a batch would do to each table."""
+        """Return the effect that a batch would have on each table."""
         repeated: dict[str, list[BatchRecord]] = {}
         new_keys = []
         for batch_record in batch:

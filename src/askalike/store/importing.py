@@ -1,9 +1,9 @@
 """Imports the records of a reader into an archive.
 
-Each import belongs to a source, and changes only what that source has brought. Where the source has brought anything
-before, the files are first read without writing: an import that would change too much of it is stopped.
+Each import belongs to a source, and changes only records of that source. If the source was imported before, the files
+are first read without writing: an import that would change too many of its records is stopped.
 
-A `kill -9` at any moment leaves a valid archive: committed records stay, `imports.finished_at` stays NULL, and
+A `kill -9` at any moment leaves a valid archive: committed records remain, `imports.finished_at` remains NULL, and
 repeating the import completes it.
 """
 
@@ -31,16 +31,16 @@ from askalike.store.statistics import ArchiveSummary, summarise_archive
 from askalike.types import LocatedRecord
 
 MAX_CHANGED_SHARE = 0.1
-"""An import that changes more of what its source brought earlier needs to be confirmed."""
+"""An import that changes a larger share of its source's earlier records must be confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
     """The files of an import, and its options.
 
-    open_records: opens the files, as often as it is called; returns what the reader says of them, and their records.
-    source_name: None for the name that the reader gives. prune: whether to remove what the source no longer has.
-    confirmed: whether the import may change as much as it does.
+    open_records: opens the files on each call; returns the reader's information about them, and their records.
+    source_name: None for the reader's name. prune: whether to remove records that the source no longer has.
+    confirmed: whether the import may change any number of records.
     """
 
     reader: str
@@ -79,7 +79,7 @@ def open_for_import(directory: Path) -> Iterator[Archive]:
 
 @contextmanager
 def open_for_plan(directory: Path) -> Iterator[Archive]:
-    """Yield the archive in a directory, or an empty one elsewhere if there is none: nothing is to be written to it."""
+    """Yield the archive in a directory, or a temporary empty one if there is none; it must not be written to."""
     if (directory / DATABASE_FILE).is_file():
         with Archive.open(directory) as archive:
             yield archive
@@ -91,9 +91,9 @@ def open_for_plan(directory: Path) -> Iterator[Archive]:
 def import_records(archive: Archive, request: ImportRequest) -> ArchiveSummary:
     """Write a reader's records into the archive, and rejected rows into `rejected.jsonl` in its directory.
 
-    Raises InputError where the rest of a file cannot be read (the records before it are stored), where there is no
-    question at all, and with `strict` at the first rejected row; ArchiveError where the archive cannot be written, or
-    where an unconfirmed import would change too much.
+    Raises InputError if the rest of a file cannot be read (the records before it are stored), if there is no question
+    at all, and with `strict` at the first rejected row; ArchiveError if the archive cannot be written, or if an
+    unconfirmed import would change too much.
     """
     files = request.open_files()
     if not request.confirmed and any(has_records(archive, source) for source in files.plan_sources(archive)):
@@ -104,9 +104,9 @@ def import_records(archive: Archive, request: ImportRequest) -> ArchiveSummary:
 
 
 def plan_import(archive: Archive, request: ImportRequest) -> ArchiveSummary:
-    """Return what an import would do, and what the archive holds before it; nothing is written.
+    """Return a summary of the archive with the changes that an import would make; nothing is written.
 
-    Raises InputError for what cannot be read, and with `strict` at the first rejected row.
+    Raises InputError for unreadable input, and with `strict` at the first rejected row.
     """
     plan = _plan(archive, request, request.open_files())
     summary = summarise_archive(archive)
@@ -133,9 +133,9 @@ def _plan(archive: Archive, request: ImportRequest, files: OpenedFiles) -> Impor
 
 
 def _refuse_large_changes(archive: Archive, request: ImportRequest, plan: ImportPass) -> None:
-    """Raise ArchiveError for a plan that changes more than a tenth of what earlier imports of a source brought.
+    """Raise ArchiveError for a plan that changes more than a tenth of a source's earlier records.
 
-    Files that are known by their name alone may be of something else: of these it is a tenth of what they have again.
+    Files identified only by their name may have other content: for these it is a tenth of the records that recur.
     """
     advice = "nothing was written; see it with --dry-run, confirm with --yes, or name another source with --source"
     if request.prune and plan.rejects.count:
@@ -154,7 +154,7 @@ def _refuse_large_changes(archive: Archive, request: ImportRequest, plan: Import
 
 
 class _ArchiveImport:
-    """An import that writes: records, rejected rows, what the source no longer has, and its rows in `imports`."""
+    """An import that writes records, rejected rows, removals, and its rows in `imports`."""
 
     def __init__(self, archive: Archive, request: ImportRequest, files: OpenedFiles, rejects: RejectLog) -> None:
         self._archive, self._request, self._files, self._rejects = archive, request, files, rejects
@@ -163,7 +163,7 @@ class _ArchiveImport:
         self._languages = LanguageAssigner(archive, files.source.facts, request.language)
 
     def run(self) -> ArchiveSummary:
-        """Write everything; after an error in the input what comes before it is written, too."""
+        """Write everything; after an input error, everything before the error is written."""
         self._sink.begin(self._files.main_source(self._archive))
         try:
             with storage_errors(self._archive.path):
@@ -184,7 +184,7 @@ class _ArchiveImport:
         return replace(summarise_archive(self._archive), source=self._files.name, changes=changes)
 
     def _refuse_if_empty(self) -> None:
-        has_read = self._pass.question_count or self._files.source.is_follow_up  # nothing may have changed
+        has_read = self._pass.question_count or self._files.source.is_follow_up  # a follow-up may have no changes
         if has_read and fetch_int(self._archive, "SELECT EXISTS (SELECT 1 FROM questions)"):
             return
         self._finish(finished=False)
@@ -195,7 +195,7 @@ class _ArchiveImport:
         raise InputError(f"{self._files.paths_text}: no question in it; {reason}")
 
     def _remove_missing(self) -> None:
-        """Remove what the sources no longer have, or note how much that would be."""
+        """Remove records that the sources no longer have, or note their number."""
         for source, counts in self._pass.counts.items():
             if self._request.prune:
                 prune_source(self._archive, counts)
@@ -203,14 +203,14 @@ class _ArchiveImport:
                 self._note_missing(source.name or self._files.name, counts)
 
     def _note_missing(self, name: str, counts: ImportCounts) -> None:
-        """Note how many questions and answers a source brought earlier and not now."""
+        """Note the number of a source's earlier questions and answers that are missing now."""
         for table in ("questions", "answers"):
             if missing := count_missing(self._archive, counts, table):
                 absent = f"{table} that {name} brought earlier and that are not in these files"
                 self._files.source.notes[f"{absent} (if they are all of it, --prune removes them)"] = missing
 
     def _store_facts(self) -> None:
-        """Store the reader's facts; those that the archive has already stay as they are."""
+        """Store the reader's metadata, without replacing the archive's."""
         facts = {name: value for name, value in self._files.source.facts.items() if value and name != "language"}
         facts |= {"reader": self._request.reader, "source": self._files.paths_text}
         existing = self._archive.meta
@@ -221,7 +221,7 @@ class _ArchiveImport:
 
 
 def _is_last_import(lock: int) -> bool:
-    """Return whether no other import holds the directory's lock; until it is released, none begins then."""
+    """Return whether no other import holds the directory's lock; if so, none can begin until it is released."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -230,7 +230,7 @@ def _is_last_import(lock: int) -> bool:
 
 
 def _is_unused(directory: Path) -> bool:
-    """Return whether an archive holds nothing and nobody has it open. Needs no room on the disk."""
+    """Return whether an archive is empty and no other process has it open. Needs no disk space."""
     try:
         with closing(sqlite3.connect(directory / DATABASE_FILE, timeout=0, isolation_level=None)) as connection:
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -241,7 +241,7 @@ def _is_unused(directory: Path) -> bool:
 
 
 def _remove_created_files(directory: Path, existing: Collection[Path] | None) -> None:
-    """Remove the files of an import. `existing`: those that were there before it, None for a new directory."""
+    """Remove the files of an import. existing: files from before it, None for a new directory."""
     for name in (DATABASE_FILE, f"{DATABASE_FILE}-wal", f"{DATABASE_FILE}-shm", REJECTS_FILE):
         if directory / name not in (existing or ()):
             (directory / name).unlink(missing_ok=True)

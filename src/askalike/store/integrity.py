@@ -1,4 +1,4 @@
-"""Rows of an archive that refer to rows which do not exist, contradict each other, or lack what others have."""
+"""Integrity checks of an archive: rows with missing references, contradictions, or missing values."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -34,7 +34,7 @@ FAULTS: Mapping[str, tuple[str, str, str]] = {
         f"({RELATED_SQL.format('source', 'target')} OR {RELATED_SQL.format('target', 'source')})"),
     "unknown_languages": ("id", "questions WHERE TRUE", "language IS NULL ORDER BY number"),
 }  # fmt: skip
-"""Name of a fault → how a row is named, the rows that can have the fault, and the condition that they have it."""
+"""Name of a fault → SQL for a row's name, the rows that can have the fault, and its condition."""
 
 
 class Matches(NamedTuple):
@@ -46,7 +46,7 @@ class Matches(NamedTuple):
 
 
 def find_faults(database: Database, fault: str, limit: int) -> Matches:
-    """Count the rows with one of FAULTS and name the first of them."""
+    """Return the number of rows with one of FAULTS, and the names of the first."""
     row_name, rows, condition = FAULTS[fault]
     count = fetch_int(database, f"SELECT COUNT(*) FROM {rows} AND {condition}")
     named = database._connection.execute(f"SELECT {row_name} FROM {rows} AND {condition} LIMIT {limit}")

@@ -1,6 +1,6 @@
-"""API keys and login sessions of those who use an archive over HTTP.
+"""API keys and login sessions of an archive's HTTP users.
 
-Only hashes are stored: a key, and a session's secret, is shown once, when it is created.
+Only hashes are stored: a key, or a session's secret, is shown only once, when it is created.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ KEY_COLUMNS = "id, scope, note, created_at, revoked_at, origin"
 class ApiKey:
     """A key without its secret. `note` is the operator's own; times are ISO 8601 in UTC.
 
-    A key with an `origin` may be published: it is good for reading only, from pages of that origin.
+    A key with an `origin` may be published: it is valid only for reading, from pages of that origin.
     """
 
     id: str
@@ -65,22 +65,22 @@ def create_key(archive: Archive, scope: str, note: str = "", origin: str | None 
 
 
 def list_keys(archive: Archive) -> list[ApiKey]:
-    """Return all keys, the oldest first, revoked ones included."""
+    """Return all keys, oldest first, including revoked ones."""
     rows = archive._connection.execute(f"SELECT {KEY_COLUMNS} FROM keys ORDER BY created_at, id")
     return [ApiKey(*row) for row in rows]
 
 
 def revoke_key(archive: Archive, id: str) -> None:
-    """Revoke a key at once. Raises SettingsError where no active key has that id."""
+    """Revoke a key immediately. Raises SettingsError if no active key has that id."""
     sql = "UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
     if not execute(archive, sql, now(), id).rowcount:
         raise SettingsError(f"{archive.path}: no active key {id!r}; see: askalike keys list {archive.path}")
 
 
 def verify_key(archive: Database, text: str, origin: str | None = None) -> ApiKey | None:
-    """Return the active key with this text, or None. The time taken does not depend on what is wrong with the text.
+    """Return the active key with this text, or None. The time taken does not reveal why a text is wrong.
 
-    origin: of the page that sent the key, if any; a key with an origin is good there only.
+    origin: of the page that sent the key, if any; a key with an origin is valid only there.
     """
     match = KEY_PATTERN.fullmatch(text)
     id, secret = match.groups() if match else ("", "")
@@ -111,7 +111,7 @@ def begin_session(archive: Archive, key: ApiKey, hours: float) -> str:
 
 
 def session_key(archive: Database, secret: str) -> ApiKey | None:
-    """Return the key that a session was begun with; None where the session has ended or the key was revoked."""
+    """Return the key of a session; None if the session has ended or the key was revoked."""
     columns = ", ".join(f"k.{name}" for name in KEY_COLUMNS.split(", "))
     sql = f"""SELECT {columns} FROM sessions s JOIN keys k ON k.id = s.key WHERE s.hash = ? AND s.ends_at > ?
         AND k.revoked_at IS NULL"""

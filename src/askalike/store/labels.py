@@ -1,4 +1,4 @@
-"""The labels that an archive holds: splits with their judgements, partitions of them, and clusters of duplicates."""
+"""The labels in an archive: splits with their judgements, partitions of them, and clusters of duplicates."""
 
 import json
 from collections import Counter
@@ -15,7 +15,7 @@ ANSWERS_SPLIT = "answers"
 SPLIT_ORDER = {"train": 0, "dev": 1, "test": 2}
 TEXT_ID_SQL = "COALESCE(q.id, x.split || char(10) || x.id)"
 OWN_QUESTION_SQL = "LEFT JOIN questions q ON q.id = x.id AND q.title = x.title"
-"""A query of a set is a question of the archive where it has its id and its text: equal ids alone say nothing."""
+"""A query of a set is a question of the archive if both id and text are equal: equal ids alone mean nothing."""
 IMPORTED_LABELS_SQL = f"""SELECT x.id, {TEXT_ID_SQL}, j.document_id FROM queries x {OWN_QUESTION_SQL}
     LEFT JOIN judgements j ON j.split = x.split AND j.query_id = x.id AND j.of = 'questions' AND j.relevance > 0
     WHERE x.split = ? ORDER BY x.rowid"""
@@ -28,14 +28,14 @@ DERIVED_LABELS_SQL: Mapping[str, str] = {
     "answers": """SELECT id, id, id FROM questions q WHERE EXISTS (SELECT 1 FROM answers a WHERE a.question_id = q.id
         AND TRIM(a.body) != '' AND COALESCE(a.label, 'Good') = 'Good') ORDER BY number""",
 }
-"""The name of each derived split → a query for its labels, with the columns of `RelevanceLabel`."""
+"""Name of a derived split → SQL for its labels, with the columns of `RelevanceLabel`."""
 
 
 class RelevanceLabel(NamedTuple):
-    """A query and a question relevant to it; None where the query has no relevant question.
+    """A query and a question relevant to it; None if the query has no relevant question.
 
-    `text_id` is what stands for the query among the texts: the id of the question that it is, or is a phrasing of; for
-    a query from elsewhere an id that no question has.
+    `text_id` is the query's id among the texts: that of the question that it is, or is a phrasing of; for an external
+    query an id that no question has.
     """
 
     query_id: str
@@ -44,7 +44,7 @@ class RelevanceLabel(NamedTuple):
 
 
 class PartitionDefinition(NamedTuple):
-    """The split that a partition was cut from, the splitter's name, and the splitter's settings as JSON."""
+    """The source split of a partition, the splitter's name, and the splitter's settings as JSON."""
 
     source_split: str
     method: str
@@ -57,7 +57,7 @@ class PartitionDefinition(NamedTuple):
 
 
 class PartitionPart(NamedTuple):
-    """A part of a partition; `source_split` is the split that the partition was cut from."""
+    """A part of a partition; `source_split` is the split that was divided."""
 
     partition: str
     name: str
@@ -66,11 +66,11 @@ class PartitionPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """The duplicate clusters of an archive, and the names of those that held-out splits have labels of.
+    """The duplicate clusters of an archive, and the names of those with labels in held-out splits.
 
-    Every duplicate link and every positive judgement joins two texts, also those of held-out splits and those through a
-    question that was deleted. No label therefore joins two texts of different clusters.
-    name_by_text: text id → its cluster's name, the smallest id in it. A text without an entry is a cluster of its own.
+    Every duplicate link and every positive judgement joins two texts, including those in held-out splits and those via
+    a deleted question. Therefore no label joins two texts of different clusters.
+    name_by_text: text id → its cluster's name, the smallest id in it. A text without an entry is its own cluster.
     """
 
     name_by_text: Mapping[str, str]
@@ -80,7 +80,7 @@ class Clusters:
     def read(cls, database: Database, held_out_splits: Sequence[str] = (), held_out_ids: Iterable[str] = ()) -> Self:
         """Read the clusters of an archive; 200,000 labels take about a second.
 
-        held_out_ids: texts whose clusters are held out besides those of the splits.
+        held_out_ids: texts whose clusters are held out in addition to those of the splits.
         """
         edges = list(database._connection.execute("SELECT source, target FROM links WHERE kind = 'duplicate'"))
         for split in imported_splits(database):
@@ -105,14 +105,14 @@ class Clusters:
 
 
 def labelled_ids(split: Split, kind: DocumentKind = "questions") -> Iterator[str]:
-    """Yield the id of each query of a split and, where documents are questions, of each that is relevant to one."""
+    """Yield the id of each query of a split and, if documents are questions, of each relevant document."""
     yield from (query.id for query in split.queries.values())
     if kind == "questions":
         yield from (id for grades in split.qrels.values() for id, grade in grades.items() if grade > 0)
 
 
 def connected_components(edges: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Map every node of an undirected graph to the smallest node of its component, whatever the order of the edges."""
+    """Map every node of an undirected graph to the smallest node of its component, independent of the edges' order."""
     parent: dict[str, str] = {}
 
     def root(node: str) -> str:
@@ -141,7 +141,7 @@ def judged_splits(database: Database, kind: DocumentKind) -> set[str]:
 def imported_queries(database: Database, split: str) -> dict[str, Question]:
     """Return the queries of an imported split by id, in the order of import.
 
-    The question has the `text_id` of its labels: that of the archive's question that it is, else one that none has.
+    The question has the `text_id` of its labels: that of the equal question of the archive, else an id that none has.
     """
     columns = "title, body, markup, language, category, created_at"
     sql = f"""SELECT x.id, {TEXT_ID_SQL}, {", ".join(f"x.{column}" for column in columns.split(", "))}
@@ -162,14 +162,14 @@ def imported_qrels(database: Database, split: str, kind: DocumentKind) -> Iterat
 
 
 def imported_candidates(database: Database, split: str, kind: DocumentKind) -> Iterator[tuple[str, str]]:
-    """Yield the query id and document id of each candidate of an imported split: by query, then in its given order."""
+    """Yield the query id and document id of each candidate of an imported split: by query, then in the given order."""
     sql = """SELECT query_id, document_id FROM judgements WHERE split = ? AND of = ? AND position IS NOT NULL
         ORDER BY query_id, position, document_id"""
     yield from database._connection.execute(sql, (split, kind))
 
 
 def irrelevant_judgements(database: Database, before: str | None = None) -> Iterator[tuple[str, str, str]]:
-    """Yield split, the query's text id and document id of each question that is judged irrelevant, ordered by these.
+    """Yield split, the query's text id and document id of each question judged irrelevant, ordered by these.
 
     before: only those of queries from before this date.
     """
@@ -180,7 +180,7 @@ def irrelevant_judgements(database: Database, before: str | None = None) -> Iter
 
 
 def read_labels(database: Database, split: str) -> Iterator[RelevanceLabel]:
-    """Yield the labels of a split in the order of its queries; none where no split has that name."""
+    """Yield the labels of a split in the order of its queries; none if no split has that name."""
     if fetch_int(database, "SELECT EXISTS (SELECT 1 FROM queries WHERE split = ?)", split):
         yield from map(RelevanceLabel._make, database._connection.execute(IMPORTED_LABELS_SQL, (split,)))
     elif split in DERIVED_LABELS_SQL:
@@ -191,7 +191,7 @@ def read_labels(database: Database, split: str) -> Iterator[RelevanceLabel]:
 
 
 def ranks_answers(database: Database, split: str) -> bool:
-    """Return whether the documents of a split are answers, as those of `answers` and of its parts are."""
+    """Return whether the documents of a split are answers, as for `answers` and its parts."""
     parts = partition_parts(database)
     while split in parts:
         split = parts[split].source_split
@@ -209,7 +209,7 @@ def partition_names(database: Database) -> list[str]:
 
 
 def partition_definition(database: Database, name: str) -> PartitionDefinition | None:
-    """Return how a partition was cut; None where there is none of that name."""
+    """Return the definition of a partition; None if there is none with that name."""
     sql = "SELECT of, way, settings FROM partitions WHERE name = ?"
     return next(map(PartitionDefinition._make, database._connection.execute(sql, (name,))), None)
 
@@ -220,7 +220,7 @@ def part_by_query(database: Database, name: str) -> dict[str, str]:
 
 
 def store_partition(archive: WritableDatabase, name: str, cut: PartitionDefinition, parts: Mapping[str, str]) -> None:
-    """Store a partition, its parts given by query id; one of the same name is replaced."""
+    """Store a partition, replacing one with the same name. parts: query id → part."""
     rows = [(name, query, part) for query, part in parts.items()]
     with write_transaction(archive) as connection:
         connection.execute("DELETE FROM partitions WHERE name = ?", (name,))
@@ -229,7 +229,7 @@ def store_partition(archive: WritableDatabase, name: str, cut: PartitionDefiniti
 
 
 def delete_partition(archive: WritableDatabase, name: str) -> None:
-    """Delete a partition, if there is one of that name."""
+    """Delete a partition, if there is one with that name."""
     execute(archive, "DELETE FROM partitions WHERE name = ?", name)
 
 

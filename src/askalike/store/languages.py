@@ -1,4 +1,4 @@
-"""The language of an archive, detected from its first texts, or of each question in an archive of several languages."""
+"""Detects the language of an archive from its first texts, or of each question in a multilingual archive."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,15 +24,15 @@ LocatedText = tuple[TextRecord, Place]
 class LanguageAssigner:
     """Assigns a language to each question and query that is not in the archive's language.
 
-    The archive's language is the declared one, else the reader's fact `language`, else the one of at least 90 % of the
-    first 300 texts. An archive of several languages has none, and each question has its own. An archive with questions
-    keeps its language. With the reader's fact `languages` nothing is detected, and a question may have no language.
+    The archive's language is the declared one, else the reader's `language`, else the one of at least 90 % of the first
+    300 texts. A multilingual archive has none, and each question has its own. An archive with questions keeps its
+    language. With the reader's `languages` nothing is detected, and a question may have no language.
     """
 
     def __init__(
         self, archive: Archive, facts: Mapping[str, Any], declared: str | None, *, is_plan: bool = False
     ) -> None:
-        """is_plan: whether nothing is to be stored in the archive."""
+        """is_plan: store nothing in the archive."""
         self._archive = archive
         self._is_plan = is_plan
         self._facts = facts
@@ -43,7 +43,7 @@ class LanguageAssigner:
         self._candidate_languages: Sequence[str] | None = None
 
     def assign_languages(self, records: Iterable[LocatedRecord]) -> Iterator[LocatedRecord]:
-        """Yield the records with their languages; an InputError of the reader is raised after the records before it."""
+        """Yield the records with their languages; an InputError of the reader is raised after all earlier records."""
         sample: list[LocatedText] = []
         is_decided = False
         input_error: InputError | None = None
@@ -67,7 +67,7 @@ class LanguageAssigner:
             raise input_error
 
     def store_languages(self) -> None:
-        """Store, after an import, the languages of a mixed archive, or the declared one if all questions have it."""
+        """Store, after an import, a multilingual archive's languages, or the declared one if all questions have it."""
         if self._seen_languages:
             self._archive.set_meta(languages=sorted(self._seen_languages))
         other_language = "SELECT EXISTS (SELECT 1 FROM questions WHERE language IS NOT ?)"
@@ -111,12 +111,12 @@ def _majority_language(votes: Counter[str]) -> str | None:
 
 
 def detect_text_language(text: Question | Answer, candidates: Sequence[str] | None) -> str | None:
-    """Detect the language of a text from its title and the beginning of its body; None where it is not clear."""
+    """Detect the language of a text from its title and the beginning of its body; None if it is uncertain."""
     title = f"{text.title} " if isinstance(text, Question) else ""
     return detect_language(f"{title}{plain_text(text.body[:MAX_TEXT_CHARS], text.markup)}", candidates)
 
 
 def _language_of(record: TextRecord, candidates: Sequence[str] | None) -> str | None:
-    """Return the language that a record has, or else is detected to have."""
+    """Return a record's given language, or else its detected one."""
     text = record.question if isinstance(record, EvaluationQuery) else record
     return getattr(text, "language", None) or detect_text_language(text, candidates)

@@ -180,9 +180,9 @@ FILE_SUFFIXES = re.compile(r"(-(Posts|PostLinks))?\.7z$|\.(csv|tsv|tab|txt|jsonl
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Apply the missing migrations, each in a transaction of its own; two processes may do so at the same time.
+    """Apply the missing migrations, each in its own transaction; two processes may do so at the same time.
 
-    Raises ArchiveError where a newer askalike wrote the archive.
+    Raises ArchiveError if a newer askalike wrote the archive.
     """
     connection.create_function("source_name", 2, source_name, deterministic=True)
     connection.create_function("id_prefix", 1, id_prefix, deterministic=True)
@@ -202,14 +202,14 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
 
 
 def source_name(reader: str, paths: str) -> str:
-    """Return the name of the source that these paths are, as the readers name it: without the suffixes of files."""
+    """Return the source name for these paths, as readers name it: without file suffixes."""
     name = PurePath(paths.partition(", ")[0]).name
     name = name.partition(".")[0] if reader in ("table", "pairs") else re.sub(FILE_SUFFIXES, "", name)
     return name or "archive"
 
 
 def id_prefix(name: str) -> str:
-    """Return a source's name as it begins ids: without white space, `/` and `#`."""
+    """Return a source's name as an id prefix: without white space, `/` and `#`."""
     return re.sub(r"[\s/#]+", "-", name).strip("-") or "source"
 
 

@@ -11,21 +11,21 @@ TARGETS_SQL = """SELECT l.source, l.target, t.number FROM json_each(?) k
     LEFT JOIN questions t ON t.id = l.target ORDER BY l.source, t.number, l.target"""
 HAS_ORIGINAL_SQL = """SELECT s.number FROM links l JOIN questions s ON s.id = l.source
     JOIN questions t ON t.id = l.target WHERE l.kind = 'duplicate' AND l.source != l.target"""
-"""The docids of duplicates whose original is in the archive."""
+"""SQL for the docids of duplicates whose original is in the archive."""
 
 
 @dataclass(slots=True)
 class Originals:
-    """The originals of some questions. in_archive: duplicate → original. absent: duplicate → the id of no question."""
+    """The originals of some questions. in_archive: duplicate → original. absent: duplicate → a missing original."""
 
     in_archive: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
 
 
 def find_originals(database: Database, ids: Iterable[str]) -> Originals:
-    """Follow the duplicate links of these questions, through duplicates of duplicates, to the originals at their ends.
+    """Follow the duplicate links of these questions, through duplicates of duplicates, to their originals.
 
-    Of several originals the first in the archive counts. In a circle of duplicates the first of them is the original.
+    Of several originals, the first in the archive counts. In a cycle of duplicates, the first one is the original.
     """
     wanted = list(dict.fromkeys(ids))
     targets: dict[str, list[str]] = {}
@@ -50,7 +50,7 @@ def find_originals(database: Database, ids: Iterable[str]) -> Originals:
 
 
 def _first_end(id: str, targets: dict[str, list[str]], docids: dict[str, int]) -> str:
-    """Return the question with the smallest docid that has no original itself; of those in a circle the smallest."""
+    """Return the reachable question with the smallest docid that has no original itself; in a cycle the smallest."""
     reached: dict[str, None] = {}
     waiting = list(targets[id])
     while waiting:

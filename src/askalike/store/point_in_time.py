@@ -1,4 +1,4 @@
-"""A copy of an archive as it was at a point in time, which can move forward."""
+"""A copy of an archive as of a point in time, which can be moved forward."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,10 +12,10 @@ from askalike.types import Link
 
 
 class PointInTimeArchive:
-    """A copy of an archive with the questions, answers and links created before a date; it is empty at first.
+    """A copy of an archive with the questions, answers and links created before a date; initially empty.
 
-    Rows have the docids of the source archive. A ranker applies the changes as it does in any archive. Rows without a
-    date are never copied. Texts, tags and votes are today's, because an archive has no earlier versions of them.
+    Rows have the docids of the source archive. Rankers apply the changes as in any archive. Rows without a date are
+    never copied. Texts, tags and votes are the current ones, because an archive has no earlier versions of them.
     """
 
     def __init__(self, source: Archive, folder: Path) -> None:
@@ -32,7 +32,7 @@ class PointInTimeArchive:
         self.archive.close()
 
     def advance_to(self, date: str) -> None:
-        """Copy all that was created strictly before a date, which must not be earlier than the last one."""
+        """Copy everything created strictly before a date, which must not be earlier than the last one."""
         if date == self._date:
             return
         connection = self.archive._connection

@@ -1,4 +1,4 @@
-"""Removal of what a source brought earlier and no longer has."""
+"""Removal of records that a source no longer has."""
 
 import json
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from askalike.store.records import TABLES
 from askalike.store.writer import BATCH_SIZE
 
 EARLIER_SQL = f"import {IN_JSON_SQL}"
-"""A condition: the rows that an earlier import brought last, which the present one therefore did not bring."""
+"""SQL condition: the row was last imported by an earlier import, and so is not in the current one."""
 
 
 def count_missing(archive: Archive, counts: ImportCounts, table: str) -> int:
-    """Return how many rows of a table a source brought in earlier imports and not in this one."""
+    """Return the number of rows of a table from earlier imports of a source that are not in this one."""
     return fetch_int(archive, f"SELECT COUNT(*) FROM {table} WHERE {EARLIER_SQL}", _earlier(counts))
 
 
 def prune_source(archive: Archive, counts: ImportCounts) -> None:
-    """Remove what earlier imports of a source brought and this one did not; questions with their answers and links."""
+    """Remove records from earlier imports of a source that are not in this one; questions with answers and links."""
     before = {name: count_missing(archive, counts, name) for name in counts.by_table}
     for ids in _missing_ids(archive, counts, "questions"):
         archive.delete(ids)

@@ -1,4 +1,4 @@
-"""Queries that people sent, the feedback they gave, and the gaps that moderators chose to ignore.
+"""The log of users' queries, their feedback, and the gaps that moderators chose to ignore.
 
 Only complete queries are logged, never keystrokes, and they are deleted after the retention time.
 """
@@ -21,7 +21,7 @@ UNHELPFUL_VERDICTS = ("none_of_these", "posted_anyway")
 class LoggedQuery:
     """A query, the ids of the questions shown for it, best first, and the ranker that retrieved them.
 
-    probability: of the first one to ask the same; None where the ranker is not calibrated.
+    probability: that the first one asks the same; None if the ranker is not calibrated.
     """
 
     title: str
@@ -32,7 +32,7 @@ class LoggedQuery:
 
 
 class UnhelpedQuery(NamedTuple):
-    """The title of a query that found nothing helpful, its time, and why: `nothing` was retrieved, or a verdict."""
+    """The title of a query that found nothing helpful, its time, and the reason: `nothing` retrieved, or a verdict."""
 
     title: str
     asked_at: str
@@ -51,14 +51,14 @@ def log_query(archive: Archive, query: LoggedQuery, retention_days: float) -> No
 
 
 def insert_feedback(archive: Archive, query: LoggedQuery, verdict: FeedbackVerdict, chosen_id: str | None) -> None:
-    """Store a verdict on one of the shown questions, or on all of them where `chosen_id` is None."""
+    """Store a verdict on one of the shown questions, or on all of them if `chosen_id` is None."""
     row = (now("milliseconds"), query.title, query.body, json.dumps(query.shown_ids), chosen_id, verdict, query.model)
     sql = "INSERT INTO feedback (given_at, title, body, shown, chosen, verdict, model) VALUES (?, ?, ?, ?, ?, ?, ?)"
     execute(archive, sql, *row)
 
 
 def weekly_verdicts(archive: Archive, weeks: int) -> list[tuple[str, dict[str, int]]]:
-    """Return the number of each verdict in the latest weeks with feedback, by the date of the week's Monday."""
+    """Return the counts of verdicts in the latest weeks with feedback, by the date of the week's Monday."""
     sql = "SELECT date(given_at, 'weekday 0', '-6 days'), verdict, COUNT(*) FROM feedback GROUP BY 1, 2 ORDER BY 1"
     counts: dict[str, dict[str, int]] = {}
     for week, verdict, count in archive._connection.execute(sql):
@@ -67,7 +67,7 @@ def weekly_verdicts(archive: Archive, weeks: int) -> list[tuple[str, dict[str, i
 
 
 def read_unhelped_queries(archive: Archive, min_probability: float = 0.0) -> Iterator[UnhelpedQuery]:
-    """Yield the queries that found nothing, nothing as probable, or nothing that helped; the oldest first."""
+    """Yield the queries that found nothing, nothing of that probability, or nothing helpful; oldest first."""
     sql = f"""SELECT title, asked_at AS at, 'nothing' FROM asked WHERE found = '[]' OR probability < ?1
         UNION ALL SELECT title, given_at, verdict FROM feedback WHERE verdict IN {UNHELPFUL_VERDICTS} ORDER BY at"""
     return map(UnhelpedQuery._make, archive._connection.execute(sql, (min_probability,)))
@@ -80,7 +80,7 @@ def has_probabilities(archive: Archive) -> bool:
 
 
 def delete_older_than(archive: Archive, days: float) -> tuple[int, int]:
-    """Delete queries and feedback older than a number of days; return how many of each were deleted."""
+    """Delete queries and feedback older than a number of days; return the number of each."""
     before = (now("milliseconds", days_ago=days),)
     with write_transaction(archive) as connection:
         queries = connection.execute("DELETE FROM asked WHERE asked_at < ?", before).rowcount
@@ -89,7 +89,7 @@ def delete_older_than(archive: Archive, days: float) -> tuple[int, int]:
 
 
 def ignore_phrasings(archive: Archive, digests: Iterable[str], ignored_by: str) -> None:
-    """Ignore phrasings in gaps from now on. Only their digests are stored, not their texts."""
+    """Ignore phrasings in gaps from now on. Only their digests are stored."""
     at = now("milliseconds")
     rows = [(digest, at, ignored_by) for digest in digests]
     with write_transaction(archive) as connection:
@@ -108,6 +108,6 @@ def ignored_phrasings(archive: Archive) -> set[str]:
 
 
 def ignored_phrasings_version(archive: Archive) -> tuple[int, str | None]:
-    """Return a value that changes with the ignored phrasings: how many there are and the time of the latest."""
+    """Return a value that changes with the ignored phrasings: their number and the time of the latest."""
     count, latest = archive._connection.execute("SELECT COUNT(*), MAX(ignored_at) FROM ignored_gaps").fetchone()
     return count, latest

@@ -1,4 +1,4 @@
-"""The tables of the archive's records: which columns identify a row, and how a record becomes a row."""
+"""The tables of the archive's records: their key columns, and the conversion of records to rows."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,25 +18,25 @@ StoredRecord = Question | Answer | Link | EvaluationQuery | Judgement
 NUMBERS: Mapping[type, Sequence[str]] = {
     Question: ("votes",), Answer: ("votes",), Link: (), EvaluationQuery: (), Judgement: ("relevance", "position"),
 }  # fmt: skip
-"""The numbers that each kind of record stores."""
+"""The numeric fields of each record type."""
 MIN_NUMBER, MAX_NUMBER = -(2**63), 2**63 - 1
 Row = tuple[Any, ...]
 
 
 class RecordTable(NamedTuple):
-    """A table of records. Every table has the column `import`, the number of the import that last brought the row."""
+    """A table of records. Every table has the column `import`, the number of the import that last wrote the row."""
 
     name: str
     keys: tuple[str, ...]
     columns: tuple[str, ...]
-    """The columns besides the keys."""
+    """The columns except the keys."""
     key_of: Callable[[Any], tuple[str, ...]]
     row_of: Callable[[Any], Row]
     """Returns the values of `columns`."""
     is_document: bool = False
-    """Whether rows have a docid and the number of the change that last altered them."""
+    """Whether rows have a docid and the number of their last change."""
     text_columns: tuple[str, ...] = ()
-    """The columns whose change makes a different row: its text, and the question that it belongs to."""
+    """The columns that count as a changed text: the row's text, and its question id."""
 
 
 def check_numbers(record: Any) -> None:
@@ -62,7 +62,7 @@ def answer_row(a: Answer) -> Row:
 
 
 def query_row(q: EvaluationQuery) -> Row:
-    """Return the values of the columns of `queries` besides the keys."""
+    """Return the values of the columns of `queries` except the keys."""
     x = q.question
     return (x.title, x.body, x.markup, x.language, x.category, x.created_at)
 
@@ -73,7 +73,7 @@ def encode_strings(tags: Sequence[str]) -> str:
 
 
 def decode_strings(text: str) -> tuple[str, ...]:
-    """Return the tags, rephrasings or marks in a text that `encode_strings` made."""
+    """Return the tags, rephrasings or marks in a text from `encode_strings`."""
     return tuple(json.loads(text)) if text != "[]" else ()
 
 
@@ -97,4 +97,4 @@ TABLES: Mapping[type, RecordTable] = {
         lambda x: (x.split, x.of, x.query_id, x.document_id), lambda x: (x.relevance, x.position),
     ),
 }  # fmt: skip
-"""The table of each kind of record, in the order in which they are written."""
+"""Record type → its table, in write order."""

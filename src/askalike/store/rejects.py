@@ -1,4 +1,4 @@
-"""The file `rejected.jsonl` in an archive's directory: the rows that the last import could not take."""
+"""The file `rejected.jsonl` in an archive's directory: the rows rejected by the last import."""
 
 import json
 from collections.abc import Callable
@@ -12,10 +12,10 @@ REJECTS_FILE = "rejected.jsonl"
 
 
 class RejectLog:
-    """The file `rejected.jsonl`: file, line, reason and text of each rejected row; absent where no row was rejected."""
+    """The file `rejected.jsonl`: file, line, reason and text of each rejected row; absent if there is none."""
 
     def __init__(self, path: Path | None) -> None:
-        """path: None to count the rows and write none of them."""
+        """path: None to count the rows without writing them."""
         self.count = 0
         self.first: RejectedRow | None = None
         self._path = path
@@ -31,7 +31,7 @@ class RejectLog:
             self._run_checked(self._file.close)
 
     def add(self, rejected: RejectedRow) -> None:
-        """Write one row. Raises ArchiveError where the disk is full."""
+        """Write one row. Raises ArchiveError if the disk is full."""
         self.count += 1
         self.first = self.first or rejected
         fields = {"file": rejected.path, "line": rejected.line, "reason": rejected.reason, "row": rejected.row}

@@ -23,10 +23,10 @@ class FieldChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One change of a question or an answer, which `kind` and `id` say.
+    """One change of the question or answer given by `kind` and `id`.
 
-    by: the note of the key, its id where it has none, `operator` where no key was needed, or the import that brought
-    the source's new text.
+    by: the note of the key, or its id without a note, `operator` if no key was needed, or the import with the source's
+    new text.
     """
 
     number: int
@@ -38,7 +38,7 @@ class Revision:
 
 
 def get_revisions(database: Database, question_id: str) -> list[Revision]:
-    """Return the revisions of a question and of its answers, the latest first."""
+    """Return the revisions of a question and of its answers, latest first."""
     sql = """SELECT r.number, r.kind, r.id, r.made_at, CASE WHEN r.import IS NULL
             THEN COALESCE(NULLIF(k.note, ''), NULLIF(r.by, ''), 'operator')
             ELSE 'import from ' || COALESCE(s.name, i.source) END, r.changes
@@ -50,9 +50,9 @@ def get_revisions(database: Database, question_id: str) -> list[Revision]:
 
 
 def log_edits(connection: sqlite3.Connection, difference: Difference, edited_by: str) -> None:
-    """Store a revision of each changed row, and what its source said of the fields, within the caller's transaction.
+    """Store a revision of each changed row, and its source's values of the fields, within the caller's transaction.
 
-    edited_by: the id of a key, "" where none was needed.
+    edited_by: the id of a key, "" if none was needed.
     """
     for batch_record, row in difference.changed:
         id, changes = _insert_revision(connection, difference.table, batch_record, row, edited_by)
@@ -64,7 +64,7 @@ def log_edits(connection: sqlite3.Connection, difference: Difference, edited_by:
 
 
 def log_ended_corrections(connection: sqlite3.Connection, difference: Difference) -> None:
-    """Store a revision of each row that loses a correction by an import, within the caller's transaction."""
+    """Store a revision of each row that loses a correction in an import, within the caller's transaction."""
     for batch_record, row, fields in difference.ended_corrections:
         id, _ = _insert_revision(connection, difference.table, batch_record, row, None)
         sql = "DELETE FROM corrections WHERE kind = ? AND id = ? AND field = ?"
@@ -74,7 +74,7 @@ def log_ended_corrections(connection: sqlite3.Connection, difference: Difference
 def _insert_revision(
     connection: sqlite3.Connection, table: RecordTable, batch_record: BatchRecord, row: StoredRow, by: str | None
 ) -> tuple[str, dict[str, tuple[list[Any], list[Any]]]]:
-    """Store what a record changes in its row; return the row's id, and its changed fields before and after."""
+    """Store the changes of a record to its row; return the row's id, and its changed fields before and after."""
     record, import_number = batch_record
     changes = changed_fields(table, table.row_of(record), row.values)
     [id] = table.key_of(record)

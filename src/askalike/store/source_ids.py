@@ -1,4 +1,4 @@
-"""The ids that the records of one source have in an archive: their own, or behind the source's prefix."""
+"""The ids of a source's records in an archive: their own, or with the source's prefix."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,11 +25,10 @@ IdMap = Mapping[str, str]
 
 
 class SourceIds:
-    """Gives a source's records ids that no other source has, and lets its links and answers find its own questions.
+    """Assigns a source's records ids that no other source has; its links and answers refer to its own questions.
 
-    An id is taken where a record of another source has it, or where one refers to it. A record
-    written in the archive itself with the same text is the same record, and belongs to the source from now on. A record
-    keeps its first id.
+    An id is taken if a record of another source has it or refers to it. A record written in the archive itself with
+    the same text is the same record, and belongs to the source from then on. A record keeps its first id.
     """
 
     def __init__(self, database: Database, source: Source) -> None:
@@ -38,7 +37,7 @@ class SourceIds:
         self._is_alone = self._find_out_if_alone()
 
     def resolve(self, records: Sequence[StoredRecord]) -> Sequence[StoredRecord]:
-        """Return the records with the ids that they have, or get, in the archive."""
+        """Return the records with their existing or new ids in the archive."""
         if self._is_alone:
             return records
         question_texts = {r.id: (r.title, r.body) for r in reversed(records) if isinstance(r, Question)}
@@ -52,12 +51,12 @@ class SourceIds:
     def _resolve_ids(
         self, table: str, text_columns: str, ids: Iterable[str], texts: Mapping[str, tuple[str, ...]]
     ) -> IdMap:
-        """Map those ids that get the prefix to what they become."""
+        """Map the ids that get the prefix to the prefixed ids."""
         execute, number = self._database._connection.execute, self._source.number
         wanted = json.dumps(list(dict.fromkeys(ids)))
         own = execute(OWN_PREFIXED_SQL.format(table=table), (wanted, self._source.prefix, number))
         prefixed = {id for (id,) in own}
-        if number is None:  # what is written in an archive refers to records of all sources
+        if number is None:  # records written in the archive refer to records of all sources
             wanted = json.dumps(list(texts))
         for id, is_local, *text in execute(OTHERS_SQL.format(table=table, text=text_columns), (wanted, number)):
             if not is_local or texts.get(id) != tuple(text):
@@ -67,7 +66,7 @@ class SourceIds:
         return {id: f"{self._source.prefix}/{id}" for id in prefixed}
 
     def _find_out_if_alone(self) -> bool:
-        """Return whether nothing but what has come from this source is in the archive, all of it under its own ids."""
+        """Return whether the archive contains only records of this source, all with their own ids."""
         number, prefix = self._source.number, self._source.prefix
         others = "SELECT EXISTS (SELECT 1 FROM imports WHERE source_number IS NOT ?)"
         if fetch_int(self._database, others, number):

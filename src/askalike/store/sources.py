@@ -1,6 +1,6 @@
-"""The sources of records. Each import belongs to a source, and each record to the import that brought it last.
+"""The sources of records. Each import belongs to a source, and each record to the import that last wrote it.
 
-What is written in the archive itself, over HTTP or by a moderator, has no import and so no source.
+Records written in the archive itself, over HTTP or by a moderator, have no import and so no source.
 """
 
 import json
@@ -20,9 +20,9 @@ IMPORTS_OF_SOURCE_SQL = "(SELECT number FROM imports WHERE source_number IS ?)"
 
 
 class Source(NamedTuple):
-    """A source by its number and name; both are None for what is written in the archive itself.
+    """A source by its number and name; both are None for records written in the archive itself.
 
-    prefix: what goes before `/` and an id that another source has, too.
+    prefix: put before `/` and an id that another source has, too.
     """
 
     number: int | None
@@ -38,11 +38,11 @@ class SourceSummary:
     questions: int
     answers: int
     imported_at: str | None
-    """When its last import was finished."""
+    """The time at which its last import finished."""
 
 
 def check_source_name(name: str) -> str:
-    """Return a source's name without the white space around it. Raises SettingsError for one that is none."""
+    """Return a source's name without surrounding white space. Raises SettingsError for an invalid name."""
     stripped = name.strip()
     if not stripped or len(stripped) > MAX_NAME_LENGTH or not stripped.isprintable():
         raise SettingsError(f"source {name!r}: expected a name of 1 to {MAX_NAME_LENGTH} printable characters")
@@ -50,15 +50,15 @@ def check_source_name(name: str) -> str:
 
 
 def find_source(database: Database, name: str) -> Source | None:
-    """Return the source of that name; None where nothing has been imported from it."""
+    """Return the source with that name; None if nothing has been imported from it."""
     row = database._connection.execute("SELECT number, name, prefix FROM sources WHERE name = ?", (name,)).fetchone()
     return Source(*row) if row else None
 
 
 def plan_source(database: Database, name: str, prefix: str | None = None) -> Source:
-    """Return the source of that name, or the one that would be added.
+    """Return the source with that name, or the one that would be added.
 
-    prefix: the new one's, as in an exported archive; without it one that no id of the archive begins with.
+    prefix: for a new source, as in an exported archive; None for one that no id of the archive begins with.
     """
     if known := find_source(database, name):
         return known
@@ -72,9 +72,9 @@ def plan_source(database: Database, name: str, prefix: str | None = None) -> Sou
 
 
 def add_source(archive: WritableDatabase, name: str, prefix: str) -> int:
-    """Add a planned source unless one of its name is there; return its number.
+    """Add a planned source unless one with its name exists; return its number.
 
-    Number and prefix are others than planned where another import has taken them since.
+    Number and prefix differ from the plan if another import has taken them in the meantime.
     """
     with write_transaction(archive) as connection:
         source = plan_source(archive, name, prefix)
@@ -94,13 +94,13 @@ def import_numbers(database: Database, source: Source) -> frozenset[int]:
 
 
 def count_records(database: Database, source: Source, table: str) -> int:
-    """Return how many rows of a table a source has brought."""
+    """Return the number of a source's rows in a table."""
     sql = f"SELECT COUNT(*) FROM {table} WHERE import IN {IMPORTS_OF_SOURCE_SQL}"
     return fetch_int(database, sql, source.number)
 
 
 def has_records(database: Database, source: Source) -> bool:
-    """Return whether the archive holds anything of a source."""
+    """Return whether the archive has any records of a source."""
     if not import_numbers(database, source):
         return False
     sql = f"import IN {IMPORTS_OF_SOURCE_SQL}"
@@ -111,7 +111,7 @@ def has_records(database: Database, source: Source) -> bool:
 
 
 def summarise_sources(database: Database) -> list[SourceSummary]:
-    """Return what each source has brought, in the order of their first imports; last what was written here, if any."""
+    """Return a summary per source, by first import, followed by records written in the archive itself, if any."""
     counts: dict[str, dict[int | None, int]] = {}
     for table in ("questions", "answers"):
         sql = f"SELECT i.source_number, COUNT(*) FROM {table} t LEFT JOIN imports i ON i.number = t.import GROUP BY 1"
@@ -126,7 +126,7 @@ def summarise_sources(database: Database) -> list[SourceSummary]:
 
 
 def source_names(connection: sqlite3.Connection, kind: DocumentKind, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield id and source's name of those questions (or answers) that a source has brought."""
+    """Yield id and source name of those of the questions (or answers) that have a source."""
     sql = f"""SELECT t.id, s.name FROM json_each(?) k CROSS JOIN {kind} t ON t.id = k.value
         JOIN imports i ON i.number = t.import JOIN sources s ON s.number = i.source_number"""
     yield from connection.execute(sql, (json.dumps(list(ids)),))

@@ -1,4 +1,4 @@
-"""Counts of what an archive holds, a hash of its content, and seeded samples for statistics that are slow in full."""
+"""Counts of an archive's content, a hash of it, and seeded samples for statistics that would be slow in full."""
 
 import hashlib
 import json
@@ -21,8 +21,8 @@ Attribute = Literal["tag", "category", "language", "license"]
 class ArchiveSummary:
     """The contents of an archive. Only duplicate links with both ends count; `rejected`, `notes`: the last import's.
 
-    `finished` is False where the last import was interrupted or is still running. An import returns the name of its
-    source as `source`, and what it did as `changes`: kind of record → added, updated, unchanged, removed → how many.
+    `finished` is False if the last import was interrupted or is still running. An import returns the name of its source
+    as `source`, and its effect as `changes`: record type → added, updated, unchanged, removed → count.
     """
 
     questions: int
@@ -53,7 +53,7 @@ class SplitSize:
 
 
 def summarise_archive(database: Database) -> ArchiveSummary:
-    """Count the archive as it is now."""
+    """Return a summary of the archive's current state."""
     sql = "SELECT rejected, finished_at IS NOT NULL, notes FROM imports ORDER BY number DESC LIMIT 1"
     rejected, finished, notes = database._connection.execute(sql).fetchone() or (0, True, "{}")
     return ArchiveSummary(
@@ -69,36 +69,36 @@ def summarise_archive(database: Database) -> ArchiveSummary:
 
 
 def unfinished_import(database: Database) -> str | None:
-    """Return the source of the last import where it was interrupted or is still running, else None."""
+    """Return the source of the last import if it was interrupted or is still running, else None."""
     sql = "SELECT source, finished_at FROM imports ORDER BY number DESC LIMIT 1"
     row = database._connection.execute(sql).fetchone()
     return str(row[0]) if row and row[1] is None else None
 
 
 def count_links(database: Database, kind: LinkKind) -> int:
-    """Return how many links of a kind have both their ends in the archive."""
+    """Return the number of links of a kind with both ends in the archive."""
     sql = """SELECT COUNT(*) FROM links l JOIN questions s ON s.id = l.source JOIN questions t ON t.id = l.target
         WHERE l.kind = ?"""
     return fetch_int(database, sql, kind)
 
 
 def count_answered_questions(database: Database) -> int:
-    """Return how many questions have an answer."""
+    """Return the number of questions with an answer."""
     return fetch_int(database, "SELECT COUNT(DISTINCT question_id) FROM answers")
 
 
 def count_rephrasings(database: Database) -> int:
-    """Return how many rephrasings all questions have."""
+    """Return the total number of rephrasings."""
     return fetch_int(database, "SELECT SUM(json_array_length(rephrasings)) FROM questions WHERE rephrasings != '[]'")
 
 
 def count_tags(database: Database) -> int:
-    """Return how many different tags there are."""
+    """Return the number of distinct tags."""
     return fetch_int(database, "SELECT COUNT(DISTINCT tag) FROM question_tags")
 
 
 def date_range(database: Database) -> tuple[str | None, str | None]:
-    """Return the dates of the oldest and of the newest question; None where no question has a date."""
+    """Return the dates of the oldest and of the newest question; None if no question has a date."""
     first, last = database._connection.execute("SELECT MIN(created_at), MAX(created_at) FROM questions").fetchone()
     return first, last
 
@@ -106,9 +106,9 @@ def date_range(database: Database) -> tuple[str | None, str | None]:
 def count_questions_by(
     database: Database, attribute: Attribute, limit: int | None = None, *, default: str | None = None
 ) -> dict[str, int]:
-    """Map each tag, category, language or licence to its number of questions, by falling number, then by name.
+    """Map each tag, category, language or licence to its number of questions, by descending number, then by name.
 
-    default: counts for questions without a value; None leaves them out. limit: the number of values; None is all.
+    default: the value of questions without one; None leaves them out. limit: the number of values; None for all.
     """
     name, table = ("tag", "question_tags") if attribute == "tag" else (attribute, "questions")
     value = name if default is None else f"COALESCE({name}, ?1)"
@@ -126,11 +126,11 @@ def split_sizes(database: Database) -> list[SplitSize]:
 
 HASHED_TABLES = ("questions", "answers", "links", "queries", "judgements")
 BOOKKEEPING_COLUMNS = ("number", "import", "change")
-"""Columns about when a row was written, which are not hashed."""
+"""Bookkeeping columns of a row, which are not hashed."""
 STATE_COLUMNS = ("marks", "solved_in")
-"""Columns that are hashed where they say something: archives from before they were stored keep their hash."""
+"""Columns that are hashed only if not empty: archives from before they existed keep their hash."""
 HASHED_META_KEYS = ("language", "languages", "groups")
-"""Facts about the whole archive that decide how it is indexed or measured."""
+"""Metadata that affects the indexing or the evaluation of an archive."""
 
 HASH_BITS = 128
 
@@ -139,7 +139,7 @@ def content_hash(archive: Archive) -> str:
     """Return 32 hexadecimal digits, equal for the same questions, answers, links, queries and judgements in any order.
 
     It is the sum of the BLAKE2b hashes of all rows, modulo 2^128. Imports, indexes and partitions do not count. The
-    archive is read once, some 200,000 rows a second.
+    archive is read once, at about 200,000 rows per second.
     """
     total = sum(_row_hash("meta", [key, archive.meta.get(key)]) for key in HASHED_META_KEYS)
     for table in HASHED_TABLES:
@@ -162,17 +162,17 @@ SAMPLE_SIZE = 20_000
 
 
 def sample_questions(view: View, size: int = SAMPLE_SIZE, seed: int = 0) -> Iterator[Question]:
-    """Draw at most `size` questions of the archive without replacement; they come by docid."""
+    """Draw at most `size` questions of the archive without replacement; yield them by docid."""
     return map(question_from_row, _sample_rows(view, f"{QUESTION_SQL} WHERE number", "questions", size, seed))
 
 
 def sample_answers(view: View, size: int = SAMPLE_SIZE, seed: int = 0) -> Iterator[Answer]:
-    """Draw at most `size` answers of the archive without replacement; they come by docid."""
+    """Draw at most `size` answers of the archive without replacement; yield them by docid."""
     return map(answer_from_row, _sample_rows(view, f"{ANSWER_SQL} WHERE a.number", "answers", size, seed))
 
 
 def shuffle_names(names: Iterable[str], seed: int) -> list[str]:
-    """Return names in an order that depends on the seed and the names alone, not on the given order."""
+    """Return names in a random order that depends only on the seed and the names, not on the given order."""
     return sorted(names, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())
 
 

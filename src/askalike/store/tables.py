@@ -1,4 +1,4 @@
-"""Whole tables of an archive, row by row, as exports write them."""
+"""Whole tables of an archive, row by row, for exports."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,12 @@ LINK_COLUMNS = ("source", "target", "kind", "created_at", "imported_from")
 QUERY_COLUMNS = ("split", "id", "title", "body", "markup", "language", "category", "created_at", "imported_from")
 SOURCE_SQL = """(SELECT s.name FROM imports i JOIN sources s ON s.number = i.source_number WHERE i.number = import)
     AS imported_from"""
-"""The column `imported_from`: the name of the source of a row; NULL where it has none."""
+"""The column `imported_from`: the name of the source of a row; NULL if it has none."""
 JUDGEMENT_COLUMNS = ("split", "query_id", "document_id", "relevance", "position", "of")
 
 
 def link_rows(database: Database) -> TableRows:
-    """Yield LINK_COLUMNS of every link, whether its ends exist or not."""
+    """Yield LINK_COLUMNS of every link, even if its ends do not exist."""
     yield from database._connection.execute(f"SELECT {_select(LINK_COLUMNS)} FROM links")
 
 
@@ -50,7 +50,7 @@ def judgement_rows(database: Database) -> TableRows:
 
 
 def extra_judgement_rows(database: Database) -> TableRows:
-    """Yield JUDGEMENT_COLUMNS of what qrels have no place for: candidates, judged answers, missing queries."""
+    """Yield JUDGEMENT_COLUMNS of rows that do not fit into qrels: candidates, judged answers, missing queries."""
     yield from database._connection.execute(f"""
         SELECT {", ".join(JUDGEMENT_COLUMNS)} FROM judgements AS j
         WHERE position IS NOT NULL OR relevance IS NULL OR of != 'questions'
@@ -60,7 +60,7 @@ def extra_judgement_rows(database: Database) -> TableRows:
 
 
 def query_sources(database: Database, split: str) -> dict[str, str]:
-    """Map the id of each query of an imported split to the name of its source, where it has one."""
+    """Map the id of each query of an imported split to the name of its source, if it has one."""
     sql = f"SELECT id, {SOURCE_SQL} FROM queries WHERE split = ?"
     return {id: name for id, name in database._connection.execute(sql, (split,)) if name is not None}
 

@@ -1,4 +1,4 @@
-"""Usage of an archive, as counts by day: without texts, cookies or names. They outlive the query log."""
+"""Usage of an archive as daily counts, without texts, cookies or names. They are kept longer than the query log."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,22 +10,22 @@ from askalike.store.archive import Archive
 from askalike.store.database import Database, write_transaction
 
 UseEvent = Literal["shown", "opened", "accepted", "posted", "posted_after_opening"]
-"""shown: a view of a page in which similar questions were shown. opened: one in which somebody opened or accepted one
-of them. accepted: somebody said that one answers it. posted: somebody posted the question all the same.
-posted_after_opening: one of these, in a view in which they had opened a similar question."""
+"""shown: a page view in which similar questions were shown. opened: one in which the user opened or accepted one of
+them. accepted: the user marked one as the answer. posted: the user posted the question anyway. posted_after_opening:
+the same after opening a similar question in that page view."""
 USE_EVENTS: tuple[UseEvent, ...] = get_args(UseEvent)
 
 
 @dataclass(frozen=True, slots=True)
 class DailyUse:
-    """The counts of one day, of several days together, or of all."""
+    """The counts of one day, or summed over several or all days."""
 
     day: str
     counts: Mapping[UseEvent, int]
 
     @property
     def not_asked(self) -> int:
-        """In how many views somebody opened a similar question and did not post their own after that."""
+        """The number of page views in which a user opened a similar question and then did not post their own."""
         return max(0, self.counts["opened"] - self.counts["posted_after_opening"])
 
 
@@ -37,7 +37,7 @@ def count_use(archive: Archive, events: Iterable[UseEvent]) -> None:
 
 
 def daily_use(database: Database, days: int) -> list[DailyUse]:
-    """Return the counts of each of the last days up to today (UTC), from the first that has any on."""
+    """Return the counts of each of the last days up to today (UTC), beginning with the first that has any."""
     rows = database._connection.execute("SELECT day, event, count FROM use_counts ORDER BY day").fetchall()
     counts: dict[str, dict[UseEvent, int]] = {}
     for day, event, count in rows:
@@ -48,7 +48,7 @@ def daily_use(database: Database, days: int) -> list[DailyUse]:
 
 
 def sum_use(days: Iterable[DailyUse]) -> DailyUse:
-    """Return the counts of several days together."""
+    """Return the sum of the counts of several days."""
     total = _no_use()
     for day in days:
         for event in USE_EVENTS:

@@ -33,20 +33,20 @@ ANSWER_SQL = f"""SELECT a.number, a.id, {", ".join("a." + c for c in ANSWER_COLU
 
 
 class UnknownTagError(SettingsError):
-    """Questions with a tag are wanted, and no question of the archive has it."""
+    """A filter requires a tag that no question of the archive has."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The questions (or answers) of the archive at `path`, restricted to those before a date, or to those of one group.
+    """The questions (or answers) of the archive at `path`, optionally only those before a date or of one group.
 
     Every row has a docid, assigned once and never reused; rows are returned, and ties are broken, in docid order.
 
     before: ISO date; only rows and links created earlier are in the view. group: the name of one of several data sets
     in the archive (a forum of CQADupStack), whose ids begin with `GROUP/`.
-    held_out_splits: splits to measure on. The view has all texts, but no link that touches a cluster of such a split.
+    held_out_splits: splits to evaluate on. The view has all texts, but no links of clusters in such a split.
     held_out_ids: texts whose clusters are hidden in the same way.
-    engine: the address of the cluster that holds the indexes; None: they are in the archive's directory.
+    engine: the address of the cluster that holds the indexes; None if they are in the archive's directory.
     """
 
     _connection: SharedConnection
@@ -63,12 +63,12 @@ class View:
 
     @property
     def change(self) -> int:
-        """The number of the change up to which indexes follow the archive: the last one; 0 for an empty archive."""
+        """The change number up to which indexes are updated: the last one; 0 for an empty archive."""
         return self.last_change
 
     @property
     def last_change(self) -> int:
-        """The number of the archive's last change, whether it is indexed yet or not; 0 for an empty archive."""
+        """The number of the archive's last change, indexed or not; 0 for an empty archive."""
         return int(self._connection.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0])
 
     @property
@@ -79,7 +79,7 @@ class View:
 
     @property
     def state(self) -> Sequence[Any]:
-        """All that decides what a search finds besides the ranker, as JSON values: the archive's state and limits."""
+        """Everything except the ranker that determines search results, as JSON values: the view's state and limits."""
         partitions = self._connection.execute("SELECT * FROM partitions ORDER BY name").fetchall()
         archive = [self.change, self.change_date(self.change), self.labels_version, partitions]
         hidden = [self.held_out_splits, sorted(self.held_out_ids)]
@@ -87,12 +87,12 @@ class View:
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """Facts about the whole archive by name: name, language, license, source and others."""
+        """Metadata of the archive: name, language, license, source and others."""
         return {key: json.loads(value) for key, value in self._connection.execute("SELECT key, value FROM meta")}
 
     @property
     def latest_date(self) -> str | None:
-        """The date of the newest question, answer or link before the view's end; None where none has a date."""
+        """The date of the newest question, answer or link before the view's end; None if none has a date."""
         tables = " UNION ALL ".join(f"SELECT created_at FROM {table}" for table in ("questions", "answers", "links"))
         sql = f"SELECT MAX(created_at) FROM ({tables}) WHERE created_at < COALESCE(?, '9999')"
         return self._connection.execute(sql, (self.before,)).fetchone()[0]  # type: ignore[no-any-return]
@@ -103,22 +103,22 @@ class View:
         return row[0] if row else None
 
     def pending_changes(self, since: int) -> tuple[int, str | None]:
-        """Return how many changes were made after change `since`, and the time of the first of them."""
+        """Return the number of changes after change `since`, and the time of the first of them."""
         sql = "SELECT COUNT(*), MIN(made_at) FROM changes WHERE number > ?"
         return self._connection.execute(sql, (since,)).fetchone()  # type: ignore[no-any-return]
 
     @property
     def language(self) -> str | None:
-        """The language of the whole archive; None where it has several or an unknown one."""
+        """The language of the whole archive; None if it has several or an unknown one."""
         return self._meta_value("language")  # type: ignore[no-any-return]
 
     @property
     def languages(self) -> Sequence[str]:
-        """The languages of an archive with several; empty for any other."""
+        """The languages of a multilingual archive; empty for any other."""
         return self._meta_value("languages") or ()
 
     def count_changed(self, since: int = 0) -> int:
-        """Return how many rows of the view were added or changed after change `since`."""
+        """Return the number of rows of the view added or changed after change `since`."""
         where, values = self._where_clause(self.kind, since)
         return int(self._connection.execute(f"SELECT COUNT(*) FROM {self.kind}{where}", values).fetchone()[0])
 
@@ -126,7 +126,7 @@ class View:
         return self.count_changed()
 
     def questions(self, since: int = 0) -> Iterator[tuple[int, Question]]:
-        """Yield docid and question of those changed after change `since`, by docid; a few are in memory at a time."""
+        """Yield docid and question of those changed after change `since`, by docid, reading a few at a time."""
         for row in self._stream_rows("questions", QUESTION_SQL, since):
             yield row[0], question_from_row(row)
 
@@ -135,7 +135,7 @@ class View:
         yield from self._connection.execute("SELECT number, id, title FROM questions ORDER BY number")
 
     def latest_questions(self, limit: int) -> list[Question]:
-        """Return the questions of the archive with the latest dates, the latest first."""
+        """Return the questions of the archive with the latest dates, latest first."""
         rows = self._connection.execute(f"{QUESTION_SQL} ORDER BY created_at DESC LIMIT ?", (limit,))
         return [question_from_row(row) for row in rows]
 
@@ -145,28 +145,28 @@ class View:
             yield question_from_row(row)
 
     def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
-        """Yield docid and answer of those changed after change `since`, by docid; a few are in memory at a time."""
+        """Yield docid and answer of those changed after change `since`, by docid, reading a few at a time."""
         for row in self._stream_rows("answers", ANSWER_SQL, since, "a."):
             yield row[0], answer_from_row(row)
 
     def deleted_docids(self, since: int = 0) -> list[int]:
-        """Return the docids that left the view after change `since`: deleted, or no longer created before its date."""
+        """Return the docids removed from the view after change `since`: deleted, or with a new date after its end."""
         sql = f"""SELECT number FROM deletions WHERE of = ?1 AND change > ?2 UNION SELECT number FROM {self.kind}
             WHERE change > ?2 AND (created_at < ?3) IS NOT TRUE AND ?3 IS NOT NULL"""
         return [n for (n,) in self._connection.execute(sql, (self.kind, since, self.before))]
 
     def ids(self, docids: Iterable[int]) -> dict[int, str]:
-        """Map each docid that exists to its id."""
+        """Map each existing docid to its id."""
         return dict(self._select_in_chunks(f"SELECT number, id FROM {self.kind} WHERE number {IN_JSON_SQL}", docids))
 
     def docids(self, ids: Iterable[str]) -> dict[str, int]:
-        """Map each id that exists to its docid."""
+        """Map each existing id to its docid."""
         return dict(self._select_in_chunks(f"SELECT id, number FROM {self.kind} WHERE id {IN_JSON_SQL}", ids))
 
     def sources(self, ids: Iterable[str]) -> dict[str, str]:
         """Map each id to the name of the source that its question (or answer) came from.
 
-        What was written in the archive itself, over HTTP or by a moderator, has none and is left out.
+        Records written in the archive itself, over HTTP or by a moderator, have none and are left out.
         """
         return dict(source_names(self._connection, self.kind, ids))
 
@@ -196,12 +196,12 @@ class View:
         return self._exists(f"{self.kind} WHERE votes > 0")
 
     def votes(self, docids: Iterable[int]) -> dict[int, int]:
-        """Map each docid that exists to its votes, where these are not 0."""
+        """Map each existing docid to its votes, if these are not 0."""
         sql = f"SELECT number, votes FROM {self.kind} WHERE votes != 0 AND number {IN_JSON_SQL}"
         return dict(self._select_in_chunks(sql, docids))
 
     def docids_of_answers(self, question_docids: Iterable[int]) -> dict[int, list[int]]:
-        """Map each question's docid to those of its answers: the accepted one first, then by votes."""
+        """Map each question's docid to those of its answers: accepted first, then by votes."""
         sql = f"""SELECT q.number, a.number FROM questions q JOIN answers a ON a.question_id = q.id WHERE q.number
             {IN_JSON_SQL} ORDER BY q.accepted_answer_id IS NOT a.id, COALESCE(a.votes, 0) DESC, a.number"""
         answers: dict[int, list[int]] = {}
@@ -210,7 +210,7 @@ class View:
         return answers
 
     def docids_of_questions(self, answer_docids: Iterable[int]) -> dict[int, int]:
-        """Map each answer's docid to that of its question, where the question exists."""
+        """Map each answer's docid to that of its question, if the question exists."""
         sql = "SELECT a.number, q.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE a.number"
         return dict(self._select_in_chunks(f"{sql} {IN_JSON_SQL}", answer_docids))
 
@@ -228,7 +228,7 @@ class View:
         return {row[1]: answer_from_row(row) for row in rows}
 
     def get_answers_to(self, question_ids: Iterable[str]) -> dict[str, list[Answer]]:
-        """Map each question id to its answers: the accepted one first, then by votes, then by docid."""
+        """Map each question id to its answers: accepted first, then by votes, then by docid."""
         answers_to: dict[str, list[Answer]] = {id: [] for id in question_ids}
         for row in self._select_in_chunks(f"{ANSWER_SQL} WHERE a.question_id {IN_JSON_SQL}", answers_to):
             answers_to[row[2]].append(answer_from_row(row))
@@ -241,7 +241,7 @@ class View:
         return Clusters.read(self, self.held_out_splits, self.held_out_ids)
 
     def links(self, kind: LinkKind = "duplicate") -> Iterator[Link]:
-        """Yield the links of a kind with both ends in the view, by the docids of these; none of a held-out cluster."""
+        """Yield the links of a kind with both ends in the view, by these ends' docids, without held-out clusters."""
         (source_clauses, source_values), (target_clauses, target_values) = map(self._conditions, ("s.", "t."))
         where = " AND ".join(["l.kind = ?", *source_clauses, *target_clauses])
         values = [kind, *source_values, *target_values]
@@ -256,7 +256,7 @@ class View:
                 yield Link(*row)
 
     def duplicate_links_at(self, ids: Iterable[str]) -> list[tuple[str, str]]:
-        """Return source and target of the archive's duplicate links with an end among these questions."""
+        """Return source and target of the archive's duplicate links that have one of these questions as an end."""
         sql = """WITH ends(id) AS (SELECT value FROM json_each(?)) SELECT source, target FROM links WHERE
             kind = 'duplicate' AND source != target AND (source IN ends OR target IN ends)"""
         return list(self._connection.execute(sql, (json.dumps(list(ids)),)))
@@ -283,7 +283,7 @@ class View:
     def filtered_docids(self, filter: Filter) -> NDArray[np.int64]:
         """Return the docids of the questions that satisfy a filter, or of the answers to them, ascending (int64).
 
-        They are remembered until the archive changes: a service searches with one filter again and again.
+        They are cached until the archive changes: a service often searches with the same filter.
         """
         change = self.last_change
         remembered = self._filtered.get(filter)
@@ -302,13 +302,13 @@ class View:
 
     def _where_clause(self, kind: DocumentKind, since: int = 0, prefix: str = "") -> tuple[str, list[Any]]:
         where, values = self._conditions(prefix)
-        if since:  # a list of numbers keeps their order, for which SQLite would else read the whole table
+        if since:  # keeps rows in number order, for which SQLite would otherwise read the whole table
             where.append(f"{prefix}number IN (SELECT number FROM {kind} WHERE change > ?)")
             values.append(since)
         return (f" WHERE {' AND '.join(where)}" if where else "", values)
 
     def _conditions(self, prefix: str = "") -> tuple[list[str], list[Any]]:
-        """Return the conditions that a row of the view satisfies, with their values."""
+        """Return the SQL conditions for rows of the view, with their values."""
         where: list[str] = []
         values: list[Any] = []
         if self.before:
@@ -338,10 +338,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class TrainingView(View):
-    """A view that a ranker may learn from, with explicitly held-out splits.
+    """A view for training rankers, with explicitly held-out splits.
 
-    `Archive.training_view` alone makes it. excluded_ids: questions that will be queries; training uses nothing of them,
-    not even a title with its body. dev: the queries that choose among epochs; their clusters are held out, too.
+    Created only by `Archive.training_view`. excluded_ids: questions that will be queries; training does not use them at
+    all, not even a title with its body. dev: the queries that choose the best epoch; their clusters are held out, too.
     """
 
     excluded_ids: frozenset[str] = frozenset()
@@ -357,7 +357,7 @@ class TrainingView(View):
 
 @dataclass(frozen=True, slots=True)
 class CommittedView(View):
-    """All questions as they were last indexed: a ranker opens what is committed and has no change to apply."""
+    """All questions as last indexed: a ranker opens its last commit without applying changes."""
 
     @property
     def change(self) -> int:

@@ -1,4 +1,4 @@
-"""Writes records in batches, each in one transaction with a change number of its own."""
+"""Writes records in batches, each in one transaction with its own change number."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -17,10 +17,10 @@ TAGS_COLUMN = QUESTION_COLUMNS.index("tags")
 class ArchiveWriter:
     """Buffers records and commits them batch by batch.
 
-    An import writes the first question or answer of each id: later ones of the same import are left out. Outside an
-    import the last record is written, and a row that exists stays that of the import that brought it.
-    on_difference: called with what each batch did to each table, once it is committed. edited_by: who changes records,
-    by the id of their key, "" where none was needed; None: their changes are not revisions.
+    An import writes the first question or answer with each id: later ones in the same import are left out. Outside an
+    import the last record is written, and an existing row keeps its import.
+    on_difference: called with the effect of each batch on each table, once it is committed. edited_by: the editor, as
+    the id of a key, "" if none was needed; None to store no revisions.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ArchiveWriter:
     def put(self, record: StoredRecord, import_number: int | None = None) -> None:
         """Buffer a record. It is on disk after the next flush, at the latest after BATCH_SIZE records.
 
-        Raises KeyError for what is not a record.
+        Raises KeyError for an object that is not a record.
         """
         TABLES[type(record)]
         self._buffer.append(BatchRecord(record, import_number))
@@ -44,7 +44,7 @@ class ArchiveWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Commit the buffered records, or none of them after an error."""
+        """Commit all buffered records, or none of them after an error."""
         if not self._buffer:
             return
         with change_transaction(self._connection) as change:
@@ -54,7 +54,7 @@ class ArchiveWriter:
             self._on_difference(difference)
 
     def write_buffered(self, change: int) -> Sequence[Difference]:
-        """Write the buffered records within the caller's transaction, under its change number."""
+        """Write the buffered records within the caller's transaction, with its change number."""
         differences = []
         for difference in compare_batch(self._connection, self._buffer):
             self._write(difference, change)
@@ -96,7 +96,7 @@ class ArchiveWriter:
         return docids
 
     def _update(self, difference: Difference, change: int) -> None:
-        """Write changed rows with the number of this change, and which import brought the others last."""
+        """Write changed rows with the number of this change, and update the import of unchanged ones."""
         table = difference.table
         where = " AND ".join(f"{key} = ?" for key in table.keys)
         columns = ", ".join(f"{name} = ?" for name in table.columns)
@@ -107,7 +107,7 @@ class ArchiveWriter:
         self._connection.executemany(f"UPDATE {table.name} SET {columns}{stamp} WHERE {where}", rows)
 
     def _retag(self, difference: Difference, new_docids: Sequence[int]) -> None:
-        """Bring the table of tags up to date with new and changed questions."""
+        """Update the table of tags for new and changed questions."""
         changes: list[tuple[int | None, tuple[str, ...], tuple[str, ...]]]
         changes = [(docid, _tags_of(r), ()) for docid, r in zip(new_docids, difference.new, strict=True)]
         changes += [(row.docid, _tags_of(r), decode_strings(row.values[TAGS_COLUMN])) for r, row in difference.changed]
@@ -118,7 +118,7 @@ class ArchiveWriter:
 
 
 def insert_sql(table: RecordTable) -> str:
-    """Return the INSERT of a row: keys, columns, import; a document's docid stands before, its change after."""
+    """Return the INSERT for a row: keys, columns, import; for a document, its docid first and its change last."""
     names = (*table.keys, *table.columns, "import")
     names = ("number", *names, "change") if table.is_document else names
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"

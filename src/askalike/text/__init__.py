@@ -1,1 +1,1 @@
-"""From what people typed to terms: cleaning, language, tokens, sentences, snippets."""
+"""Text analysis, from raw text to terms: cleaning, language, tokens, sentences, snippets."""

@@ -1,4 +1,4 @@
-"""The model of py3langid, unpacked once on a machine and mapped into memory from then on, which is much faster."""
+"""The model of py3langid, unpacked once per machine and then memory-mapped, which is much faster."""
 
 import json
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 LABELS_FILE = "classes.json"
 ARRAYS = ("ptc", "pc", "nextmove", "row", "output")
-"""The parts of the model besides its labels, by their names in py3langid's `load_model`."""
+"""The arrays of the model, by their names in py3langid's `load_model`."""
 
 
 def load_identifier() -> "LanguageIdentifier":
-    """Return the identifier of languages, from the cache; where that cannot be written, from py3langid's package."""
+    """Return the language identifier, from the cache, or from py3langid's package if the cache is not writable."""
     from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
 
     packed = MODEL_DIR / MODEL_FILE
     stat = packed.stat()
-    with suppress(OSError, RuntimeError, ValueError):  # no home, no space, another process at work, a damaged file
+    with suppress(OSError, RuntimeError, ValueError):  # no home, no space, another process unpacking, a damaged file
         folder = user_cache() / f"py3langid-{stat.st_size}-{stat.st_mtime_ns}"
         if not folder.exists():
             _unpack(packed, folder)
@@ -50,6 +50,6 @@ def _open(folder: Path) -> "LanguageIdentifier":
         name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)) for name in ARRAYS
     }
     labels = json.loads((folder / LABELS_FILE).read_text(encoding="utf-8"))
-    moves, output = arrays["nextmove"].data, arrays["output"].data  # views whose items are numbers of Python
+    moves, output = arrays["nextmove"].data, arrays["output"].data  # views whose items are Python numbers
     rows = arrays["row"].tolist()
     return LanguageIdentifier(arrays["ptc"], arrays["pc"], labels, moves, output, norm_probs=True, tk_row=rows)

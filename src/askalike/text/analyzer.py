@@ -1,4 +1,4 @@
-"""Text to terms: tokens, stop words, stems. The texts of an index and its queries go through one Analyzer."""
+"""Text to terms: tokens, stop words, stems. The texts of an index and its queries use the same Analyzer."""
 
 import hashlib
 import json
@@ -21,12 +21,12 @@ from askalike.text.words import Tokenizer, cjk_pattern, is_plain, word_pattern
 from askalike.types import Markup
 
 VERSION: Final = 1
-"""Incremented whenever any text yields other terms than before; older indexes are then refused."""
+"""Incremented whenever the terms of any text change; older indexes are then rejected."""
 
 _MAX_CACHED_WORDS = 100_000
-"""The words of each language whose terms are remembered: some 10 MB."""
+"""Maximum number of cached words per language: about 10 MB."""
 _MAX_CACHED_STRETCHES = 1 << 18
-"""The stretches of each language's texts whose words are remembered: some 40 MB."""
+"""Maximum number of cached stretches per language: about 40 MB."""
 
 _DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
 
@@ -34,13 +34,13 @@ _DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
 class AnalyzerSettings(Settings):
     """Settings of the analysis of texts into terms.
 
-    tokenizer: standard (Unicode words), ptb (the papers' Penn Treebank words) or whitespace (text that is tokenised
-    already: nothing below changes it).
-    language: an ISO 639-1 code for all texts, or "auto": the language that a question states, else English. Either
-    way a word in another alphabet than the language's is stemmed by the usual language of its own (Cyrillic: Russian).
-    No language is guessed: a caller who wants detection states its result with the question.
+    tokenizer: standard (Unicode words), ptb (the papers' Penn Treebank words) or whitespace (for tokenised text: no
+    other setting changes it).
+    language: an ISO 639-1 code for all texts, or "auto": the language given with a question, else English. A word in
+    another alphabet than the language's is stemmed by the default language of that alphabet (Cyrillic: Russian).
+    Languages are not detected here: callers can detect one and pass it with the question.
     stem: Snowball stems, for standard and ptb. stop_words: True drops function words (en, de, es, fr, ru).
-    code, links: what `plain_text` does with them.
+    code, links: see `plain_text`.
     """
 
     tokenizer: Tokenizer = Field("standard", description="how a text is divided into words")
@@ -61,13 +61,12 @@ class AnalyzerSettings(Settings):
 
 
 class Analyzer:
-    """Terms of texts, by `AnalyzerSettings`. Safe to share between threads; remembers the terms of frequent words.
+    """Turns texts into terms, by `AnalyzerSettings`. Thread-safe; caches the terms of words.
 
-    `analyze`, `analyze_with_spans` and `split_prefix` expect plain text, as `plain_text` returns it, but take any
+    `analyze`, `analyze_with_spans` and `split_prefix` expect plain text, as returned by `plain_text`, but accept any
     string: control characters and lone surrogates separate words (the tokenizer whitespace, which changes nothing else,
-    puts U+FFFD for a surrogate). `language` is that of the text, an ISO 639-1 code; None where it is not known. Runs of
-    Chinese, Japanese or Korean script become overlapping pairs of characters in every language; a single character
-    stays as it is.
+    replaces a surrogate by U+FFFD). `language` is that of the text, an ISO 639-1 code; None if unknown. Runs of
+    Chinese, Japanese or Korean script become character bigrams in every language; a single character is kept.
     """
 
     def __init__(self, settings: AnalyzerSettings | None = None) -> None:
@@ -78,16 +77,16 @@ class Analyzer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hex digest of all that decides about terms: settings, VERSION, the stemmers, Python's Unicode tables."""
+        """A hex digest of everything that determines terms: settings, VERSION, stemmers, Python's Unicode tables."""
         parts = [self.settings.model_dump(), VERSION, Stemmer.version(), unicodedata.unidata_version]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def plain_text(self, raw: str, markup: Markup) -> str:
-        """Return the plain text of a title, a body or a query, with code and links treated as the settings say."""
+        """Return the plain text of a title, a body or a query; the settings determine the use of code and links."""
         return plain_text(raw, markup, code=self.settings.code, links=self.settings.links)
 
     def analyze(self, text: str, language: str | None = None) -> list[str]:
-        """Return the terms of a plain text, in its order."""
+        """Return the terms of a plain text, in order."""
         if not is_plain(text):
             return [term for term, _, _ in self._iter_spans(text, language)]
         terms = list(map(self._get_term_cache(language).__getitem__, self._plain_pattern.findall(text)))
@@ -104,7 +103,7 @@ class Analyzer:
     def find_terms(
         self, texts: Sequence[str], terms: Iterable[str], language: str | None = None
     ) -> list[list[tuple[str, int, int]]]:
-        """Return of each plain text those spans of `analyze_with_spans` that have one of the terms."""
+        """Return, for each plain text, the spans of `analyze_with_spans` with one of the terms."""
         code = self._language_code(language)
         if code not in self._finders:
             split = partial(self.analyze_with_spans, language=code)
@@ -114,9 +113,9 @@ class Analyzer:
     def split_prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:
         """Split a text that is still being typed into the terms of its finished words and the unfinished last word.
 
-        That word is lower-cased, but neither stemmed nor looked up as a stop word; it is None where the text ends in
-        white space or punctuation. Of Chinese, Japanese or Korean script the last character is unfinished, and the
-        pairs before it are terms.
+        That word is lower-cased, but neither stemmed nor checked for being a stop word; it is None if the text ends in
+        white space or punctuation. In Chinese, Japanese or Korean script the last character is unfinished, and the
+        bigrams before it are terms.
         """
         *_, last = (None, *self._pattern(text).finditer(text))
         if not last or last.end() < len(text) or self._is_punctuation(text[-1]):
@@ -162,7 +161,7 @@ class Analyzer:
         return code if code in LANGUAGES else "other"
 
     def _word_to_term(self, word: str, language: str) -> str:
-        """Return one word's term; "" for a stop word."""
+        """Return a word's term; "" for a stop word."""
         folded = self._normalise_word(word)
         if self.settings.tokenizer == "whitespace":
             return folded
@@ -188,7 +187,7 @@ class _TermCache(dict[str, str]):
 
 @cache
 def content_analyzer() -> Analyzer:
-    """Return the analyzer that leaves out stop words; all callers share its cache of words."""
+    """Return the shared analyzer without stop words."""
     return Analyzer(AnalyzerSettings(stop_words=True))
 
 

@@ -1,7 +1,7 @@
-"""Contradictions of two sentences on the same subject: numbers, dates and negation.
+"""Contradictions between two sentences on the same subject: numbers, dates and negation.
 
-Rules, and no understanding: of two sentences that share most content words, the numbers of one unit are compared, the
-months and weekdays, and whether one has a word of negation and the other none.
+By rules only: if two sentences share most content words, their numbers with the same unit, their months and weekdays,
+and the presence of a negation are compared.
 """
 
 import re
@@ -16,9 +16,9 @@ from askalike.text.sentences import split_sentences
 from askalike.text.stop_words import stop_words
 
 MIN_OVERLAP: Final = 0.6
-"""Two sentences are about the same where they share so much of the content words of either (Jaccard)."""
+"""Minimum Jaccard similarity of the content words of two sentences on the same subject."""
 MIN_WORDS: Final = 2
-"""A sentence with fewer content words is compared with none."""
+"""Sentences with fewer content words are not compared."""
 MAX_SENTENCES: Final = 60
 """Maximum number of sentences of a text that are compared."""
 
@@ -34,7 +34,7 @@ _NEGATIONS: Final[Mapping[str, str]] = {
     "nl": "niet geen nooit zonder",
     "ru": "не нет нельзя никогда без",
 }
-"""Words of negation by language; those of English serve all others."""
+"""Words of negation by language; the English ones are used for all other languages."""
 _AFFIRMING: Final = re.compile(r"\b(?:not|nicht|non|no) (?:only|just|nur|solo|sólo|soltanto)\b", re.IGNORECASE)
 _CONTRACTED: Final = re.compile(r"n['’]t\b")
 _TOKEN: Final = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|%")
@@ -45,7 +45,7 @@ _DATES: Final = re.compile(
     r"|(montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s?)\b",
     re.IGNORECASE,
 )
-"""Months and weekdays, in English and German; each group is compared with itself."""
+"""Months and weekdays, in English and German; only words of the same group are compared."""
 _NUMBER_WORDS: Final[Mapping[str, str]] = {
     "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
     "ten": "10", "eleven": "11", "twelve": "12",
@@ -54,7 +54,7 @@ _NUMBER_WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ClaimDifference:
-    """Two sentences, one of each text, that say different things."""
+    """Two contradicting sentences, one from each text."""
 
     kind: DifferenceKind
     one: str
@@ -71,10 +71,10 @@ class Claims:
         ]
 
     def differences(self, other: "Claims") -> list[ClaimDifference]:
-        """Return what both texts say differently, each once.
+        """Return the distinct differences between both texts.
 
-        A sentence is compared with the sentences of the other text that are about the same; it differs where none of
-        them says what it says.
+        A sentence is compared with the sentences of the other text on the same subject; it differs if none of them
+        agrees with it.
         """
         found: dict[tuple[str, str], ClaimDifference] = {}
         for sentence in self.sentences:
@@ -86,14 +86,14 @@ class Claims:
         return list(found.values())
 
     def find_similar(self, sentence: str) -> Sequence[str]:
-        """Return the sentences that are about the same as another one, the most similar first."""
+        """Return the sentences on the same subject as another one, most similar first."""
         words = content_words(sentence, self.language)
         overlaps = [(_jaccard(words, content_words(own, self.language)), own) for own in self.sentences]
         return [own for overlap, own in sorted(overlaps, key=lambda pair: -pair[0]) if overlap >= MIN_OVERLAP]
 
 
 def compare_sentences(one: str, other: str, language: str | None = None) -> DifferenceKind | None:
-    """Return what two sentences that are about the same say differently; None where nothing was found."""
+    """Return the kind of difference between two sentences on the same subject; None if there is none."""
     if is_negated(one, language) != is_negated(other, language):
         return "negation"
     if _have_different_values(_date_values(one), _date_values(other)):
@@ -102,7 +102,7 @@ def compare_sentences(one: str, other: str, language: str | None = None) -> Diff
 
 
 def is_negated(sentence: str, language: str | None = None) -> bool:
-    """Return whether a sentence has a word of negation; `not only` is none."""
+    """Return whether a sentence has a word of negation; `not only` does not count."""
     plain = _AFFIRMING.sub(" ", sentence.lower())
     return bool(_CONTRACTED.search(plain)) or not _negations(language).isdisjoint(_TOKEN.findall(plain))
 
@@ -127,12 +127,12 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _have_different_values(one: Mapping[str, set[str]], other: Mapping[str, set[str]]) -> bool:
-    """Return whether of some unit each sentence has a value that the other lacks."""
+    """Return whether, for some unit, each sentence has a value that the other does not have."""
     return any(one[unit] - other[unit] and other[unit] - one[unit] for unit in one.keys() & other.keys())
 
 
 def _number_values(sentence: str) -> Mapping[str, set[str]]:
-    """Map the content word after each number (else nothing) to the numbers before it."""
+    """Map the content word after each number ("" without one) to the numbers before it."""
     values: defaultdict[str, set[str]] = defaultdict(set)
     tokens = [_NUMBER_WORDS.get(token, token) for token in _TOKEN.findall(sentence.lower())]
     for place, token in enumerate(tokens):

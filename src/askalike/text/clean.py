@@ -1,4 +1,4 @@
-"""Markup to plain text: tags, entities, links, code, invisible characters; and the label leak that opens a body."""
+"""Markup to plain text: tags, entities, links, code, invisible characters; and duplicate notices, which leak labels."""
 
 import html
 import re
@@ -9,12 +9,12 @@ from typing import Any, Literal
 from askalike.types import Markup
 
 CodeRule = Literal["drop", "keep"]
-"""Whether text in `<pre>` and `<code>` counts."""
+"""Whether text in `<pre>` and `<code>` is kept."""
 LINK_TOKEN = "xxurl"
 """The token that replaces every URL. No tokenizer splits it and no Snowball stemmer changes it."""
 
 MAX_CACHED_TEXTS = 1_024
-"""Number of texts cached as plain text: a search reads the same one several times, and the next one often again."""
+"""Number of cached plain texts: a search, and often the next one, reads the same texts several times."""
 _BLOCKS = (
     "address|article|aside|blockquote|body|br|button|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
     "fieldset|figcaption|figure|footer|form|h[1-6]|head|header|hgroup|hr|html|li|main|menu|nav|ol|option|p|section|"
@@ -29,19 +29,19 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-_URL_PART = r"""[^\s<>"()\u3000-\u9fff\uac00-\ud7a3]"""  # Chinese, Japanese and Korean write on without a space
-_URL = re.compile(  # re.I for all of it would take a range of 27,000 characters apart
+_URL_PART = r"""[^\s<>"()\u3000-\u9fff\uac00-\ud7a3]"""  # Chinese, Japanese and Korean text may follow without a space
+_URL = re.compile(  # re.I for the whole pattern would expand a range of 27,000 characters
     rf"(?i:(?<![a-z0-9])(?:https?://|ftp://|www\.))(?:{_URL_PART}|\({_URL_PART}*\))+(?<![.,;:!?'*\]}}])"
 )
 
 
 def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Literal["token", "keep"] = "token") -> str:
-    """Return the words of `text`, NFKC-normalised, which are tokenised and shown and to which offsets refer.
+    """Return the plain text of `text`, NFKC-normalised, which is tokenised and displayed, and to which offsets refer.
 
-    HTML loses its tags (a block element becomes a line break) and its entities are resolved; `<script>` and `<style>`
-    are dropped, and `<pre>` and `<code>` too unless `code` is "keep". URLs become LINK_TOKEN unless `links` is "keep".
-    Control characters become spaces, invisible ones (soft hyphens, zero width) go, a lone surrogate becomes U+FFFD.
-    White space is collapsed: single spaces, single line breaks (of HTML only those of block elements).
+    HTML tags are removed (block elements become line breaks) and entities are resolved; `<script>` and `<style>` are
+    dropped, and `<pre>` and `<code>` too unless `code` is "keep". URLs become LINK_TOKEN unless `links` is "keep".
+    Control characters become spaces, invisible ones (soft hyphens, zero width) are removed, a lone surrogate becomes
+    U+FFFD. White space is collapsed to single spaces and single line breaks (in HTML only those of block elements).
     """
     text = _extract_words(text, markup, code)
     if links == "keep" or not ("://" in text or "www." in text):
@@ -50,13 +50,13 @@ def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Lit
 
 
 def readable_text(text: str, markup: Markup) -> str:
-    """Return a text as people read it, with its code and its links: what is shown, whatever is indexed of it."""
+    """Return the displayed plain text, with code and links, whether these are indexed or not."""
     return plain_text(text, markup, code="keep", links="keep")
 
 
 @lru_cache(MAX_CACHED_TEXTS)
 def _extract_words(text: str, markup: Markup, code: CodeRule) -> str:
-    """Return the plain text with its links."""
+    """Return the plain text with links unchanged."""
     if not text.isascii():
         text = SURROGATE.sub("\ufffd", text)
     if markup == "html":
@@ -73,14 +73,14 @@ def _collapse_lines(text: str) -> str:
 
 
 def collapse_spaces(text: str) -> str:
-    """Return the text on one line, with single spaces for its white space."""
+    """Return the text on one line, with white space collapsed to single spaces."""
     return " ".join(text.split())
 
 
 def _strip_tags(text: str, code: CodeRule) -> str:
     """Return the text of HTML.
 
-    Block tags are removed before the parser sees them: most bodies then need no parser, and none nests deeply.
+    Block tags are removed before parsing: most bodies then need no parser, and none is deeply nested.
     """
     text = text.replace("\n", " ").replace("\0", " ")
     if "<" in text:
@@ -116,19 +116,19 @@ _LIST = re.compile(r"\s*<([uo])l\b[^<>]*>.*?</\1l\s*>\s*", re.I | re.DOTALL)
 _PARAGRAPH = re.compile(r"\s*(\S[^\n]*(?:\n[^\S\n]*\S[^\n]*){0,9})\n[^\S\n]*\n\s*")
 _QUOTE_MARKS = re.compile(r"[>*_]")
 _MAX_TITLES_LENGTH = 300
-"""The characters that a boxed banner may hold besides its phrase and links: a few titles, not somebody's question."""
+"""Maximum number of characters in a boxed banner besides its phrase and links: a few titles, but not a question."""
 _MAX_BANNER_LENGTH = 10_000
-"""The most characters of a banner with its tags."""
+"""Maximum number of characters of a banner including tags."""
 
 
 def strip_banner(body: str, markup: Markup) -> tuple[str, bool]:
-    """Return the body without the duplicate notice that opens it, and whether there was one.
+    """Return the body without the duplicate notice at its beginning, and whether there was one.
 
-    Stack Exchange wrote "Possible Duplicate: <title of the original>" or "This question already has an answer here"
-    into duplicates, which leaks the label into every measure of duplicate retrieval. In HTML a banner is a body's first
-    blockquote, div or aside that begins with such a phrase and holds little besides, or a first paragraph that holds
-    only the phrase and links, with the list after it; in plain text a first paragraph of at most ten lines that a
-    blank line ends. Several in a row all go. A body that mentions the words anywhere else is returned as it is.
+    Stack Exchange inserted "Possible Duplicate: <title of the original>" or "This question already has an answer here"
+    into duplicates, which leaks the label into evaluations of duplicate retrieval. In HTML a banner is a body's first
+    blockquote, div or aside that begins with such a phrase and contains little else, or a first paragraph with only the
+    phrase and links, and the list after it; in plain text a first paragraph of at most ten lines, ended by a blank
+    line. Consecutive banners are all removed. A body that has the words anywhere else is returned unchanged.
     """
     head = body[:_HEAD_LENGTH].lower()
     if not any(hint in head for hint in _BANNER_HINTS):
@@ -140,7 +140,7 @@ def strip_banner(body: str, markup: Markup) -> tuple[str, bool]:
 
 
 def _find_html_banner_end(body: str) -> int:
-    """Return where the banner that opens an HTML body ends; 0 without one."""
+    """Return the end of the banner at the beginning of an HTML body; 0 without one."""
     opening = _FIRST_ELEMENT.match(body)
     if not opening:
         return 0
@@ -155,7 +155,7 @@ def _find_html_banner_end(body: str) -> int:
 
 
 def _find_element_end(body: str, tag: str, start: int) -> int:
-    """Return the end of the element whose content begins at `start`, with nested ones of its tag; 0 if it has none."""
+    """Return the end of the element whose content begins at `start`, skipping nested ones of its tag; 0 if unclosed."""
     depth = 1
     for match in re.compile(rf"<(/?){tag}\b[^<>]*>", re.I).finditer(body, start):
         depth += -1 if match[1] else 1
@@ -165,7 +165,7 @@ def _find_element_end(body: str, tag: str, start: int) -> int:
 
 
 def _find_text_banner_end(body: str) -> int:
-    """Return where the banner that opens a plain-text body ends; 0 without one. It may be in Markdown's `> **…**`."""
+    """Return the end of the banner at the beginning of a plain-text body, maybe in Markdown's `> **…**`; 0 if none."""
     paragraph = _PARAGRAPH.match(body)
     if not paragraph:
         return 0
@@ -175,7 +175,7 @@ def _find_text_banner_end(body: str) -> int:
 
 
 def replace_forbidden(value: Any) -> Any:
-    """Return a JSON value with U+FFFD for every NUL and lone surrogate, which no database or file takes."""
+    """Return a JSON value with every NUL and lone surrogate replaced by U+FFFD, as these cannot be stored."""
     if isinstance(value, str):
         return _FORBIDDEN.sub("\ufffd", value)
     if isinstance(value, list):

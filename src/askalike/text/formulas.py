@@ -1,4 +1,4 @@
-r"""Formulas of a text, between the delimiters of MathJax: `$…$`, `$$…$$`, `\(…\)`, `\[…\]`, or an environment."""
+r"""Formulas in a text, between MathJax delimiters: `$…$`, `$$…$$`, `\(…\)`, `\[…\]`, or an environment."""
 
 import re
 from typing import Final
@@ -10,13 +10,13 @@ FORMULA: Final = re.compile(
     r"|\\begin\{(?P<environment>[a-z]{1,20}\*?)\}.{1,2000}?\\end\{(?P=environment)\}",
     re.DOTALL,
 )
-r"""A formula with its delimiters. As Pandoc reads them, `$5 and $10` and `$5-$10` hold none.
+r"""A formula with its delimiters. As in Pandoc, `$5 and $10` and `$5-$10` contain none.
 
-As in MathJax a backslash belongs to the character behind it, so that the `\\[2pt]` of a matrix opens nothing. Between
-`\(` and `\)`, as between `\[` and `\]`, is no second opener: a text of openers is read once, and not from each of them.
+As in MathJax, a backslash belongs to the character after it, so that the `\\[2pt]` of a matrix is no delimiter. There
+is no second opening delimiter between `\(` and `\)`, or `\[` and `\]`, so that many of these take linear time.
 """
 
 
 def has_formula_sign(text: str) -> bool:
-    """Return whether a text may hold a formula, without looking for one."""
+    """Return whether a text may contain a formula, by a quick check."""
     return "$" in text or "\\" in text

@@ -16,25 +16,25 @@ LANGUAGES: Final[Mapping[str, str | None]] = {
     "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil", "th": None, "tr": "turkish",
     "uk": None, "vi": None, "zh": None,
 }  # fmt: skip
-"""ISO 639-1 code → Snowball stemmer, None where a language has none (its words stay whole; zh, ja, ko are bigrams)."""
+"""ISO 639-1 code → Snowball stemmer, None if there is none (words are not stemmed; zh, ja, ko become bigrams)."""
 
 MIN_PROBABILITY: Final = 0.6
-"""The lowest probability, among the candidate languages, that counts as certain."""
+"""Minimum probability, among the candidate languages, that counts as certain."""
 
 _LETTER = re.compile(r"[^\W\d_]")
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 _KANA = "[\u3041-\u30ff\uff66-\uff9d]"
 _HANGUL = "[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
 _MAX_CHARACTERS = 1000
-"""The number of characters examined, which suffices for any question."""
+"""Maximum number of characters examined, which suffices for any question."""
 
 
 def detect_language(text: str, candidates: Sequence[str] | None = None) -> str | None:
-    """Return the ISO 639-1 code of the language of plain `text`; None where it is uncertain, or there is no letter.
+    """Return the ISO 639-1 code of the language of plain `text`; None if it is uncertain or there are no letters.
 
-    candidates: the languages to choose from (all of LANGUAGES by default). Chinese, Japanese and Korean are recognised
-    by their script, the others by py3langid's byte n-grams, whose model takes a fraction of a second to unpack the
-    first time on a machine. A few words are often uncertain: pass all the text there is, or fewer languages.
+    candidates: the languages to choose from (by default all of LANGUAGES). Chinese, Japanese and Korean are recognised
+    by their script, the others by py3langid's byte n-grams; unpacking its model takes a fraction of a second, once per
+    machine. The language of a few words is often uncertain: pass as much text as possible, or fewer candidates.
     """
     text = text[:_MAX_CHARACTERS]
     letters = len(_LETTER.findall(text))
@@ -46,7 +46,7 @@ def detect_language(text: str, candidates: Sequence[str] | None = None) -> str |
 
 
 def _detect_by_script(text: str, letters: int) -> str | None:
-    """Return zh, ja or ko where at least a third of the letters are theirs: a question may be full of Latin names."""
+    """Return zh, ja or ko if at least a third of the letters are in its script: there may be many Latin names."""
     if text.isascii():
         return None
     han, kana, hangul = (len(re.findall(script, text)) for script in (_HAN, _KANA, _HANGUL))
@@ -57,7 +57,7 @@ def _detect_by_script(text: str, letters: int) -> str | None:
     return "ja" if 10 * kana > han else "zh"
 
 
-@lru_cache(maxsize=1024)  # a search looks at the same few words several times
+@lru_cache(maxsize=1024)  # a search needs the language of the same words several times
 def _detect_by_ngrams(text: str, languages: tuple[str, ...]) -> str | None:
     ranked = _load_identifier().rank(text)
     eligible = [(probability, code) for code, probability in ranked if code in languages]

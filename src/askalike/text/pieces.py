@@ -1,4 +1,4 @@
-"""Texts as the rows that a static encoder adds up: subwords, hashed words, and hashed pairs of neighbouring words.
+"""Texts as the rows that a static encoder adds up: subwords, hashed words, and hashed pairs of adjacent words.
 
 Rows 0 … subwords − 1 are the tokenizer's pieces; the rows of words follow, then those of pairs.
 """
@@ -22,7 +22,7 @@ Array = NDArray[Any]
 MAX_CACHED_WORDS = 1 << 20
 WORD = re.compile(r"\w+")
 EXPONENT_GAP = np.float32(2.0**112)
-"""By how much an exponent in float32 is above the same one in float16."""
+"""Factor for the different exponent biases of float32 and float16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +35,25 @@ class RowCounts:
 
     @property
     def total(self) -> int:
-        """The number of all rows."""
+        """The total number of rows."""
         return self.subwords + self.words + self.bigrams
 
 
 class KnownWords(NamedTuple):
-    """The distinct stretches between white space of some texts, and where they stand."""
+    """The distinct words of some texts, split at white space, and their positions."""
 
     words: Sequence[str]
     forms: NDArray[np.int64]
-    """For each word a number, equal for words that differ in case and the punctuation around them alone."""
+    """A number for each word, equal for words that differ only in case and surrounding punctuation."""
     rows: NDArray[np.int32]
-    """The rows of each word after the other, and where they begin (one offset more than words)."""
+    """The concatenated rows of all words, and the start of each word's rows (one offset more than words)."""
     offsets: NDArray[np.int64]
     stretches: Stretches
-    """Where the words stand in the texts; a word's number is its place in `words`."""
+    """The positions of the words in the texts; a word's number is its index in `words`."""
 
 
 class PieceLookup:
-    """Looks up the rows of texts. It remembers words, since words repeat; threads take turns."""
+    """Looks up the rows of texts. It caches words, since words repeat; a lock makes it thread-safe."""
 
     def __init__(self, row_counts: RowCounts, bpe: Bpe | None, lower_case: bool = False) -> None:
         self.row_counts = row_counts
@@ -63,14 +63,14 @@ class PieceLookup:
         self._clear_cache()
 
     def __call__(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the rows of all texts in a row, and where each text's begin (one offset more than texts)."""
+        """Return the concatenated rows of all texts, and the start of each text's (one offset more than texts)."""
         with self._lock:
             cache = self._open_cache()
             stretches = cache.table.number(texts)
             return self._find_rows(cache, stretches.numbers, stretches.ends)
 
     def look_up_words(self, texts: Sequence[str]) -> KnownWords:
-        """Return the distinct words of texts, each with the rows that it has as a text of its own."""
+        """Return the distinct words of texts, each with the rows that it has as a separate text."""
         with self._lock:
             cache = self._open_cache()
             stretches = cache.table.number(texts)
@@ -92,11 +92,11 @@ class PieceLookup:
         return rows[: offsets[-1]], offsets
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Other processes get it without the words that it remembers."""
+        """Return the arguments for pickling, without the cached words."""
         return type(self), (self.row_counts, self._bpe, self._lower_case)
 
     def word_row(self, word: str) -> int:
-        """Return the row of a lower-case word, where there are rows of words."""
+        """Return the row of a lower-case word, if there are rows for words."""
         return self.row_counts.subwords + hash_word(word) % self.row_counts.words
 
     def _open_cache(self) -> "_PieceCache":
@@ -111,7 +111,7 @@ class PieceLookup:
 
 
 class _PieceCache:
-    """Numbers stretches between white space: the form and the subwords of each, and its words where they have rows."""
+    """Numbers words split at white space; caches each one's form and subwords, and its parts if words have rows."""
 
     def __init__(self, bpe: Bpe | None, has_words: bool, lower_case: bool) -> None:
         self._bpe, self._has_words, self._lower_case = bpe, has_words, lower_case
@@ -146,7 +146,7 @@ def _make_rows(
     word_ends: NDArray[np.int64], words: NDArray[np.uint64], n_subwords: int, n_words: int, n_bigrams: int,
     rows: NDArray[np.int32], offsets: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Write the rows of each text, one after the other, and where each text's rows begin."""
+    """Write the concatenated rows of all texts, and the start of each text's rows."""
     n = 0
     offsets[0] = 0
     for text in range(len(ends) - 1):
@@ -173,10 +173,10 @@ def _make_rows(
 def sum_weighted_rows(
     rows: NDArray[np.int32], offsets: NDArray[np.int64], vectors: Array, weights: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the weighted sum of each text's rows, in their order: float32 (texts, dim).
+    """Return the weighted sum of each text's rows, added in order: float32 (texts, dim).
 
-    vectors: float16 or float32 (all rows, dim). Those in 16 bits are read as they are stored: widening all of them
-    takes longer than a search.
+    vectors: float16 or float32 (all rows, dim). 16-bit vectors are converted row by row: converting all of them takes
+    longer than a search.
     """
     sums = np.zeros((len(offsets) - 1, vectors.shape[1]), np.float32)
     if vectors.dtype == np.float16:
@@ -216,7 +216,7 @@ def _add_weighted_half_rows(
 
 @inner()
 def _widen(half: int) -> np.float32:
-    """Return the value of the 16 bits of a finite float16: its bits as those of a float32, whose exponent counts on."""
+    """Return the value of the 16 bits of a finite float16: as the bits of a float32, scaled by EXPONENT_GAP."""
     bits = np.uint32(half)
     moved = ((bits & np.uint32(0x7FFF)) << np.uint32(13)) | ((bits & np.uint32(0x8000)) << np.uint32(16))
     return np.uint32(moved).view(np.float32) * EXPONENT_GAP

@@ -1,4 +1,4 @@
-"""Text to sentences, by rules, for statistics and for models that read a text sentence by sentence."""
+"""Rule-based sentence splitting, for statistics and for models that read texts sentence by sentence."""
 
 import re
 from functools import cache
@@ -10,11 +10,11 @@ _ABBREVIATIONS: Final = (
     " abb av bzgl bzw evtl ggf inkl sog str usw vgl напр пр рис см стр тел ул "
 )
 _ALWAYS_FOLLOWED: Final = " cf dr e.g fig i.e mme mr mrs ms prof vgl vs z.b напр рис см т.е "
-"""The abbreviations that cannot end a sentence: an upper-case letter after them does not begin one."""
+"""Abbreviations that cannot end a sentence, even before an upper-case letter."""
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a plain text, in its order, without the white space between them; none is empty.
+    """Return the sentences of a plain text, in order, without the white space between them; none is empty.
 
     A sentence ends at a line break; at `。`, `！`, `？`; at `!`, `?`, `…` and `...` before white space or a Chinese or
     Japanese letter; and at a full stop before white space, whatever the case of what follows (people ask in lower

@@ -1,7 +1,7 @@
-"""Likely mistakes of people who type: slips on the keyboard, and words spelt as they sound.
+"""Likely typing errors: slips on the keyboard, and words spelt phonetically.
 
-Most words that differ from another by one letter are words of their own (`wifi`, `wife`). A mistake swaps two letters,
-leaves one out, types it twice, or hits a neighbouring key. Any other edit counts as two.
+Most words that differ from another by one letter are different words (`wifi`, `wife`). A slip swaps two letters, omits
+or doubles one, or hits an adjacent key. Any other edit counts as two.
 """
 
 from collections.abc import Iterator
@@ -11,17 +11,17 @@ from askalike.text.typos import neighbouring_keys
 VOWELS = frozenset("aeiouyаеёиоуыэюя")
 SAME_SOUNDS = (("f", "ph"), ("ph", "f"))
 BY_EAR_FROM = 6
-"""Minimum number of letters of words that are spelt by ear; shorter words differ from others by their vowels."""
+"""Minimum length for phonetic misspellings; shorter words often differ from others only by their vowels."""
 UNLIKELY_COST = 2
 
 
 def is_slip(typed: str, word: str, max_cost: int) -> bool:
-    """Return whether a word may have become the typed one by mistakes that cost at most `max_cost`, one each."""
+    """Return whether the typed word may be a misspelling of `word` with slips of total cost at most `max_cost`."""
     return _explains(typed, word, max_cost, 0, 0)
 
 
 def _explains(typed: str, word: str, max_cost: int, i: int, j: int) -> bool:
-    """Return whether the letters from `typed[i]` and `word[j]` onwards differ by mistakes of at most that cost."""
+    """Return whether the letters from `typed[i]` and `word[j]` on differ by slips of at most that cost."""
     while i < len(typed) and j < len(word) and typed[i] == word[j]:
         i, j = i + 1, j + 1
     if i == len(typed) and j == len(word):
@@ -33,7 +33,7 @@ def _explains(typed: str, word: str, max_cost: int, i: int, j: int) -> bool:
 
 
 def _mistakes(typed: str, word: str, i: int, j: int) -> Iterator[tuple[int, int, int]]:
-    """Yield what may have happened at `typed[i]` and `word[j]`: the cost, and how many letters of each it explains."""
+    """Yield the slips possible at `typed[i]` and `word[j]`: the cost, and the letters consumed from each."""
     is_by_ear = len(typed) >= BY_EAR_FROM
     if len(typed) > i + 1 and typed[i : i + 2] == word[j : j + 2][::-1]:
         yield 1, 2, 2
@@ -55,5 +55,5 @@ def _cost(is_likely: bool) -> int:
 
 
 def _are_close(letter: str, other: str) -> bool:
-    """Return whether two letters are on the same key or on neighbouring ones."""
+    """Return whether two letters are on the same key or on adjacent ones."""
     return letter == other or other in neighbouring_keys(letter)

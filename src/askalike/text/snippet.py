@@ -1,4 +1,4 @@
-"""The stretch of a text that shows best why it matches."""
+"""The part of a text that best shows why it matches."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,15 +8,15 @@ from askalike.text.formulas import FORMULA, has_formula_sign
 
 _ELLIPSIS: Final = "…"
 _MAX_CUT_SHIFT: Final = 30
-"""The characters by which a cut moves to a word's end; without white space (Chinese) it stays where it is."""
+"""Maximum number of characters by which a cut moves to a word boundary; without white space (Chinese) it stays."""
 
 
 def extract_snippet(text: str, term_spans: Sequence[tuple[int, int]], width: int = 200) -> str:
-    """Return at most `width` characters of plain `text`, on one line: the window with most of the matched spans.
+    """Return at most `width` characters of plain `text`, on one line: the window with the most matched spans.
 
-    term_spans: (start, end) offsets in `text`, in any order. Of windows with equally many spans the first is taken, and
-    its spans stand in the middle. Cuts fall between words, not in a formula, and show as "…", which is not counted
-    in the width.
+    term_spans: (start, end) offsets in `text`, in any order. Of windows with the same number of spans the first is
+    used, with its spans centred. Cuts are between words, never within a formula, and are marked by "…", which does not
+    count for the width.
     """
     if len(text) <= width:
         return collapse_spaces(text)
@@ -24,10 +24,10 @@ def extract_snippet(text: str, term_spans: Sequence[tuple[int, int]], width: int
     start = max(0, min(first - (width - (last - first)) // 2, len(text) - width))
     end = start + width
     cut_left, cut_right = start > 0, end < len(text)
-    if cut_left:  # to the first word's beginning
+    if cut_left:  # to the start of the first word
         starts = range(start, min(first, start + _MAX_CUT_SHIFT) + 1)
         start = next((at for at in starts if text[at - 1].isspace()), start)
-    if cut_right:  # to the last word's end
+    if cut_right:  # to the end of the last word
         ends = range(end, max(last, end - _MAX_CUT_SHIFT, start) - 1, -1)
         end = next((at for at in ends if text[at].isspace()), end)
     start, end = _cut_around_formulas(text, start, end)
@@ -35,7 +35,7 @@ def extract_snippet(text: str, term_spans: Sequence[tuple[int, int]], width: int
 
 
 def _cut_around_formulas(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the bounds without the formulas that they cut; as they are where nothing would be left."""
+    """Return the bounds without formulas that they would cut; unchanged if nothing would be left."""
     first, last = start, end
     for formula in FORMULA.finditer(text) if has_formula_sign(text) else ():
         if formula.start() < start < formula.end():

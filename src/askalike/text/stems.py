@@ -1,4 +1,4 @@
-"""Stems of words: which language's stemmer a word gets, and the stemmers themselves."""
+"""Stemming of words: the choice of a word's language, and the stemmers."""
 
 import threading
 from functools import cache, lru_cache
@@ -27,14 +27,14 @@ _DEFAULT_LANGUAGE_BY_ALPHABET: Final = {
 """The presumed language of a word in another alphabet than that of the text's language."""
 
 _MAX_LETTERS: Final = 30
-"""The number of a word's letters that are examined."""
+"""Maximum number of a word's letters that are examined."""
 
 
 def word_language(word: str, language: str) -> str | None:
     """Return the language of a lower-case word in a text in `language`: a Russian text's Latin words are English.
 
     A word with a letter of the language's alphabet, or without any letter, is in that language; any other word is in
-    the usual language of its alphabet, None where there is none.
+    the default language of its alphabet, None if there is none.
     """
     expected = _ALPHABET_BY_LANGUAGE.get(language, "latin")
     foreign = None
@@ -46,7 +46,7 @@ def word_language(word: str, language: str) -> str | None:
 
 
 def stem(word: str, language: str | None) -> str:
-    """Return the Snowball stem of a lower-case word; the word itself without a stemmer for it. Thread-safe."""
+    """Return the Snowball stem of a lower-case word; the word itself if there is no stemmer. Thread-safe."""
     name = LANGUAGES.get(language) if language else None
     if name is None:
         return word

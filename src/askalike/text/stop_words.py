@@ -1,4 +1,4 @@
-"""Function words of a few languages: the words, and the pieces that the tokenizers make of contractions."""
+"""Function words of a few languages, including the parts into which tokenizers split contractions."""
 
 from collections.abc import Mapping
 from functools import cache

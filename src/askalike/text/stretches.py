@@ -1,4 +1,4 @@
-"""Numbers the stretches between white space of texts, and remembers each with its number.
+"""Numbers the stretches of texts between white space, and caches each with its number.
 
 Words repeat: each stretch is analysed once, and machine code then reads the result by the number of the stretch.
 """
@@ -26,16 +26,16 @@ LAST = sys.maxsize
 
 
 class Stretches(NamedTuple):
-    """The stretches of some texts, of each text after the other."""
+    """The stretches of some texts, concatenated."""
 
     numbers: Ints
     starts: Ints
-    """The character of its text at which each begins."""
+    """The start of each in its text, in characters."""
     ends: Ints
-    """Where the stretches of each text begin, one more than texts."""
+    """The index of each text's first stretch, with one more entry than texts."""
 
     def distinct(self) -> tuple[Ints, Ints]:
-        """Return each number once, in their order, and for each stretch the place of its number among them."""
+        """Return the distinct numbers in order of occurrence, and for each stretch the index of its number in these."""
         numbers, places = np.empty((2, len(self.numbers)), np.int64)
         slots = np.full(1 << (2 * len(numbers)).bit_length(), -1, np.int64)
         count = _find_distinct(self.numbers, slots, numbers, places)
@@ -43,15 +43,15 @@ class Stretches(NamedTuple):
 
 
 class StretchTable:
-    """Stretch → number, by a hash of 64 bits. Not safe to share between threads without a lock."""
+    """Stretch → number, by a 64-bit hash. Not thread-safe."""
 
     def __init__(self, learn: Callable[[str], None]) -> None:
-        """learn: called with each new stretch, in the order of their numbers."""
+        """learn: called with each new stretch, in the order of numbers."""
         self._learn = learn
         self.stretches: list[str] = []
         """The stretches by their numbers."""
         self._slots = np.zeros((MIN_SLOTS, 2), np.int64)
-        """Keys, 0 for none, each with its number."""
+        """Keys (0: empty), each with its number."""
 
     def __len__(self) -> int:
         return len(self.stretches)
@@ -91,10 +91,10 @@ class StretchTable:
 
 
 class SpanFinder:
-    """Finds words in texts by their names, where each word lies within one stretch. It remembers the stretches."""
+    """Finds words in texts by their names; each word must be within one stretch. It caches the stretches."""
 
     def __init__(self, split: Callable[[str], Iterable[tuple[str, int, int]]], capacity: int) -> None:
-        """split: the words of a stretch by their starts, each with name, start and end. capacity: of stretches."""
+        """split: returns the words of a stretch in order, each with name, start and end. capacity: in stretches."""
         self._split, self._capacity = split, capacity
         self._lock = threading.Lock()
         self._clear()
@@ -106,8 +106,8 @@ class SpanFinder:
         self._words, self._word_ends = array("q"), array("q", [0])
 
     def find(self, texts: Sequence[str], names: Iterable[str]) -> list[list[tuple[str, int, int]]]:
-        """Return for each text the words with one of the names, each with its start and end in the text."""
-        with self._lock:  # within it no view of an array outlives the call, as such an array cannot grow
+        """Return, for each text, the words with one of the names, each with its start and end in the text."""
+        with self._lock:  # no view of an array may outlive the call, since an array with views cannot grow
             return self._find(texts, names)
 
     def _find(self, texts: Sequence[str], names: Iterable[str]) -> list[list[tuple[str, int, int]]]:
@@ -130,7 +130,7 @@ class SpanFinder:
         return found
 
     def _learn(self) -> None:
-        """Find the words of the new stretches, all as one text, since there is white space between two of them."""
+        """Find the words of the new stretches as one text, joined by white space."""
         found, begin = iter((*self._split(" ".join(self._new)), ("", LAST, LAST))), 0
         name, start, end = next(found)
         for stretch in self._new:
@@ -150,7 +150,7 @@ def as_array(values: "array[Any]") -> NDArray[Any]:
 
 @inner()
 def _is_space(character: np.uint32) -> bool:
-    """Return what `str.isspace` returns."""
+    """Return the same as `str.isspace`."""
     if character < 0x1680:
         if character > 0x20:
             return bool(character == 0x85 or character == 0xA0)
@@ -165,9 +165,9 @@ def _number_stretches(
     characters: NDArray[np.uint32], text_ends: Ints, table: Matrix[np.int64], numbers: Ints, starts: Ints, ends: Ints,
     unknown: Matrix[np.int64],
 ) -> int:  # fmt: skip
-    """Write each stretch's number and its start in its text; return how many have none.
+    """Write each stretch's number and its start in its text; return the number of unknown ones.
 
-    unknown: of each of those its place among all, its key, and where it begins and ends in the texts together.
+    unknown: for each unknown stretch its index, its key, and its start and end in the concatenated texts.
     """
     n = n_unknown = 0
     for text in range(len(text_ends) - 1):
@@ -204,7 +204,7 @@ def _insert(entries: Matrix[np.int64], table: Matrix[np.int64]) -> None:
 
 @inner()
 def _find_slot(table: Matrix[np.int64], key: np.int64) -> np.int64:
-    """Return where a key is, or would be. The table has a power of two of slots."""
+    """Return the slot of a key, present or not. The number of slots is a power of two."""
     last = len(table) - 1
     slot = key & last
     while table[slot, 0] != key and table[slot, 0] != 0:
@@ -214,7 +214,7 @@ def _find_slot(table: Matrix[np.int64], key: np.int64) -> np.int64:
 
 @compiled()
 def _find_distinct(numbers: Ints, slots: Ints, distinct: Ints, places: Ints) -> int:
-    """Write each number once, and the place of each among these; return how many. slots: −1, a power of two of them."""
+    """Write the distinct numbers, and the index of each in these; return their number. slots: 2^n entries of −1."""
     n, last = 0, len(slots) - 1
     for i in range(len(numbers)):
         slot = numbers[i] & last
@@ -229,7 +229,7 @@ def _find_distinct(numbers: Ints, slots: Ints, distinct: Ints, places: Ints) -> 
 
 @compiled()
 def _find_words(stretches: Stretches, words: Ints, word_ends: Ints, wanted: Ints, out: Matrix[np.int64]) -> int:
-    """Write text, word, start and end of each wanted word, as many as there is room for; return how many there are.
+    """Write text, word, start and end of each wanted word, as many as fit; return the number of all.
 
     words: id, start and end of each word of a stretch.
     """

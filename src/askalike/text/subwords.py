@@ -1,8 +1,8 @@
-"""Subwords of single words, by a pre-trained model's tokenizer, and the packaged vectors that come with one.
+"""Subwords of single words, by a pre-trained model's tokenizer, and the packaged vectors with their tokenizer.
 
-A text is cut at white space, and each distinct word is encoded once. With a vocabulary of the Llama kind, where a
-word's first piece begins with "▁" and no piece spans the end of a word, these are the tokenizer's own pieces of the
-whole text. A word of more than MAX_WORD_PART characters is cut.
+A text is split at white space, and each distinct word is encoded once. With a Llama-style vocabulary, where a word's
+first piece begins with "▁" and no piece spans two words, these are exactly the tokenizer's pieces of the whole text. A
+word of more than MAX_WORD_PART characters is split.
 """
 
 import importlib.util
@@ -16,21 +16,21 @@ WORD_START = "▁"
 MAX_WORD_PART = 64
 
 PACKAGE = "wordllama"
-"""The packaged vectors: two files of the wheel of WordLlama (MIT; extra `vectors`), read as they are."""
+"""The package with the vectors: two files of WordLlama's wheel (MIT; extra `vectors`), read unchanged."""
 VECTOR_FILES = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
 NOT_INSTALLED = "static: the packaged vectors are not installed: pip install 'askalike[vectors]'"
 
 
 class Bpe:
-    """Byte-pair encoding (Sennrich et al. 2016) of single words, by a `tokenizer.json` that has bytes as a fallback."""
+    """Byte-pair encoding (Sennrich et al. 2016) of single words, by a `tokenizer.json` with byte fallback."""
 
     def __init__(self, path: Path) -> None:
-        """path: the file, which is opened for the first word."""
+        """path: the file, which is opened on first use."""
         self._path = path
 
     @classmethod
     def from_file(cls, path: Path) -> "Bpe":
-        """Open a `tokenizer.json`. Raises InputError for another kind, SettingsError without the package tokenizers."""
+        """Open a `tokenizer.json`. Raises InputError for other types, SettingsError without the package tokenizers."""
         bpe = cls(path)
         if not getattr(bpe._model, "byte_fallback", False):
             kind = type(bpe._model).__name__
@@ -55,7 +55,7 @@ class Bpe:
         return sorted(vocabulary, key=vocabulary.__getitem__)
 
     def encode(self, word: str) -> list[int]:
-        """Return the ids of a word's pieces. Lone surrogates, of which plain text has none, become question marks."""
+        """Return the ids of a word's pieces. Lone surrogates, which plain text does not have, become question marks."""
         if len(word) < MAX_WORD_PART and word.isascii():
             return [token.id for token in self._model.tokenize(WORD_START + word)]
         word = word.encode(errors="replace").decode()
@@ -67,7 +67,7 @@ class Bpe:
 def open_tokenizer(path: Path, extra: str) -> Any:
     """Open a `tokenizer.json` with the package `tokenizers`.
 
-    Raises SettingsError, which names the extra, where that is not installed, and InputError for another file.
+    Raises SettingsError, naming the extra, if the package is not installed, and InputError for an invalid file.
     """
     try:
         from tokenizers import Tokenizer
@@ -81,7 +81,7 @@ def open_tokenizer(path: Path, extra: str) -> Any:
 
 
 def find_packaged_vectors() -> tuple[Path, Path]:
-    """Return the packaged vectors' two files: weights and tokenizer. Raises SettingsError where they are missing."""
+    """Return the packaged vectors' two files: weights and tokenizer. Raises SettingsError if they are missing."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.origin:
         raise SettingsError(NOT_INSTALLED)

@@ -1,4 +1,4 @@
-"""Synthetic misspellings, for measurements and training: the typing errors that people make in a hurry."""
+"""Synthetic misspellings, for evaluation and training: common typing errors."""
 
 import random
 import re
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cache
 
 WORD = re.compile(r"[^\W\d_]{4,}")
-"""Words that are misspelt: shorter ones become other words too easily."""
+"""Words that can be misspelt; shorter ones too easily become other words."""
 KEYBOARDS = (("qwertyuiop", "asdfghjkl", "zxcvbnm"), ("йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю"))
-"""The rows of letters; each row begins half a key to the right of the one above."""
+"""The rows of letters; each row is shifted half a key to the right of the one above."""
 
 
 def misspell(text: str, count: int, rng: random.Random) -> str:
@@ -20,7 +20,7 @@ def misspell(text: str, count: int, rng: random.Random) -> str:
 
 
 def misspell_word(word: str, rng: random.Random) -> str:
-    """Return a word of two or more letters with one of them swapped with the next, dropped, doubled or mistaken."""
+    """Return a word of two or more letters with one of them swapped with the next, dropped, doubled or mistyped."""
     while True:
         at = rng.randrange(len(word))
         before, letter, after = word[:at], word[at], word[at + 1 :]
@@ -38,7 +38,7 @@ def misspell_word(word: str, rng: random.Random) -> str:
 
 @cache
 def neighbouring_keys(letter: str) -> Sequence[str]:
-    """Return the letters on the keys around a lower-case letter; empty for one that is on no keyboard known here."""
+    """Return the letters on the keys adjacent to a lower-case letter; empty for one that is not in KEYBOARDS."""
     for rows in KEYBOARDS:
         for y, row in enumerate(rows):
             if (x := row.find(letter)) >= 0:

@@ -1,4 +1,4 @@
-"""The words that a network knows, numbered by the number of texts that hold them."""
+"""The words that a network knows, ordered by document frequency."""
 
 import math
 from collections import Counter
@@ -17,9 +17,9 @@ UNKNOWN: Final = 1
 
 
 class Vocabulary:
-    """Words and their ids, the commonest words first.
+    """Words and their ids, most frequent first.
 
-    tokens: the word of each id. ids: the id of each word. text_counts: the number of texts that hold each word.
+    tokens: the word of each id. ids: the id of each word. text_counts: the number of texts that contain each word.
     """
 
     def __init__(self, tokens: Sequence[str], text_counts: Sequence[int], total_texts: int) -> None:
@@ -30,7 +30,7 @@ class Vocabulary:
 
     @classmethod
     def from_texts(cls, texts: Iterable[Iterable[str]], min_texts: int = 1, size: int | None = None) -> Self:
-        """Return the words that are in at least `min_texts` of these tokenised texts, at most `size`."""
+        """Return the vocabulary of words in at least `min_texts` of these tokenised texts, of at most `size` words."""
         counts: Counter[str] = Counter()
         total = 0
         for tokens in texts:
@@ -52,14 +52,14 @@ class Vocabulary:
         return np.array([math.log(self.total_texts / n) if n else 0.0 for n in self.text_counts], np.float32)
 
     def save(self, path: Path) -> None:
-        """Write the number of texts, then a line for each word: the word, a tab, the number of texts that hold it."""
+        """Write the number of texts, then a line per word: the word, a tab, the number of texts that contain it."""
         rows = zip(self.tokens[RESERVED:], self.text_counts[RESERVED:], strict=True)
         lines = [str(self.total_texts), *(f"{token}\t{n}" for token, n in rows)]
         write_atomically(path, "\n".join(lines) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what `save` wrote. Raises InputError with the first line that it cannot have written."""
+        """Read a file from `save`. Raises InputError with the first invalid line."""
         try:
             total, *lines = path.read_bytes().decode().removesuffix("\n").split("\n")
         except OSError as error:

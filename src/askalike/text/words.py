@@ -37,12 +37,12 @@ def _complex_script_pattern() -> re.Pattern[str]:
 
 @cache
 def word_pattern(tokenizer: Tokenizer, plain: bool) -> re.Pattern[str]:
-    """Return the pattern of one word of a tokenizer; for a plain text there is a faster pattern of equal effect.
+    """Return the pattern of one word of a tokenizer; for a plain text there is a faster equivalent pattern.
 
-    standard: `\\w+`, in which combining marks may stand (Hindi, Thai and Arabic vowels are such); a run of Chinese,
-    Japanese or Korean script is a word of its own.
-    ptb: after the Penn Treebank: every punctuation mark is a word, `don't` is `do` and `n't`, `John's` is `John` and
-    `'s`, `cannot` is `can` and `not`; numbers, abbreviations such as `e.g.` and hyphenated words stay whole.
+    standard: `\\w+`, which may contain combining marks (such as Hindi, Thai and Arabic vowels); a run of Chinese,
+    Japanese or Korean script is a separate word.
+    ptb: as in the Penn Treebank: every punctuation mark is a word, `don't` is `do` and `n't`, `John's` is `John` and
+    `'s`, `cannot` is `can` and `not`; numbers, abbreviations such as `e.g.` and hyphenated words are not split.
     whitespace: all characters between white space.
     """
     if tokenizer == "whitespace":
@@ -54,13 +54,13 @@ def word_pattern(tokenizer: Tokenizer, plain: bool) -> re.Pattern[str]:
 
 
 def any_word_pattern(forms: Iterable[str]) -> re.Pattern[str]:
-    """Return the pattern of any of these words as a whole, in any case; in scripts without white space, anywhere."""
+    """Return the pattern of any of these words, ignoring case, as whole words; in scripts without spaces, anywhere."""
     longest_first = sorted(filter(None, forms), key=len, reverse=True)
     return re.compile("|".join(map(_whole_word, longest_first)) or "(?!)", re.IGNORECASE)
 
 
 def find_words(text: str, forms: Iterable[str]) -> list[tuple[int, int]]:
-    """Return the spans of these words in a text, as `any_word_pattern` finds them, without a pattern of their own."""
+    """Return the spans of these words in a text, like `any_word_pattern`, but without compiling a new pattern."""
     forms = set(forms)
     whole = {form.lower() for form in forms if _LETTERS.fullmatch(form) and not _has_cjk(form)}
     spans = [m.span() for m in _LETTERS.finditer(text) if m[0].lower() in whole]
@@ -70,7 +70,7 @@ def find_words(text: str, forms: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _drop_overlaps(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans by their starts; of those that overlap the first, and of those the longest."""
+    """Return the spans by start; of overlapping ones only the first, and of those with the same start the longest."""
     apart: list[tuple[int, int]] = []
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if not apart or start >= apart[-1][1]:
@@ -88,7 +88,7 @@ def _has_cjk(text: str) -> bool:
 
 
 class WordForm(NamedTuple):
-    """A word from its first letter or digit to its last, the number of characters before it, and without case."""
+    """A word without surrounding punctuation, the number of characters before it, and the case-folded word."""
 
     text: str
     offset: int
@@ -97,7 +97,7 @@ class WordForm(NamedTuple):
 
 @lru_cache(MAX_CACHED_FORMS)
 def find_form(word: str) -> WordForm:
-    """Return a stretch between white space without the punctuation around it."""
+    """Return a whitespace-separated word without surrounding punctuation."""
     if word.isalnum():
         return WordForm(word, 0, word.casefold())
     start = next((i for i, c in enumerate(word) if c.isalnum()), 0)
@@ -128,7 +128,7 @@ def _ptb_pattern(word: str) -> str:
 
 @cache
 def _combining_marks() -> str:
-    """Return the combining marks of Unicode's basic plane, which `\\w` lacks, as a character class."""
+    """Return the combining marks of Unicode's basic plane, which `\\w` does not match, as a character class."""
     marks = [c for c in range(0x300, 0x10000) if unicodedata.category(chr(c)) in ("Mn", "Mc")]
     starts = [c for c, before in zip(marks, [0, *marks], strict=False) if c != before + 1]
     ends = [c for c, after in zip(marks, [*marks[1:], 0], strict=True) if c != after - 1]

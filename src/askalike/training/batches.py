@@ -1,4 +1,4 @@
-"""Batches of pairs: texts of similar lengths, and if required at most one positive of each cluster."""
+"""Batches of pairs: texts of similar lengths, and optionally at most one positive per cluster."""
 
 from collections import defaultdict
 
@@ -7,13 +7,14 @@ import numpy as np
 from askalike.training.examples import Examples, Indices
 
 BATCHES_PER_POOL = 50
-"""Number of batches sorted by length together, which saves padding and still mixes pairs in every epoch."""
+"""Number of batches sorted by length together, which saves padding but still mixes pairs in every epoch."""
 
 
 def make_batches(examples: Examples, size: int, seed: int, epoch: int, *, separate: bool = False) -> list[Indices]:
-    """Return the batches of one epoch as arrays of pair numbers, in an order that the seed and the epoch decide.
+    """Return the batches of one epoch as arrays of pair numbers, in an order determined by the seed and the epoch.
 
-    separate: no batch has two positives of one cluster; the epoch leaves out some of a cluster with more than batches.
+    separate: no batch has two positives of one cluster; if a cluster has more pairs than there are batches, some are
+    left out of the epoch.
     """
     random = np.random.default_rng((seed, epoch))
     order = random.permutation(len(examples))
@@ -33,7 +34,7 @@ def _cut_into_batches(pairs: Indices, size: int, clusters: Indices | None) -> li
     count = -(-len(pairs) // size)
     batches: list[list[int]] = [[] for _ in range(count)]
     first = 0  # the first batch with room
-    next_batch: dict[int, int] = defaultdict(int)  # cluster → the batch after the last that has a pair of it
+    next_batch: dict[int, int] = defaultdict(int)  # cluster → the batch after the last one with a pair of the cluster
     for pair, cluster in zip(pairs.tolist(), clusters[pairs].tolist(), strict=True):
         while first < count and len(batches[first]) >= size:
             first += 1

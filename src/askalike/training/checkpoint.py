@@ -1,4 +1,4 @@
-"""Checkpoints, from which training resumes after a kill: tensors as safetensors, with the rest as JSON in them."""
+"""Checkpoints to resume training: tensors as safetensors, with everything else as JSON in their metadata."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -29,16 +29,16 @@ class Epoch:
     """The dev measure after the epoch, from 0 to 1."""
     examples_per_second: float
     seconds: float
-    """The duration, dev measure included."""
+    """The duration, including the dev measure."""
 
 
 def save_weights(network: nn.Module, path: Path) -> None:
-    """Write a network's parameters in one step: a reader finds the old file or the new one."""
+    """Write a network's parameters atomically: readers see the old file or the new one."""
     _write_tensors(network.state_dict(), {}, path)
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
-    """Load a file's parameters into a network. Raises InputError where they are not that network's."""
+    """Load a file's parameters into a network. Raises InputError if they do not match the network."""
     try:
         network.load_state_dict(safetensors.torch.load_file(path))
     except (OSError, RuntimeError, safetensors.SafetensorError) as error:
@@ -56,7 +56,7 @@ def save(directory: Path, network: nn.Module, optimizer: Optimizer, run_id: str,
 
 
 def read_history(directory: Path, run_id: str) -> list[Epoch] | None:
-    """Return the finished epochs of a run; None where there is no checkpoint of it."""
+    """Return the finished epochs of a run; None if there is no checkpoint of it."""
     try:
         with safetensors.safe_open(directory / CHECKPOINT_FILE, "pt") as file:
             metadata = file.metadata() or {}

@@ -19,13 +19,13 @@ QUERIES_PER_BLOCK = 256
 
 @dataclass(frozen=True, slots=True)
 class DevSet:
-    """Queries, what they rank, and what is relevant: a query's own document only if judged so (the body of a title)."""
+    """Dev queries, documents and judgements. A query's own document counts only if judged relevant (a title's body)."""
 
     rows: FeatureRows
     """The features of the queries, then those of the documents."""
     query_ids: Sequence[str]
     own_ids: Sequence[str]
-    """The id of the document that each query is, or one that no document has."""
+    """The id of each query's own document, or an id that no document has."""
     document_ids: Sequence[str]
     documents_are_answers: bool
     qrels: Qrels
@@ -40,7 +40,7 @@ class DevSet:
         return evaluate(run, self.qrels, [measure]).means[measure]
 
     def _rank_pairwise(self, network: Network, vectors: Vectors) -> Run:
-        """Rank candidates only; without any, the relevant documents and the first of the others."""
+        """Rank candidates only; without any, the relevant documents and the first other ones."""
         index_by_id = {id: n for n, id in enumerate(self.document_ids)}
         columns = {}
         for number, (query, own) in enumerate(zip(self.query_ids, self.own_ids, strict=True)):
@@ -82,12 +82,12 @@ class DevSet:
 
 
 def slice_vectors(vectors: Vectors, start: int, end: int) -> Vectors:
-    """Return the vectors of the texts from `start` to before `end`."""
+    """Return the vectors of the texts `start:end`."""
     return Vectors(tuple(VectorPart(part.values[start:end], part.metric, part.weight) for part in vectors.parts))
 
 
 def compute_scores(left: Vectors, right: Vectors) -> NDArray[np.float32]:
-    """Return the score of each text with each, (n, m): the weighted sum over the parts."""
+    """Return the scores of all pairs of texts, (n, m): the weighted sum over the parts."""
     parts = zip(left.parts, right.parts, strict=True)
     total: NDArray[np.float32] = sum(np.float32(x.weight) * _score_part(x, y) for x, y in parts)  # type: ignore[assignment]
     return total

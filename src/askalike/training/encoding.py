@@ -1,4 +1,4 @@
-"""Texts to vectors by a network, in batches of similar lengths."""
+"""Encodes texts with a network, in batches of similar lengths."""
 
 from collections.abc import Iterator
 
@@ -14,9 +14,9 @@ from askalike.training.examples import Indices
 from askalike.types import VectorPart, Vectors
 
 TOKENS_PER_BATCH = 1 << 15
-"""Tokens in a batch, padding included: about 130 MB of windows at 1,000 units."""
+"""Maximum number of tokens in a batch, including padding: about 130 MB of windows with 1,000 units."""
 TOKENS_PER_CPU_BATCH = 1 << 11
-"""The same on a CPU: a batch that stays in its caches is three to five times as fast."""
+"""The same on a CPU: a batch that fits into its caches is three to five times as fast."""
 MAX_TEXTS_PER_BATCH = 4096
 
 
@@ -52,7 +52,7 @@ def score_pairs(network: Network, vectors: Vectors, left: Indices, right: Indice
 
 @torch.inference_mode()
 def trace_rows(network: Network, rows: FeatureRows) -> tuple[TokenTrace, ...] | None:
-    """Return which token makes each component of the rows' vectors, by part; None if the network does not say."""
+    """Return the token behind each component of the rows' vectors, for each part; see Network.trace."""
     device = next(network.parameters()).device
     batch = rows.batch(np.arange(len(rows.lengths)))
     traces = network.trace({name: torch.from_numpy(array).to(device) for name, array in batch.items()})
@@ -60,7 +60,7 @@ def trace_rows(network: Network, rows: FeatureRows) -> tuple[TokenTrace, ...] | 
 
 
 def _batch_by_length(order: NDArray[np.int64], lengths: NDArray[np.int64], tokens: int) -> Iterator[NDArray[np.int64]]:
-    """Yield batches of texts, at least one text in each; one empty batch where there is no text. order: by length."""
+    """Yield batches of at least one text; one empty batch if there are no texts. order: by length."""
     start = 0
     while start < len(order) or start == 0:
         longest = lengths[start : start + MAX_TEXTS_PER_BATCH]

@@ -1,4 +1,4 @@
-"""Training pairs as arrays: every distinct text once, pairs and negatives by the numbers of their texts."""
+"""Training pairs as arrays: distinct texts, and pairs and negatives by the numbers of their texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -89,6 +89,6 @@ def collect_texts(
 
 
 def _text_key(text: Text) -> tuple[str, str, str]:
-    """Return what distinguishes texts: those with one id may differ (a title, and the body of the same question)."""
+    """Return a text's key: texts with the same id may differ (a title, and the body of the same question)."""
     content = text.body if isinstance(text, Answer) else f"{text.title}\n{text.body}"
     return type(text).__name__, text.id, content

@@ -1,7 +1,7 @@
-"""The gradient of several batches as their mean, each computed by itself: here, or on the workers of a Ray cluster.
+"""Gradient accumulation: the mean gradient of several batches, computed here or on the workers of a Ray cluster.
 
-Whoever computes them, each batch has its own random numbers, and the gradients are added up in the batches' order, so
-that the sum has the same bits. This is gradient accumulation: fewer steps, each of more pairs.
+Each batch has its own random numbers, and the gradients are added up in the order of the batches, so that the sum is
+bitwise reproducible in either case.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,15 +14,15 @@ from askalike.pieces import map_pieces
 from askalike.training.objective import TrainingBatch
 
 Gradient = Sequence[Tensor | None]
-"""For each parameter that learns, None where a batch does not depend on it."""
+"""One entry per trainable parameter, None if a batch does not depend on it."""
 
 
 def compute_gradients(
     objective: nn.Module, batches: Iterable[tuple[TrainingBatch, int]], reduction: str
 ) -> Iterator[tuple[float, Gradient]]:
-    """Yield the sum of each batch's losses, and its gradient. batches: each with its seed. On Ray if a cluster is set.
+    """Yield the sum of each batch's losses, and its gradient, on Ray if a cluster is set. batches: each with its seed.
 
-    reduction: `mean` or `sum` of a batch's losses, of which the gradient is.
+    reduction: whether the gradient is that of the `mean` or the `sum` of a batch's losses.
     """
     yield from map_pieces(partial(compute_gradient, objective, reduction, torch.get_num_threads()), batches)
 
@@ -30,7 +30,7 @@ def compute_gradients(
 def compute_gradient(
     objective: nn.Module, reduction: str, threads: int, piece: tuple[TrainingBatch, int]
 ) -> tuple[float, Gradient]:
-    """Return the sum of a batch's losses, and its gradient. threads: torch's, as they may decide the last bit."""
+    """Return the sum of a batch's losses, and its gradient. threads: torch's, as these may affect the last bit."""
     batch, seed = piece
     if torch.get_num_threads() != threads:
         torch.set_num_threads(threads)

@@ -8,11 +8,11 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 ROWS_AT_ONCE = 4_096
-"""Rows that are updated together, so that what is computed on the way takes little memory."""
+"""Number of rows updated together, to limit the memory for intermediate results."""
 
 
 class LazyAdam(Optimizer):
-    """Adam (Kingma and Ba 2015) of only the rows in a sparse gradient, many times as fast with a large vocabulary."""
+    """Adam (Kingma and Ba 2015) for only the rows in a sparse gradient, much faster with a large vocabulary."""
 
     def __init__(self, params: Iterable[Tensor], lr: float = 0.001, weight_decay: float = 0.0) -> None:
         if weight_decay:
@@ -48,7 +48,7 @@ class LazyAdam(Optimizer):
 
 
 def _split_by_rows(gradient: Tensor) -> Iterator[tuple[Any, Tensor]]:
-    """Yield rows of a parameter with their gradient: a sparse one a few rows at a time."""
+    """Yield rows of a parameter with their gradient; a sparse gradient in chunks of rows."""
     if not gradient.is_sparse:
         yield ..., gradient
         return

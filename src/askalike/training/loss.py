@@ -10,10 +10,10 @@ from askalike.config import Settings
 
 
 class Scores(NamedTuple):
-    """The scores of n pairs (q, p) and of negatives x, none or more; masks are True where there is a negative."""
+    """The scores of n pairs (q, p) and of any number of negatives x; masks are True where there is a negative."""
 
     positive: Tensor
-    """s(q, p), (n,); −s(q, p) where the pair was judged irrelevant."""
+    """s(q, p), (n,); −s(q, p) if the pair was judged irrelevant."""
     forward: Tensor
     """s(q, x), (n, m)."""
     forward_mask: Tensor
@@ -35,13 +35,13 @@ class Scores(NamedTuple):
 
 
 class Loss(Settings):
-    """A loss of training pairs. Every loss works with every kind of negatives."""
+    """A loss of training pairs. Every loss works with all kinds of negatives."""
 
     @abstractmethod
     def __call__(self, scores: Scores) -> Tensor:
-        """Return the loss of each pair, (n,); 0 for a pair without a negative if the formula needs one."""
+        """Return the loss of each pair, (n,); 0 for a pair without negatives if the formula needs one."""
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Return the mean of each row over the True entries of its mask, (n, m) to (n,); 0 where there are none."""
+    """Return the mean of each row over the True entries of its mask, (n, m) to (n,); 0 if there are none."""
     return values.where(mask, 0).sum(1) / mask.sum(1).clamp_min(1)

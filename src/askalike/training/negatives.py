@@ -13,11 +13,11 @@ from askalike.training.settings import NegativesSettings
 from askalike.types import Run
 
 MAX_REDRAWS = 10
-"""Number of times that a negative of the pair's own cluster is drawn again before the pair has none."""
+"""Number of redraws if a negative is of the pair's own cluster; after these the pair gets none."""
 
 
 def draw_negatives(texts: TrainingTexts, count: int, seed: int) -> Indices:
-    """Return random texts of other clusters and of the positive's kind for each pair: (pairs, count), −1 for none."""
+    """Return, for each pair, random texts of other clusters and the positive's kind: (pairs, count), −1 for none."""
     random = np.random.default_rng((seed, count))
     kinds = texts.kinds
     negatives = np.full((len(texts.query), count), -1, np.int64)
@@ -39,7 +39,7 @@ def _is_own(drawn: Indices, clusters: Indices) -> NDArray[np.bool_]:
 
 
 def select_negatives(texts: TrainingTexts, ids_by_query: Mapping[str, Sequence[str]], count: int) -> Indices:
-    """Return the first texts of other clusters that are listed for each pair's query: (pairs, count), −1 for none."""
+    """Return the first texts of other clusters listed for each pair's query: (pairs, count), −1 for none."""
     negatives = np.full((len(texts.query), count), -1, np.int64)
     for pair, (query, own) in enumerate(zip(texts.query.tolist(), texts.pair_clusters, strict=True)):
         ids = ids_by_query.get(texts.texts[query].id, ())
@@ -50,7 +50,7 @@ def select_negatives(texts: TrainingTexts, ids_by_query: Mapping[str, Sequence[s
 
 
 class MiningReport(NamedTuple):
-    """Numbers of a ranker's candidates that became negatives, and that each guard left out."""
+    """The number of a ranker's candidates used as negatives, and of those excluded by each guard."""
 
     pairs: int
     mined: int
@@ -72,7 +72,7 @@ class MiningReport(NamedTuple):
 
 
 def mine_negatives(texts: TrainingTexts, run: Run, settings: NegativesSettings) -> tuple[Indices, MiningReport]:
-    """Return the best documents of a run for the pairs' queries that pass all guards: (pairs, mined), −1 for none.
+    """Return the top documents of a run for the pairs' queries that pass all guards: (pairs, mined), −1 for none.
 
     The guards: the rank is from `from_rank` (counted from 0) to before `to_rank`, the cluster is none of the pair's,
     and the score is less than `below` times the positive's score, if the run has the positive.

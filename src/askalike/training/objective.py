@@ -14,7 +14,7 @@ from askalike.training.settings import NegativesSettings, TeacherSettings
 
 
 class TrainingBatch(NamedTuple):
-    """A batch of n pairs: the features of its distinct texts, and the rows of each pair's texts among them.
+    """A batch of n pairs: the features of its distinct texts, and the rows of each pair's texts in these.
 
     query, positive: (n,). clusters: (n, 2), of both. negatives, mask: (n, m), True where there is a negative. targets:
     (n, dim), a teacher's vectors of the queries. relevant: (n,), see Examples.
@@ -77,7 +77,7 @@ class Objective(nn.Module):
 
     @torch.no_grad()
     def _keep_hardest_negatives(self, batch: TrainingBatch) -> TrainingBatch:
-        """Return the batch with each pair's highest-scoring negative alone: the same gradient of fewer texts."""
+        """Return the batch with only each pair's highest-scoring negative: the same gradient with fewer texts."""
         vectors = self.network(batch.texts)
         scores = [self._score_negatives(vectors, side, batch.negatives) for side in self._select_sides(batch)]
         hardest = torch.stack(scores).amax(0).masked_fill(~batch.mask, -torch.inf).argmax(1, keepdim=True)
@@ -109,14 +109,14 @@ class Objective(nn.Module):
         return (batch.query, batch.positive) if self.negatives.sides == "both" else (batch.query,)
 
     def _score_negatives(self, vectors: PartVectors, side: Tensor, negatives: Tensor) -> Tensor:
-        """Return the scores of one side of each pair with its negatives, (n, m). side: (n,), rows of texts."""
+        """Return the scores of one side of each pair with the pair's negatives, (n, m). side: (n,), rows of texts."""
         return self.network.score_pairs(_select_rows(vectors, side[:, None]), _select_rows(vectors, negatives))
 
 
 class DistillationLoss(nn.Module):
     """`cosine` · (1 − cos(vector, target)) + KL(teacher ‖ network) of the softmaxes over the batch's similarities.
 
-    The first term is left out where a text's vector has several parts.
+    The first term is left out if a text's vector has several parts.
     """
 
     def __init__(self, settings: TeacherSettings) -> None:

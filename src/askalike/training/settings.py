@@ -1,4 +1,4 @@
-"""The settings that decide how a network is trained."""
+"""The settings of a network's training."""
 
 from typing import Literal
 
@@ -8,22 +8,20 @@ from askalike.config import Settings, TextList
 
 
 class NegativesSettings(Settings):
-    """The negatives of a pair (q, p), of other clusters, of several kinds; drawn ones are fixed before training."""
+    """The kinds of negatives of a pair (q, p), all from other clusters; drawn ones are fixed before training."""
 
     random: int = Field(0, ge=0, description="number of random texts for each pair")
-    mined: int = Field(0, ge=0, description="number of texts for each pair that a ranker ranks high")
+    mined: int = Field(0, ge=0, description="number of texts for each pair that are ranked high by a ranker")
     judged: int = Field(
         0, ge=0, description="number of documents for each pair that are judged irrelevant to its query"
     )
     in_batch: bool = Field(False, description="whether the other pairs of the batch are negatives")
     hardest: bool = Field(False, description="whether only the highest-scoring drawn negative is used")
     sides: Literal["both", "query"] = Field(
-        "both", description="whether negatives compete for the query alone or also for the positive"
+        "both", description="whether negatives are scored with the query only, or also with the positive"
     )
     ranker: str = Field("lm_jelinek_mercer", description="the ranker that negatives are mined from")
-    from_rank: int = Field(
-        10, ge=0, description="number of first hits that are skipped: many are unlabelled duplicates"
-    )
+    from_rank: int = Field(10, ge=0, description="number of top hits that are skipped: many are unlabelled duplicates")
     to_rank: int = Field(100, ge=1, description="rank of the last hit that is mined")
     below: float = Field(
         0.95, gt=0, description="maximum score of a mined negative, as a share of the positive's score"
@@ -31,7 +29,7 @@ class NegativesSettings(Settings):
 
     @property
     def kinds(self) -> int:
-        """The number of kinds of negatives that a pair has."""
+        """The number of kinds of negatives."""
         return sum(map(bool, (self.random, self.mined, self.judged, self.in_batch)))
 
     @model_validator(mode="after")
@@ -42,7 +40,7 @@ class NegativesSettings(Settings):
 
 
 class TeacherSettings(Settings):
-    """An encoder whose vectors of the archive's texts, whole and unfinished, a network learns instead of pairs."""
+    """A teacher: a network is trained on its vectors of the archive's texts, complete and truncated, not on pairs."""
 
     encoder: str = Field(
         "",
@@ -97,7 +95,7 @@ class TrainingSettings(Settings):
     measure: str = Field("Success@10", description="the measure on dev that chooses the best epoch")
     patience: int = Field(4, ge=1, description="number of epochs without improvement after which training stops")
     dev_documents: int = Field(
-        50_000, ge=1, description="number of documents that dev queries rank, beside the relevant ones"
+        50_000, ge=1, description="number of documents ranked for dev queries, in addition to the relevant ones"
     )
     least_pairs: int = Field(32, ge=1, description="minimum number of training pairs")
     seed: int = Field(1, ge=0, description="seed of initial weights, batches and drawn negatives")

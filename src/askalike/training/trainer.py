@@ -1,4 +1,4 @@
-"""The training loop: epochs over pairs, a dev measure and a checkpoint after each, the best epoch's weights."""
+"""The training loop: epochs over pairs, each followed by a dev measure and a checkpoint; the best epoch is kept."""
 
 import copy
 import math
@@ -32,7 +32,7 @@ from askalike.training.objective import Objective, make_training_batch
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
 MAX_PAIRS_NAMED = 3
-"""Number of pairs of a failed batch that the message names."""
+"""Maximum number of pairs of a failed batch named in the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class TrainingProgress:
     batch: int
     """The number of finished batches of the epoch."""
     batches: int
-    """The number of the epoch's batches."""
+    """The number of batches in the epoch."""
     loss: float
     """The mean loss of the epoch's pairs so far."""
     examples_per_second: float
@@ -57,7 +57,7 @@ class TrainingProgress:
     value: float | None = None
     """The dev measure after the epoch, from 0 to 1; None within an epoch."""
     best: float | None = None
-    """The greatest dev measure so far."""
+    """The highest dev measure so far."""
 
 
 TrainingProgressCallback = Callable[[TrainingProgress], None]
@@ -84,8 +84,8 @@ class TrainingJob:
 def train(job: TrainingJob) -> Sequence[Epoch]:
     """Train a network, or resume an interrupted run; return the epochs. `job.network` gets the best epoch's weights.
 
-    The same job gives the same weights on devices of one kind, interrupted or not.
-    Raises TrainingError for too few pairs, no dev query, a loss that is not finite, and too little memory.
+    The same job gives the same weights on devices of the same type, interrupted or not.
+    Raises TrainingError for too few pairs, no dev queries, a loss that is not finite, and too little memory.
     """
     _check_job(job)
     job.directory.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def train(job: TrainingJob) -> Sequence[Epoch]:
 
 
 def find_best_epoch(epochs: Sequence[Epoch]) -> Epoch:
-    """Return the epoch with the greatest dev measure, the first of several."""
+    """Return the epoch with the highest dev measure, the first of several."""
     return max(epochs, key=lambda epoch: (epoch.value, -epoch.number))
 
 
@@ -128,7 +128,7 @@ def uses_cuda(settings: TrainingSettings) -> bool:
 
 @contextmanager
 def _unwrap_process_errors() -> Iterator[None]:
-    """Raise the TrainingError of another process as one of this process."""
+    """Re-raise the TrainingError of another process in this process."""
     try:
         yield
     except ProcessRaisedException as error:
@@ -140,7 +140,7 @@ def _unwrap_process_errors() -> Iterator[None]:
 
 
 def _train_on_device(fabric: Fabric, job: TrainingJob) -> None:
-    if fabric.world_size > 1:  # processes share the memory of tensors that are passed to them
+    if fabric.world_size > 1:  # tensors passed to processes are in shared memory
         job = replace(job, network=copy.deepcopy(job.network))
     network, settings = job.network, job.settings
     _choose_sparse_gradients(network, settings)
@@ -167,7 +167,7 @@ def _is_finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
 
 
 def _save_checkpoint(fabric: Fabric, job: TrainingJob, optimizer: Optimizer, epochs: list[Epoch]) -> None:
-    """Write the best weights, then the checkpoint: after a kill in between the epoch is repeated and rewrites both."""
+    """Write the best weights, then the checkpoint: after a kill in between, the epoch is repeated and rewrites both."""
     if fabric.is_global_zero:
         if not epochs or find_best_epoch(epochs).number == len(epochs):
             checkpoint.save_weights(job.network, job.directory / BEST_WEIGHTS_FILE)
@@ -202,7 +202,7 @@ def _train_epoch(
 
 
 def _select_process_batches(fabric: Fabric, job: TrainingJob, epoch: int) -> list[Indices]:
-    """Return the batches of this process; every process has equally many."""
+    """Return the batches of this process; all processes have the same number."""
     settings = job.settings
     batches = make_batches(job.examples, settings.batch_size, settings.seed, epoch, separate=job.negatives.in_batch)
     count = max(len(batches) // fabric.world_size, 1)
@@ -218,7 +218,7 @@ def _train_step(
     epoch: int,
     n: int,
 ) -> float:
-    """Learn from the batches of a step and return the sum of their pairs' losses. n: the first batch's number."""
+    """Take an optimizer step and return the sum of its pairs' losses. n: the first batch's number."""
     settings = job.settings
     with convert_memory_errors(f"training.batch_size (now {settings.batch_size}) or features.longest"):
         optimizer.zero_grad()
@@ -275,7 +275,7 @@ def _describe_infinite_loss(job: TrainingJob, pairs: Indices, epoch: int, n: int
 
 @contextmanager
 def convert_memory_errors(setting: str) -> Iterator[None]:
-    """Raise a TrainingError that says which setting to lower where memory runs out."""
+    """If memory runs out, raise a TrainingError that names the setting to lower."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -299,7 +299,7 @@ def _report_progress(
 
 
 def _choose_sparse_gradients(network: Network, settings: TrainingSettings) -> None:
-    """Make the gradients of embeddings sparse where the optimizer can use these: it then skips the other words."""
+    """Make the gradients of embeddings sparse if the optimizer supports it: it then skips words not in the batch."""
     is_sparse = settings.optimizer in ("sgd", "adagrad", "lazy_adam") and settings.devices == 1
     is_sparse = is_sparse and not settings.weight_decay and not settings.clip
     for module in network.modules():

@@ -1,4 +1,4 @@
-"""The texts that a teacher encodes: an archive's texts, whole and unfinished, and new titles made of its titles."""
+"""The texts that a teacher encodes: an archive's texts, complete and truncated, and titles recombined from its own."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ Random = np.random.Generator
 MAX_TITLE_WORDS = 16
 """The maximum length of a recombined title."""
 SWITCH_PROBABILITY = 0.35
-"""Number of times that a recombined title continues as another title, at a word that several titles share."""
+"""Probability that a recombined title continues as another title, at a word that several titles share."""
 MAX_TITLES = 100_000
-"""Maximum numbers of recombined titles, and of single words and pairs of words as texts."""
+"""Maximum number of recombined titles, and of single words and pairs of words used as texts."""
 
 
 def make_teacher_texts(questions: Sequence[Question], settings: TeacherSettings, random: Random) -> Iterator[Question]:
-    """Yield each question as its title, its body and both, unfinished versions of its title, and recombined titles."""
+    """Yield each question as its title, its body and both, truncated versions of its title, and recombined titles."""
     for question in questions:
         title, body = replace(question, body=""), replace(question, title="")
         both = bool(question.body) and bool(question.title)
@@ -44,7 +44,7 @@ def make_teacher_texts(questions: Sequence[Question], settings: TeacherSettings,
 
 
 def _generate_words_and_bigrams(questions: Sequence[Question]) -> Iterator[Question]:
-    """Yield the commonest words, and pairs of neighbours that occur twice, each as a title of its own."""
+    """Yield the most frequent words, and pairs of adjacent words that occur at least twice, each as a title."""
     titles = [WORD.findall(q.title.lower()) for q in questions]
     words = Counter(word for title in titles for word in title)
     pairs = Counter(pair for title in titles for pair in pairwise(title))
@@ -56,12 +56,12 @@ def _generate_words_and_bigrams(questions: Sequence[Question]) -> Iterator[Quest
 
 
 def _round_randomly(mean: float, random: Random) -> int:
-    """Return a whole number that is `mean` on average."""
+    """Return a random integer that is `mean` on average."""
     return int(mean + random.random())
 
 
 def _sample_prefix(words: Sequence[str], random: Random) -> str:
-    """Return some of the first words, in half of the cases with the last one cut short."""
+    """Return some of the first words, in half of the cases with the last one truncated."""
     first, last = words[: int(random.integers(1, len(words)))], ""
     if random.random() < 0.5:
         last = first[-1][: int(random.integers(1, len(first[-1]) + 1))]
@@ -70,13 +70,13 @@ def _sample_prefix(words: Sequence[str], random: Random) -> str:
 
 
 def _drop_words(words: Sequence[str], random: Random) -> str:
-    """Return about three in four of the words."""
+    """Return about three quarters of the words."""
     sample = [word for word, chance in zip(words, random.random(len(words)), strict=True) if chance < 0.75]
     return " ".join(sample or words[:1])
 
 
 def _recombine_titles(questions: Sequence[Question], titles_per_question: float, random: Random) -> Iterator[Question]:
-    """Yield new titles, each a walk that switches from one title to another at words that both have."""
+    """Yield new titles, each a walk that switches from one title to another at a shared word."""
     sources = [q for q in questions if len(q.title.split()) > 1]
     if len(sources) > MAX_TITLES:
         sources = [sources[n] for n in random.permutation(len(sources))[:MAX_TITLES]]

@@ -1,4 +1,4 @@
-"""Encoders that learn from an archive's texts alone, by gensim: model.toml, vocabulary.txt and a file an array."""
+"""Encoders trained on an archive's texts alone, with gensim: model.toml, vocabulary.txt and a file per array."""
 
 import hashlib
 import json
@@ -26,11 +26,11 @@ from askalike.types import RESERVED, LogCallback, VectorPart, Vectors
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 TokenisedTexts = Callable[[], Iterator[list[str]]]
-"""Each call yields an archive's texts, each as those of its words that are in the vocabulary."""
+"""Each call yields an archive's texts as lists of their words in the vocabulary."""
 
 
 class CorpusEncoderSettings(WordSettings):
-    """Settings of the words that are read, and the random seed."""
+    """Settings of the words used, and the random seed."""
 
     seed: int = Field(1, ge=0, description="random seed; the same texts and seed give the same model")
 
@@ -54,7 +54,7 @@ class CorpusEncoder(ABC):
 
     @abstractmethod
     def train_arrays(self, texts: TokenisedTexts, words: WordFeatures) -> Arrays:
-        """Train a model of gensim on texts and return its arrays by name."""
+        """Train a gensim model on texts and return its arrays by name."""
 
     @abstractmethod
     def infer_vectors(self, values: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -98,7 +98,7 @@ class CorpusEncoder(ABC):
         return self._fingerprint
 
     def fit(self, view: TrainingView) -> Self:
-        """Train on the view's texts, as a model of the archive under a name that the settings and the view decide."""
+        """Train on the view's texts; the model is saved in the archive, named by the settings and the view."""
         if self.words:
             return self
         run = json.dumps([self.settings.model_dump(), view.change, view.kind, view.before, view.group])
@@ -109,7 +109,7 @@ class CorpusEncoder(ABC):
         return self.open(folder, {})
 
     def train(self, view: View, folder: Path, log: LogCallback = lambda line: None) -> None:
-        """Train on the view's texts and write a model to `folder`, all files at once. Raises TrainingError."""
+        """Train on the view's texts and write a model to `folder`, atomically. Raises TrainingError."""
         words = WordFeatures.from_texts(self.settings, _iterate_texts(view))
         if not words.vocabulary.text_counts[RESERVED:]:
             problem = (
@@ -125,7 +125,7 @@ class CorpusEncoder(ABC):
         self._save_model(view, folder, words, self.train_arrays(texts, words))
 
     def encode(self, texts: Sequence[Text], role: Role) -> Vectors:
-        """Return the vectors of n texts, the same for both roles. A text without a known word gets zeros."""
+        """Return the vectors of n texts, the same for both roles. A text without known words gets zeros."""
         rows = self._require_vocabulary().encode(texts)
         known = rows.values >= RESERVED
         starts = np.concatenate(([0], np.cumsum(known)))[rows.starts]

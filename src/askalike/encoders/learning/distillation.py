@@ -1,4 +1,4 @@
-"""Distillation: the texts that a student learns, the teacher's vectors of them, and the student's initial vectors."""
+"""Distillation: the student's training texts, the teacher's vectors of them, and the student's initial vectors."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,21 +28,21 @@ from askalike.types import LogCallback, Question, Split, TrainingPair
 
 CHUNK_SIZE = 1_024
 DOCUMENTS_PER_QUERY = 10
-"""Number of documents for each held-out text, whose nearest document must be found."""
+"""Number of documents per held-out text, among which its nearest one must be found."""
 MAX_DENSE_COLUMNS = 2_048
-"""Maximum number of columns for which principal directions are eigenvectors of the columns' products."""
+"""Maximum number of columns for which principal directions are computed from the dense Gram matrix of columns."""
 RIDGE_PENALTY = 3.0
-"""Ridge penalty of the pieces' vectors, which keeps those of rare pieces short."""
+"""Ridge penalty of the pieces' vectors, which keeps the vectors of rare pieces short."""
 CONJUGATE_GRADIENT_STEPS = 12
-"""More steps would only overfit the texts at hand."""
+"""More steps would only overfit the training texts."""
 COLUMNS = 64
-"""Number of a vector's components that are solved at a time, so that memory does not grow with its size."""
+"""Number of vector components solved at a time, so that memory does not grow with the dimension."""
 
 Array = NDArray[np.float32]
 
 
 def load_teacher(view: View, settings: TeacherSettings, on_gpu: bool) -> Encoder:
-    """Return the teacher: a model of the archive, a registered encoder, or a pre-trained one by its folder or package.
+    """Return the teacher: a model of the archive, a registered encoder, or a pre-trained model (folder or package).
 
     Raises SettingsError or InputError.
     """
@@ -58,9 +58,9 @@ def load_teacher(view: View, settings: TeacherSettings, on_gpu: bool) -> Encoder
 def collect_distillation_data(
     view: TrainingView, settings: TeacherSettings, encoder: Encoder, limit: int, seed: int
 ) -> TrainingData:
-    """Return the texts that the student learns, each as a pair with itself.
+    """Return the student's training texts, each paired with itself.
 
-    Where the view has no dev queries, held-out texts must find the document that is nearest to them by the teacher.
+    If the view has no dev queries, held-out texts are used: the relevant document is the nearest one by the teacher.
     Raises SettingsError for an unknown split in `not_taught`.
     """
     random = np.random.default_rng(seed)
@@ -99,9 +99,9 @@ def fit_piece_vectors(
 ) -> Array:
     """Return the ridge regression of targets (texts, dim) on the pieces of each text: (size, dim).
 
-    A piece in no text gets zeros. initial_vectors: those of the first pieces (at most size, any dim), NaN for none;
-    one linear map turns them towards the targets first, so that pieces in no text resemble similar pieces.
-    penalty: one for all pieces, or each piece's own, (size,).
+    A piece in no text gets zeros. initial_vectors: those of the first pieces (at most size, any dim), NaN for none; a
+    linear map first fits them to the targets, so that pieces in no text resemble similar pieces.
+    penalty: one for all pieces, or one per piece, (size,).
     """
     penalties = np.broadcast_to(np.asarray(penalty, np.float32), size)
     ones = np.ones(len(rows.values), np.float32)
@@ -122,10 +122,10 @@ def fit_piece_vectors(
 def share_vectors(
     teacher: Encoder, view: View, documents: Iterable[Question], texts: Sequence[Text], folder: Path, log: LogCallback
 ) -> Iterator[None]:
-    """Let a pre-trained teacher reuse the vectors of the archive's documents that all commands share.
+    """Make a pre-trained teacher reuse the shared cache of the archive's document vectors.
 
-    Vectors of other texts are cached in `folder` inside the `with` block, so that an interrupted run resumes. Workers
-    of a cluster encode each text themselves.
+    Inside the `with` block, vectors of other texts are cached in `folder`, so that an interrupted run can resume.
+    Workers of a cluster encode all texts themselves.
     """
     if not isinstance(teacher, PretrainedEncoder) or has_cluster():
         yield
@@ -143,7 +143,7 @@ def share_vectors(
 
 
 def _encode_blocks(encoder: Encoder, texts: Sequence[Text], log: LogCallback) -> Iterator[Any]:
-    """Yield the vectors of CHUNK_SIZE texts after the others."""
+    """Yield the vectors in blocks of CHUNK_SIZE texts."""
     for number, block in enumerate(map_pieces(partial(_encode_block, encoder), chunks(texts, CHUNK_SIZE))):
         if number and number % 16 == 0:
             log(f"the teacher has encoded {number * CHUNK_SIZE} of {len(texts)} texts")
@@ -155,7 +155,7 @@ def _encode_block(encoder: Encoder, texts: Sequence[Text]) -> Any:
 
 
 def find_untaught_ids(view: View, splits: Sequence[str]) -> set[str]:
-    """Return the ids of the questions that are not learned, and `ID#N` of rephrasings that are queries.
+    """Return the ids of the questions excluded from training, and `ID#N` of rephrasings that are queries.
 
     Raises SettingsError for an unknown split.
     """
@@ -166,7 +166,7 @@ def find_untaught_ids(view: View, splits: Sequence[str]) -> set[str]:
 
 
 def _build_nearest_split(encoder: Encoder, queries: Sequence[Question], pool: Sequence[Question]) -> Split:
-    """Return a split in which the one relevant document of each query is the nearest one in the pool."""
+    """Return a split in which the only relevant document of each query is the nearest one in the pool."""
     if not queries or not pool:
         return Split({}, {})
     query_vectors, pool_vectors = (concatenate_parts(encoder.encode(texts, "document")) for texts in (queries, pool))
@@ -176,7 +176,7 @@ def _build_nearest_split(encoder: Encoder, queries: Sequence[Question], pool: Se
 
 
 def _reduce_dimension(vectors: Array | scipy.sparse.csr_array, max_dim: int, log: LogCallback) -> Array:
-    """Project on the directions in which texts differ most; without centring, which preserves dot products best."""
+    """Project onto the directions of highest variance, without centring, which preserves dot products best."""
     values, directions = _find_principal_directions(vectors, min(max_dim, min(vectors.shape) - 1))
     total = np.square(vectors.data if scipy.sparse.issparse(vectors) else vectors).sum()
     share, size = values.sum() / max(float(total), 1e-12), len(values)
@@ -186,7 +186,7 @@ def _reduce_dimension(vectors: Array | scipy.sparse.csr_array, max_dim: int, log
 
 
 def _find_principal_directions(matrix: Array | scipy.sparse.csr_array, size: int) -> tuple[Array, Array]:
-    """Return the greatest eigenvalues of the columns' products, (size,), and their eigenvectors, (columns, size)."""
+    """Return the largest eigenvalues of the columns' Gram matrix, (size,), and their eigenvectors, (columns, size)."""
     if matrix.shape[1] <= MAX_DENSE_COLUMNS and not scipy.sparse.issparse(matrix):
         values, vectors = np.linalg.eigh((matrix.T @ matrix).astype(np.float64))
         return values[-size:], vectors[:, -size:].astype(np.float32)
@@ -197,7 +197,7 @@ def _find_principal_directions(matrix: Array | scipy.sparse.csr_array, size: int
 def _solve_ridge(pieces: Any, targets: Array, penalties: Array, steps: int) -> Array:
     """Solve the normal equations by conjugate gradients, preconditioned by their diagonal (Saad 2003, algorithm 9.1).
 
-    Without that, rare pieces would hardly have moved when frequent ones are right. A piece in no text gets zeros.
+    Without preconditioning, rare pieces converge much later than frequent ones. A piece in no text gets zeros.
     """
     vectors = np.zeros((pieces.shape[1], targets.shape[1]), np.float32)
     used, columns = np.unique(pieces.indices, return_inverse=True)
@@ -212,7 +212,7 @@ def _solve_ridge(pieces: Any, targets: Array, penalties: Array, steps: int) -> A
 
 
 def _solve_block(pieces: Any, transposed: Any, diagonal: Array, targets: Array, penalties: Array, steps: int) -> Array:
-    """Solve for some of the target columns, each by itself."""
+    """Solve for some of the target columns, each independently."""
     residual = transposed @ targets
     solution, direction = np.zeros_like(residual), residual / diagonal
     product = (residual * direction).sum(0)

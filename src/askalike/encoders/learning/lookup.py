@@ -1,6 +1,6 @@
-"""Learns a lookup encoder: ridge regression of a teacher's vectors of an archive's texts on their pieces, no torch.
+"""Trains a lookup encoder: ridge regression of a teacher's vectors of an archive's texts on their pieces, no torch.
 
-Where the settings ask for it, some of the teacher's layers learn the same texts with torch, see `student.py`.
+Optionally, some of the teacher's layers are trained on the same texts with torch, see `student.py`.
 """
 
 import shutil
@@ -38,7 +38,7 @@ from askalike.text.features.pieces import PieceFeatures
 from askalike.training.settings import TeacherSettings
 from askalike.types import LogCallback, Question
 
-if TYPE_CHECKING:  # it needs torch, which a lookup alone does without
+if TYPE_CHECKING:  # it needs torch, which a lookup alone does not need
     from askalike.encoders.learning.student import Student
 
 MAX_DIM = 1_024
@@ -47,7 +47,7 @@ Array = NDArray[np.float16]
 
 
 class LookupLearningSettings(TeacherSettings):
-    """Settings of the texts that the teacher encodes, and of the pieces that are looked up."""
+    """Settings of the texts that the teacher encodes, and of the pieces in the lookup."""
 
     alone: bool = Field(
         True,
@@ -69,7 +69,7 @@ class LookupLearningSettings(TeacherSettings):
         0.5, ge=0, description="weight of the teacher's vector of a word that is in no question taught; 0: none is read"
     )
     layers: int = Field(
-        0, ge=0, description="number of the teacher's layers that read each query beside the lookup; 0: none"
+        0, ge=0, description="number of the teacher's layers that encode each query in addition to the lookup; 0: none"
     )
     epochs: int = Field(1, ge=1, description="number of times that these layers are taught all texts")
     lookup_weight: float = Field(
@@ -79,7 +79,7 @@ class LookupLearningSettings(TeacherSettings):
 
     @property
     def lookup(self) -> StaticEncoderSettings:
-        """Texts are looked up in lower case, since a word is the same at the beginning of a sentence."""
+        """The settings of the lookup. Texts are in lower case: capitals at the start of a sentence do not matter."""
         chosen = self.model_dump(include={"subwords", "words", "bigrams", "longest"})
         return StaticEncoderSettings(**chosen, lower_case=True)
 
@@ -93,11 +93,10 @@ class LookupLearningSettings(TeacherSettings):
 def learn_lookup(
     view: View, settings: LookupLearningSettings, teacher: Encoder, folder: Path, log: LogCallback = lambda line: None
 ) -> None:
-    """Write the model to `folder`, all files at once.
+    """Train the lookup and write the model to `folder`, atomically.
 
     Until then, the teacher's vectors of texts that are not the archive's are kept next to it, so that the same call
-    resumes where it was interrupted. Raises TrainingError where there is no text, ArchiveError where nothing can be
-    written.
+    resumes after an interruption. Raises TrainingError if there is no text, ArchiveError if nothing can be written.
     """
     questions = collect_questions(view, settings)
     texts = list(make_teacher_texts(questions, settings, np.random.default_rng(settings.seed)))
@@ -111,7 +110,7 @@ def learn_lookup(
     log("the regression of its vectors on their pieces")
     features = PieceFeatures.from_texts(settings.lookup, ())
     rows = RaggedArray(*features.lookup([features.extract_text(text) for text in texts]))
-    targets -= targets.mean(0)  # what all texts have in common says nothing about a query
+    targets -= targets.mean(0)  # the common part of all vectors carries no information
     vectors = fit_piece_vectors(rows, targets, settings.lookup.row_counts.total, penalty=settings.penalties)
     if student:
         student.train(settings.epochs)
@@ -124,7 +123,7 @@ def learn_lookup(
 def _cut_student(
     teacher: Encoder, settings: LookupLearningSettings, texts: Sequence[Question], cache: Path, log: LogCallback
 ) -> "Student":
-    """Raises SettingsError where torch is not installed, and for a teacher that has no layers to cut."""
+    """Raises SettingsError if torch is not installed, and for a teacher without layers."""
     where = f"distil: layers={settings.layers}"
     if not isinstance(teacher, PretrainedEncoder):
         raise SettingsError(f"{where}: expected a pre-trained encoder as the teacher")
@@ -137,7 +136,7 @@ def _cut_student(
 
 
 def collect_questions(view: View, settings: LookupLearningSettings) -> Sequence[Question]:
-    """Return the questions that are taught, and each of their rephrasings as a question of its own."""
+    """Return the training questions, and each of their rephrasings as a separate question."""
     left_out = find_untaught_ids(view, settings.not_taught)
     questions = [question for _, question in view.questions() if question.id not in left_out]
     phrasings = ((q, n, text) for q in questions for n, text in enumerate(q.rephrasings, 1))

@@ -1,4 +1,4 @@
-"""A model's card: what it is, what it learned from, how good it was on dev, and the licence of its data."""
+"""A model's card: its type, its training data, its quality on dev, and the licence of its data."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from askalike.labels.learned import LearnedLabels
 from askalike.packages import find_model
 from askalike.store import Archive, View, count_questions_by
 
-if TYPE_CHECKING:  # it needs torch, which models that learn from texts alone do without
+if TYPE_CHECKING:  # it needs torch, which models trained on texts alone do not need
     from askalike.training.checkpoint import Epoch
 
 CARD_FILE = "README.md"
@@ -46,7 +46,7 @@ def render_card(
 
 
 def render_text_model_card(name: str, kind: str, view: View, base: str = "") -> str:
-    """Return the card of a model that learned from texts alone as Markdown. base: the model it started from."""
+    """Return the card of a model trained on texts alone as Markdown. base: the model it started from."""
     return (
         f"# {name}\n\nA `{kind}` model of the texts of the archive {_archive_name(view)!r}, made by askalike. "
         f"All its settings are in `model.toml`.\n\n## Data\n\n- The texts of {len(view)} questions, at change "
@@ -55,7 +55,7 @@ def render_text_model_card(name: str, kind: str, view: View, base: str = "") -> 
 
 
 def _describe_test(name: str, view: View, learned: LearnedLabels) -> str:
-    """Return how to measure the model on labels that it has not learned from."""
+    """Return how to evaluate the model on labels that it was not trained on."""
     with Archive.open(view.path) as archive:
         tests = learned.unlearned_splits(archive)
     if tests:

@@ -19,7 +19,7 @@ Pairs = list[TrainingPair]
 
 
 class TrainingData(NamedTuple):
-    """Pairs to train on, dev queries by which the best epoch is chosen, and the documents that they rank, by id."""
+    """Training pairs, dev queries to choose the best epoch, and the documents ranked for these, by id."""
 
     pairs: Sequence[TrainingPair]
     dev: Split
@@ -28,7 +28,7 @@ class TrainingData(NamedTuple):
 
 
 def collect_training_data(view: TrainingView, settings: DataSettings, limit: int, seed: int) -> TrainingData:
-    """Return the pairs of a view's signals with dev queries, its own or some set aside, and `limit` documents."""
+    """Return the pairs of a view's signals, dev queries (the view's or held-out ones), and `limit` documents."""
     every = training_pairs(view, settings.signals, seed)
     of_query = _draw_pairs(every, settings.of_query, seed, lambda pair: pair.query.id)
     pairs = _draw_pairs(of_query, settings.of_cluster, seed, lambda pair: pair.cluster, balanced=settings.balanced)
@@ -48,7 +48,7 @@ def collect_training_data(view: TrainingView, settings: DataSettings, limit: int
 
 
 def read_irrelevant_judgements(view: View, limit: int) -> dict[str, list[str]]:
-    """Return query id → at most `limit` ids of questions judged irrelevant to it, but for what is held out."""
+    """Return query id → at most `limit` ids of questions judged irrelevant to it, without held-out splits."""
     if not limit:
         return {}
     clusters, irrelevant = view.clusters(), defaultdict[str, list[str]](list)
@@ -60,14 +60,14 @@ def read_irrelevant_judgements(view: View, limit: int) -> dict[str, list[str]]:
 
 
 def _visible_irrelevant_judgements(view: View, clusters: Clusters) -> Iterator[tuple[str, str, str]]:
-    """Yield split, query id and document id of each question judged irrelevant, but for what is held out."""
+    """Yield split, query id and document id of each question judged irrelevant, without held-out splits."""
     for split, query, document in irrelevant_judgements(view, view.before):
         if split not in view.held_out_splits and not clusters.is_held_out(query, document):
             yield split, query, document
 
 
 def _irrelevant_pairs(view: TrainingView) -> Pairs:
-    """Return each query of an imported split with each question judged irrelevant to it, but for what is held out."""
+    """Return each query of an imported split with each question judged irrelevant to it, without held-out splits."""
     clusters, judged = view.clusters(), defaultdict[str, list[tuple[str, str]]](list)
     for split, query, document in _visible_irrelevant_judgements(view, clusters):
         judged[split].append((query, document))
@@ -91,9 +91,9 @@ def _draw_pairs(
     *,
     balanced: bool = False,
 ) -> Pairs:
-    """Return at most `limit` pairs of each group and signal, drawn with the seed, in their order; all where it is 0.
+    """Return at most `limit` pairs per group and signal, drawn with the seed, in the original order; 0: no limit.
 
-    balanced: exactly `limit` pairs, of which a smaller group repeats some.
+    balanced: exactly `limit` pairs; a smaller group repeats some.
     """
     all_pairs = list(pairs)
     if not limit:
@@ -109,7 +109,7 @@ def _draw_pairs(
 
 
 def _split_by_cluster(pairs: Pairs, settings: DataSettings, seed: int) -> tuple[Pairs, Pairs]:
-    """Return training pairs and dev pairs; no cluster has both."""
+    """Return training pairs and dev pairs, from disjoint clusters."""
     clusters = sorted({pair.cluster for pair in pairs})
     order = np.random.default_rng(seed).permutation(len(clusters))
     dev_count = min(round(len(clusters) * settings.dev_share), settings.dev_queries)
@@ -118,7 +118,7 @@ def _split_by_cluster(pairs: Pairs, settings: DataSettings, seed: int) -> tuple[
 
 
 def _build_dev_split(pairs: Sequence[TrainingPair]) -> Split:
-    """Return a split with one query for each cluster, and all its documents."""
+    """Return a split with one query per cluster, and all documents of the cluster."""
     queries: dict[str, Question] = {}
     qrels: dict[str, dict[str, int]] = {}
     query_by_cluster: dict[str, str] = {}
@@ -134,7 +134,7 @@ def _dev_documents(
 ) -> dict[str, Text]:
     """Return the relevant documents and candidates of dev queries, and `limit` documents drawn with the seed, by id.
 
-    positives: documents as their signal yields them; if these are bodies without titles, so are all others.
+    positives: documents as yielded by their signal; if these are bodies without titles, so are all others.
     """
     bodies = bool(positives) and all(isinstance(text, Question) and not text.title for text in positives.values())
     needed = {id for grades in dev.qrels.values() for id in grades}

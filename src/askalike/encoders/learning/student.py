@@ -1,8 +1,8 @@
-"""Teaches some layers of a transformer to give the vectors of all of them, on an archive's texts without labels.
+"""Distils a transformer into some of its layers, on an archive's texts without labels.
 
-A student begins with its teacher's own layers. Each token's last state must come near the teacher's (Jiao et al. 2020,
-TinyBERT, eq. 8), and the mean of a text's states must have the teacher's direction. What all texts have in common is
-taken from the teacher's states, as it says nothing about a query.
+A student is initialised with layers of its teacher. Each token's last state is trained to approximate the teacher's
+(Jiao et al. 2020, TinyBERT, eq. 8), and the mean of a text's states to have the teacher's direction. The mean over
+texts is subtracted from the teacher's states, as it carries no information.
 """
 
 import hashlib
@@ -31,28 +31,28 @@ from askalike.training import checkpoint
 from askalike.types import LogCallback
 
 GROUP_SIZE = 64
-"""Number of texts with equally many tokens that are computed together."""
+"""Number of texts of equal length (in tokens) that are computed together."""
 STEP_SIZE = 256
-"""Number of texts, of several lengths, after which the optimizer makes a step."""
+"""Number of texts, of different lengths, per optimizer step."""
 SAMPLE_SIZE = 2_000
-"""Number of texts whose mean is what all texts have in common."""
+"""Number of texts whose mean is subtracted."""
 LOGGED_TEXTS = 1 << 14
-"""Number of texts after which a line is logged."""
+"""Number of texts between log lines."""
 MAX_TOKENS = 128
-"""Number of tokens of a text that are taught."""
+"""Maximum number of tokens used of a text."""
 LEARNING_RATE = 5e-4
 WARM_UP = 0.05
-"""Share of the training in which the learning rate rises; then it falls to 0."""
+"""Share of the training in which the learning rate increases; then it decreases to 0."""
 MAX_NORM = 1.0
 
 Groups = list[list[int]]
 
 
 class Student:
-    """Some layers of a teacher, and the texts that they learn. partial: the folder of checkpoints.
+    """Some layers of a teacher, and their training texts. partial: the folder of checkpoints.
 
     Raises SettingsError for a teacher with fewer layers, or whose vectors are not the means of its tokens' states, and
-    TrainingError where no text has a word.
+    TrainingError if no text has words.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Student:
         self._run_id = hashlib.sha256(described.encode()).hexdigest()
 
     def train(self, epochs: int) -> None:
-        """Learn all texts once in each epoch; the same call resumes after the last whole epoch."""
+        """Train on all texts once per epoch; the same call resumes after the last complete epoch."""
         run_id = f"{self._run_id} {epochs}"
         history = checkpoint.read_history(self._partial, run_id) or []
         if history:
@@ -107,7 +107,7 @@ class Student:
         return total / len(self._rows)
 
     def _step(self, groups: Groups, size: int) -> float:
-        """Return the mean loss of the texts of a step, whose numbers the groups are."""
+        """Make an optimizer step; return the mean loss of its texts. groups: the texts' numbers. size: their count."""
         ids = [np.array([self._rows[n] for n in group], np.int64) for group in groups]
         self._optimizer.zero_grad()
         loss = 0.0
@@ -122,7 +122,7 @@ class Student:
         return loss
 
     def _set_rate(self, progress: float) -> None:
-        """Set the learning rate. progress: the share of the training that is done."""
+        """Set the learning rate. progress: the completed share of the training."""
         share = min(progress / WARM_UP, (1 - progress) / (1 - WARM_UP))
         for group in self._optimizer.param_groups:
             group["lr"] = LEARNING_RATE * max(share, 0.01)
@@ -145,8 +145,8 @@ class Student:
 def compute_losses(states: Tensor, taught: Tensor, common: Tensor) -> Tensor:
     """Return each text's loss, (texts): the distance of its tokens' states and of the direction of their mean.
 
-    states, taught: (texts, tokens, hidden), the student's and the teacher's. common: (hidden), taken from the latter.
-    The distance of states is a share of the squares of the teacher's.
+    states, taught: (texts, tokens, hidden), the student's and the teacher's. common: (hidden), subtracted from the
+    teacher's. The squared distance of states is divided by the squares of the teacher's.
     """
     target = taught - common
     squares = (states - target).square().sum((1, 2)) / taught.square().sum((1, 2))
@@ -154,12 +154,12 @@ def compute_losses(states: Tensor, taught: Tensor, common: Tensor) -> Tensor:
 
 
 def choose_layers(count: int, available: int) -> Sequence[int]:
-    """Return the numbers, from 0, of a student's layers: the first one of those available, and the last ones."""
+    """Return the numbers, from 0, of a student's layers: the first of those available, and the last ones."""
     return [0, *range(available - count + 1, available)] if count > 1 else [available - 1]
 
 
 def _make_steps(rows: Sequence[Sequence[int]], random: np.random.Generator) -> Iterator[Groups]:
-    """Yield the groups of each step: texts in a random order, those of a group with equally many tokens."""
+    """Yield the groups of each step: texts in random order, those of a group with the same number of tokens."""
     order = random.permutation(len(rows)).tolist()
     groups = [[order[n] for n in group] for group in batches_of_equal_length([rows[n] for n in order], GROUP_SIZE)]
     step: Groups = []
@@ -192,6 +192,6 @@ def _require_mean_of_tokens(teacher: PretrainedEncoder) -> OnnxModel:
 
 
 def _has_bfloat16() -> bool:
-    """Return whether this processor multiplies 16-bit numbers, which is then half as fast again as with 32 bits."""
+    """Return whether this processor multiplies bfloat16 numbers, which is 1.5 times as fast as 32 bits."""
     capabilities: Mapping[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(capabilities.get("avx512_bf16"))

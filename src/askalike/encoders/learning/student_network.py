@@ -1,4 +1,4 @@
-"""Some layers of a transformer as a network of their own, to be trained further and saved as a model's folder."""
+"""Some layers of a transformer as a separate network, to be trained further and saved as a model's folder."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from askalike.encoders.onnx.weights import to_float32
 from askalike.packages import MODULES_FILE
 
 NAMES = Architecture()
-"""The names of a layer's tensors: a student is saved as BERT, whatever its teacher is."""
+"""The names of a layer's tensors: a student is saved as BERT, whatever its teacher's architecture."""
 HIDDEN_ACTIVATIONS = {"none": "gelu", "tanh": "gelu_new", "relu": "relu"}
 COPIED_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "sentence_bert_config.json")
 POOLING = "1_Pooling"
@@ -26,7 +26,7 @@ MODULES = (("Transformer", ""), ("Pooling", POOLING), ("Normalize", "2_Normalize
 
 
 class StudentNetwork(nn.Module):
-    """A transformer's embeddings and those of its layers that are chosen by their numbers, counted from 0."""
+    """A transformer's embeddings and some of its layers, given by their numbers from 0."""
 
     def __init__(self, teacher: Transformer, layers: Sequence[int]) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class StudentNetwork(nn.Module):
         self.layers = nn.ModuleList(self.student_layers)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return the last states (texts, tokens, hidden) of ids (texts, tokens), all texts with equally many tokens."""
+        """Return the last states (texts, tokens, hidden) of ids (texts, tokens), without padding."""
         states: Tensor = self.norm(self.words(ids) + self.positions[: ids.shape[1]])
         for layer in self.student_layers:
             states = layer(states)
@@ -82,9 +82,9 @@ class StudentLayer(nn.Module):
 
 
 def save_student(network: StudentNetwork, teacher: Path, prompt: str, folder: Path) -> None:
-    """Write a network as a sentence-transformers folder that averages its tokens.
+    """Write a network as a sentence-transformers folder with mean pooling.
 
-    teacher: the folder of the transformer, whose tokenizer it has. prompt: what stands before each text.
+    teacher: the folder of the transformer, whose tokenizer is used. prompt: the prefix of each text.
     """
     folder.mkdir()
     for name in COPIED_FILES:

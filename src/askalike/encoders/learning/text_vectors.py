@@ -1,4 +1,4 @@
-"""Plain strings in, one array out, by any encoder: for notebooks, and for users without an archive."""
+"""Encodes plain strings to one array with any encoder, for notebooks, and for users without an archive."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,9 +24,9 @@ def encode_texts(
 ) -> NDArray[np.float32]:
     """Return the vectors of n texts, float32 (n, dim), whose dot products are the encoder's scores.
 
-    encoder: a registered one, the folder of a trained model (`DIR/models/NAME`), or the object. role: queries and
-    documents have different vectors by some encoders. A text without a word gets zeros. Raises SettingsError for an
-    encoder that is unknown or whose vectors are compared by Euclidean distance, InputError for what is not text.
+    encoder: a registered name, the folder of a trained model (`DIR/models/NAME`), or an Encoder. role: some encoders
+    encode queries and documents differently. A text without words gets zeros. Raises SettingsError for an encoder that
+    is unknown or whose vectors are compared by Euclidean distance, InputError for values that are not text.
     """
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise InputError("encode_texts: expected a list of strings, as in encode_texts(['how do I reset my password'])")
@@ -41,7 +41,7 @@ def encode_texts(
 
 
 def concatenate_parts(vectors: Vectors) -> "NDArray[np.float32] | csr_array":
-    """Join all parts into one, whose dot products are the scores. Raises SettingsError for Euclidean parts."""
+    """Concatenate all parts into one, whose dot products are the scores. Raises SettingsError for Euclidean parts."""
     parts = [_scale_part(part) for part in vectors.parts]
     if any(part.is_sparse for part in vectors.parts):
         from scipy.sparse import hstack  # slow to import

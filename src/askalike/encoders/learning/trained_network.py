@@ -41,7 +41,7 @@ def create_network(recipe: Recipe, size: int) -> Network:
 
 
 def open_network(folder: Path) -> SavedNetwork:
-    """Return the trained network in a folder of `models/`. Raises InputError for what cannot be read."""
+    """Return the trained network in a folder of `models/`. Raises InputError if it cannot be read."""
     tables = {name: rows for name, rows in read_model_file(folder).items() if isinstance(rows, dict)}
     recipe = Recipe.from_tables({name: rows for name, rows in tables.items() if name != "trained"})
     features = load_features_class(recipe).load(recipe.features, folder)
@@ -51,7 +51,7 @@ def open_network(folder: Path) -> SavedNetwork:
 
 
 def scale_word_vectors(network: Network, deviation: float) -> None:
-    """Scale all initial word vectors by one factor, to a standard deviation. Raises SettingsError without any."""
+    """Scale all initial word vectors by one factor, to a standard deviation. Raises SettingsError if there are none."""
     if not isinstance(network, WordVectorNetwork):
         raise SettingsError("embeddings.deviation: expected a network over word vectors, such as siamese_lstm")
     with torch.no_grad():
@@ -71,10 +71,10 @@ def start_fingerprints(recipe: Recipe) -> list[str]:
 
 
 def copy_model(network: nn.Module, tokens: Sequence[str], folder: Path, setting: str) -> str:
-    """Give a network over word vectors the parameters of a trained one; return in words what is known of its words.
+    """Copy the parameters of a trained network over word vectors; return a sentence on how many words it knows.
 
-    Both then encode every text alike: a word that the trained one does not know begins as its unknown word.
-    tokens: the words of the network. setting: how the folder was named, for messages.
+    Both then encode every text alike: a word unknown to the trained one gets the vector of its unknown word.
+    tokens: the words of the network. setting: the setting that names the folder, for messages.
     Raises SettingsError for a model of another kind or size.
     """
     if (encoder := read_model_file(folder).get("encoder")) != Network.encoder_name:
@@ -96,7 +96,7 @@ def copy_model(network: nn.Module, tokens: Sequence[str], folder: Path, setting:
 def _check_shapes(
     source: dict[str, Tensor], target: dict[str, Tensor], table: str, setting: str, *, same_words: bool
 ) -> None:
-    """Raise SettingsError where a parameter has another size, or rows of words that are not those of the table."""
+    """Raise SettingsError if a parameter has another size, or rows of words other than those of the table."""
     for name, tensor in target.items():
         found, expected = list(source[name].shape), list(tensor.shape)
         if name == table:

@@ -1,4 +1,4 @@
-"""The run of a recipe on a training view: from pairs or a teacher to a model's folder. Torch is imported with it."""
+"""The training run of a recipe on a view: from pairs or a teacher to a model's folder. Imports torch."""
 
 import hashlib
 import json
@@ -58,12 +58,12 @@ LOGGER = logging.getLogger(__name__)
 PARTIAL_PREFIX = ".training"
 ANSWERS_PER_CHUNK = 1_000
 MAX_TEXTS_IN_MEMORY = 50_000
-"""Maximum number of texts whose words remain in memory after they were read once."""
+"""Maximum number of texts whose words are kept in memory after the first pass."""
 WORD_VECTORS_FOLDER = Path("index/word-vectors")
-"""Folder of the word vectors that were learned from an archive's texts; they are computed again if it is missing."""
+"""Folder of the word vectors trained on an archive's texts; they are recomputed if it is missing."""
 TARGETS_FILE = "teacher.safetensors"
 CHECKPOINT_VERSION = 2
-"""The version of what a checkpoint holds; one of another version is not resumed."""
+"""The version of the checkpoint format; a checkpoint of another version is not resumed."""
 
 Miner = Callable[[Mapping[str, Question], NegativesSettings], Run]
 """Ranks the archive's questions for the training queries."""
@@ -86,11 +86,11 @@ def train_recipe(
     on_progress: TrainingProgressCallback | None = log_epoch,
     log: LogCallback = LOGGER.info,
 ) -> Sequence[Epoch]:
-    """Train a recipe on what a view knows, write the model to `folder` and return its epochs.
+    """Train a recipe on a view, write the model to `folder` and return its epochs.
 
-    The view's dev queries choose the best epoch; without any, some clusters are set aside. teacher: the recipe's
-    teacher, if it is loaded already. The same call after an interruption or a kill resumes with the epoch that was not
-    finished. Raises TrainingError.
+    The view's dev queries choose the best epoch; without any, some clusters are held out. teacher: the recipe's
+    teacher, if it is loaded already. The same call after an interruption or a kill resumes with the unfinished epoch.
+    Raises TrainingError.
     """
     if teacher is None and recipe.teacher.encoder:
         teacher = distillation.load_teacher(view, recipe.teacher, uses_cuda(recipe.training))
@@ -107,7 +107,7 @@ def train_recipe(
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """One training of a recipe: what it learns from, and where the model goes."""
+    """One training run of a recipe: its data, and the model's folder."""
 
     view: TrainingView
     recipe: Recipe
@@ -168,7 +168,7 @@ class TrainingRun:
         return epochs
 
     def _iterate_vocabulary_texts(self) -> Iterator[Text]:
-        """Yield the view's questions, and the texts of pairs that are none of them, such as queries of a set."""
+        """Yield the view's questions, and texts of pairs that are not among them, such as queries of a set."""
         ids = set()
         for _, question in self.view.questions():
             ids.add(question.id)
@@ -209,7 +209,7 @@ class TrainingRun:
         return np.concatenate(columns, 1)
 
     def _load_or_encode_targets(self, teacher: Encoder, texts: TrainingTexts, network: Network) -> np.ndarray:
-        """Return the teacher's vectors, (texts, dim); an interrupted run has left those that it computed."""
+        """Return the teacher's vectors, (texts, dim), reusing those of an interrupted run."""
         max_dim = network.vector_dim or self.recipe.network.dim
         digest = hashlib.sha256(f"{teacher.fingerprint} {max_dim}".encode())
         for text in texts.texts:
@@ -234,7 +234,7 @@ class TrainingRun:
         )  # fmt: skip
 
     def _initialise_network(self, network: Network, examples: Examples) -> str:
-        """Set the network's initial parameters; return in words what they are."""
+        """Set the network's initial parameters; return a description of them."""
         parts = network.part_models(self.recipe.network).items()
         tokens = self.features.tokens
         begun = [copy_model(network.get_submodule(n), tokens, Path(path), f"network.{n}={path!r}") for n, path in parts]
@@ -258,7 +258,7 @@ class TrainingRun:
         return initial.coverage
 
     def _vocabulary_words(self) -> Callable[[], Iterator[list[str]]]:
-        """Return a function that yields the words of the vocabulary's texts, from memory if these are few."""
+        """Return a function that yields the words of the vocabulary's texts, cached in memory if there are few."""
         settings = self.recipe.features.model_copy(update={"fields": self.recipe.embeddings.reads})
         reader = load_features_class(self.recipe).from_texts(settings, ())
 
@@ -311,7 +311,7 @@ class TrainingRun:
     def _save_model(
         self, network: Network, tensors: Mapping[str, np.ndarray], epochs: Sequence[Epoch], coverage: str
     ) -> None:
-        """Write the model's folder, which appears with all its files at once, and remove the partial folder."""
+        """Write the model's folder atomically, and remove the partial folder."""
         best, recipe, data = find_best_epoch(epochs), self.recipe, self.data
         trained = {
             "pairs": len(data.pairs), "dev_queries": len(data.dev.queries), "dev_documents": len(data.documents),
@@ -333,7 +333,7 @@ class TrainingRun:
 
 
 def _count_answer_tokens(examples: Examples, size: int) -> torch.Tensor:
-    """Return how often each token is in the pairs' answers, (size,); token 0 stands for the end of an answer."""
+    """Return the frequency of each token in the pairs' answers, (size,); token 0 stands for the end of an answer."""
     counts = np.zeros(size, np.int64)
     for numbers in np.array_split(examples.positive, max(len(examples) // ANSWERS_PER_CHUNK, 1)):
         batch = examples.rows.batch(numbers)

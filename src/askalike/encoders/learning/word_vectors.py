@@ -19,14 +19,14 @@ from askalike.types import RESERVED
 Array = NDArray[np.float32]
 Texts = Callable[[], Iterator[list[str]]]
 MAX_CACHED_TABLES = 8
-"""Number of cached tables of word vectors: those of the latest text settings."""
+"""Number of cached tables of word vectors: those with the latest text settings."""
 
 
 class InitialVectors(NamedTuple):
-    """The vectors that a network's tokens are initialised with."""
+    """The initial vectors of a network's tokens."""
 
     vectors: Array | None
-    """(at most tokens, dim), NaN or no row for a token without a vector; None where all are random."""
+    """(at most tokens, dim), NaN or no row for a token without a vector; None if all are random."""
     coverage: str
     """A sentence with the number of tokens that have a vector, and the vectors' source."""
 
@@ -36,7 +36,7 @@ def initialise_vectors(
 ) -> InitialVectors:
     """Return the initial vectors of a network's tokens. Each call of `texts` yields the archive's texts as words.
 
-    cache: a folder where the vectors that skip-gram learns are kept, for every seed and network of the same texts.
+    cache: a folder for skip-gram vectors, to be reused for all seeds and networks on the same texts.
     """
     if settings.start == "random":
         return InitialVectors(None, "word vectors are initialised at random")
@@ -69,7 +69,7 @@ def _load_or_train_skipgram(
 
 
 def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int, texts: Texts) -> Array:
-    """Return skip-gram vectors, (tokens, dim), learned by one worker to be reproducible. Raises TrainingError."""
+    """Return skip-gram vectors, (tokens, dim), trained by one worker to be reproducible. Raises TrainingError."""
     from gensim.models import Word2Vec
 
     known = set(tokens[RESERVED:])
@@ -98,7 +98,7 @@ def load_packaged_vectors(tokens: Sequence[str]) -> Array:
 
 
 class _KnownTokenTexts:
-    """Texts that can be read repeatedly, without the words that the network does not know."""
+    """Texts that can be iterated repeatedly, without words unknown to the network."""
 
     def __init__(self, texts: Texts, known: set[str]) -> None:
         self._texts = texts
@@ -109,10 +109,10 @@ class _KnownTokenTexts:
 
 
 def read_vectors(path: Path, tokens: Sequence[str]) -> Array:
-    """Read the vectors of tokens from a text file, (tokens, dim), NaN for those that it lacks.
+    """Read the vectors of tokens from a text file, (tokens, dim), NaN for missing tokens.
 
     Files of word2vec, fastText and LexVec begin with a line `count dim`; GloVe's do not, and have tokens with spaces. A
-    token gets the vector of a form in capitals if the file has no other. Raises InputError with the malformed line.
+    token gets the vector of a capitalised form if the file has no other. Raises InputError with the malformed line.
     """
     wanted = set(tokens[RESERVED:])
     exact: dict[str, Array] = {}

@@ -12,7 +12,7 @@ from askalike.encoders.onnx.weights import Tensor, to_float32
 from askalike.errors import InputError
 
 ACTIVATIONS = {"gelu": "none", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "relu": "relu"}
-"""Activations by their names in config.json: the approximation of Gelu, or relu."""
+"""Activation's name in config.json → the approximation of GELU, or relu."""
 WORDS = "embeddings.word_embeddings.weight"
 RELATIVE_BUCKETS, MAX_RELATIVE_DISTANCE = 32, 128
 
@@ -21,10 +21,10 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """The names of a layer's tensors, and how positions are counted.
+    """The names of a layer's tensors, and the numbering of positions.
 
-    layer: what stands before the names of layer {}. positions_after_padding: whether position numbers begin after the
-    id of the padding. keys: the names in config.json of hidden size, heads and layers, and of the activation.
+    layer: the prefix of the names of layer {}. positions_after_padding: whether position numbers start after the
+    padding id. keys: the names in config.json of hidden size, heads and layers, and of the activation.
     """
 
     layer: str = "encoder.layer.{}."
@@ -56,7 +56,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         "attention.LayerNorm", positions_after_padding=True,
     ),
 }  # fmt: skip
-"""Architectures that can be built from weights. Any other one needs a folder with an ONNX file."""
+"""Architectures that can be built from weights. Others need an ONNX file in the folder."""
 
 
 class Affine(NamedTuple):
@@ -78,10 +78,10 @@ class Layer(NamedTuple):
 
 
 class Transformer:
-    """A transformer's weights under the names of this file, whatever its architecture.
+    """A transformer's weights, under the same names for all architectures.
 
-    config: the content of config.json. Raises InputError for an architecture or a setting that is not known, and for
-    weights that lack a tensor.
+    config: the content of config.json. Raises InputError for an unknown architecture or setting, and for weights with a
+    missing tensor.
     """
 
     def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Tensor], folder: Path) -> None:
@@ -104,24 +104,24 @@ class Transformer:
         self._types = to_float32(self._tensor("embeddings.token_type_embeddings.weight")) if typed else None
         if self._types is not None:
             self.position_vectors = self.position_vectors + self._types[0]
-        """What is added at each place of a text, (tokens, hidden)."""
+        """The vector added at each position of a text, (tokens, hidden)."""
         self.embedding_norm = self._affine("embeddings.LayerNorm")
         relative = f"{self._prefix}encoder.relative_attention_bias.weight"
         self._relative = to_float32(tensors[relative]) if relative in tensors else None
 
     @property
     def max_tokens(self) -> int:
-        """The number of tokens that there are positions for."""
+        """The number of positions."""
         return len(self.position_vectors)
 
     @property
     def has_relative_positions(self) -> bool:
-        """Whether attention depends on how far tokens are apart."""
+        """Whether attention depends on the distance between tokens."""
         return self._relative is not None
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The sizes of a state, and of what stands between the two linear maps of a layer."""
+        """The size of a state, and of the intermediate layer between a layer's two linear maps."""
         name = f"{self._architecture.layer.format(0)}{self._architecture.intermediate}.weight"
         inner, hidden = self._tensor(name).shape
         return hidden, inner
@@ -129,7 +129,7 @@ class Transformer:
     def embed(self, ids: NDArray[np.int64], types: NDArray[np.int64] | None = None) -> Array:
         """Return the embeddings (texts, tokens, hidden) of token ids (texts, tokens), not normalised yet.
 
-        types: (texts, tokens), 1 for the tokens of a second text; without them, or where the model has one type, all 0.
+        types: (texts, tokens), 1 for the tokens of a second text; all 0 without it, or if the model has one type only.
         """
         embedded: Array = to_float32(self.word_vectors[ids]) + self.position_vectors[: ids.shape[1]]
         if types is None or self._types is None or len(self._types) < 2:
@@ -138,14 +138,14 @@ class Transformer:
         return typed
 
     def relative_bias(self, tokens: int) -> Array:
-        """Return what is added to the attention between tokens, (1, heads, tokens, tokens)."""
+        """Return the bias of the attention scores between tokens, (1, heads, tokens, tokens)."""
         assert self._relative is not None
         places = np.arange(tokens)
         buckets = _relative_buckets(places[None, :] - places[:, None])
         return np.ascontiguousarray(self._relative[buckets].transpose(2, 0, 1)[None])
 
     def layers(self) -> Sequence[Layer]:
-        """Return the layers from the first to the last."""
+        """The layers in order."""
         names = self._architecture
         layers = []
         for number in range(self.layer_count):
@@ -185,12 +185,12 @@ def _find_architecture(config: Mapping[str, Any], place: Path) -> Architecture:
 
 
 def _find_prefix(tensors: Mapping[str, Tensor]) -> str:
-    """Return what stands before the names of all tensors: "bert." where the file is of a model with a head."""
+    """Return the common prefix of all tensors' names, such as "bert." in the file of a model with a head."""
     return next((name.removesuffix(WORDS) for name in tensors if name.endswith(WORDS)), "")
 
 
 def _relative_buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the bucket of each relative position: near ones by themselves, far ones by their logarithm (T5, MPNet)."""
+    """Return the bucket of each relative position: one each for near ones, logarithmic for far ones (T5, MPNet)."""
     half = RELATIVE_BUCKETS // 2
     exact = half // 2
     near = np.abs(distance)

@@ -16,9 +16,9 @@ def attend(
 ) -> None:  # fmt: skip
     """Write the output of attention between the tokens of one text.
 
-    joined: queries, keys and values, (tokens, 3 x hidden). bias: of each head and token, added to the scores of all
-    tokens, or no row. keys: room for those of a head, (hidden / heads, tokens), with zeros. scores: room for those of
-    some tokens, (MAX_ROWS, tokens). Both have the tokens in whole vectors.
+    joined: queries, keys and values, (tokens, 3 x hidden). bias: for each head and token, added to the scores of all
+    tokens, or empty. keys: buffer for a head's keys, (hidden / heads, tokens), initially zeros. scores: buffer for the
+    scores of some tokens, (MAX_ROWS, tokens). Both are padded to whole vectors of tokens.
     """
     tokens, hidden = out.shape
     lanes, size = keys.shape[1], hidden // heads
@@ -44,9 +44,9 @@ def attend(
 
 @inner(fastmath=True)
 def soften(scores: NDArray[np.float32], count: int) -> None:
-    """Replace the first scores by their shares: their exponentials, divided by the sum of these.
+    """Replace the first `count` scores by their softmax.
 
-    All others up to the last whole vector are computed with them, which is faster, and mean nothing.
+    For speed, scores up to the end of the last vector are computed as well; they are meaningless.
     """
     largest, total = scores[0], ZERO
     for i in range(1, count):

@@ -1,7 +1,7 @@
-"""Weights in 8 bits: blocks of numbers that share a scale, as ONNX Runtime's MatMulNBits and `byte_products` read them.
+"""8-bit weights: blocks of numbers that share a scale, for ONNX Runtime's MatMulNBits and `byte_products`.
 
-Both round their input to 8 bits as well, block by block of each row. So a text's vector depends on that text
-alone, which it would not under one range for a whole batch.
+Both also quantise their input to 8 bits, block by block in each row. So a text's vector depends on that text alone,
+unlike with one range for a whole batch.
 """
 
 from typing import NamedTuple
@@ -29,5 +29,5 @@ def quantise(weights: NDArray[np.float32]) -> BlockWeights:
     blocks = weights.reshape(rows, -1, BLOCK_SIZE)
     scales = np.abs(blocks).max(-1) / 127
     steps = blocks * (1 / np.where(scales, scales, 1))[..., None]
-    steps += ZERO + 0.5  # what follows cuts off
+    steps += ZERO + 0.5  # astype truncates
     return BlockWeights(steps.astype(np.uint8), scales.astype(np.float32))

@@ -1,4 +1,4 @@
-"""Linear maps of weights and inputs in 8 bits, compiled: see `blocks` for how both are rounded."""
+"""Linear maps with 8-bit weights and inputs, compiled; for the quantisation see `blocks`."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from askalike.lanes import MAX_ROWS
 
 
 class ByteWeights(NamedTuple):
-    """The weights of the same linear map in every layer, a row for each layer and COLUMNS of its outputs."""
+    """The weights of the same linear map in every layer, one row per layer and group of COLUMNS outputs."""
 
     steps: Matrix[np.uint8]
     scales: Matrix[np.float32]
@@ -21,7 +21,7 @@ class ByteWeights(NamedTuple):
 
 
 class ByteRows(NamedTuple):
-    """Rows as bytes, and of each block the scale and what the weights' zero adds to a sum of products."""
+    """Rows as bytes, with the scale of each block and its offset: the part of a sum due to the weights' zero point."""
 
     steps: Matrix[np.int8]
     scales: Matrix[np.float32]
@@ -29,7 +29,7 @@ class ByteRows(NamedTuple):
 
 
 def pack_weights(layers: Sequence[Affine]) -> ByteWeights:
-    """Return the weights of a map that each layer has. Inputs and outputs are whole blocks."""
+    """Return the weights of a map in all layers. Inputs and outputs are whole blocks."""
     packed = [_pack(layer) for layer in layers]
     return ByteWeights(*(np.concatenate(parts) for parts in zip(*packed, strict=True)))
 
@@ -43,14 +43,14 @@ def _pack(linear: Affine) -> ByteWeights:
 
 
 def make_rows(count: int, columns: int) -> ByteRows:
-    """Return room for rows of at most this number of columns."""
+    """Return a buffer for rows of at most this number of columns."""
     blocks = count, columns // BLOCK_SIZE
     return ByteRows(np.empty((count, columns), np.int8), np.empty(blocks, np.float32), np.empty(blocks, np.int32))
 
 
 @inner()
 def round_rows(values: Matrix[np.float32], rounded: ByteRows) -> None:
-    """Round rows of whole blocks."""
+    """Quantise rows of whole blocks."""
     for row in range(len(values)):
         for block in range(values.shape[1] // BLOCK_SIZE):
             begin = block * BLOCK_SIZE

@@ -1,8 +1,8 @@
-"""Rows of bytes, and their products with weights: an instruction adds four products to each of sixteen sums at once.
+"""Products of byte rows with weights: one instruction adds four products to each of sixteen sums.
 
 Weights are unsigned bytes in the order in which they are read: groups of COLUMNS outputs, each with its blocks of
-BLOCK_SIZE inputs, these in fours, each with the outputs one after the other. The bytes of rows are signed. A sum of
-products begins with what the weights' ZERO adds to it.
+BLOCK_SIZE inputs, these in fours, each for one output after the other. The bytes of rows are signed. A sum of products
+starts with the offset that cancels the weights' ZERO.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ LARGEST = 127.0
 
 
 def _write_rounding(builder: Any, values: Memory, steps: Memory, scale: Memory, offset: Memory) -> None:
-    """Write: round the values of a block to bytes; give its scale, and what ZERO adds to a sum of products."""
+    """Emit code that quantises a block to bytes, with its scale and the offset that cancels ZERO in sums."""
     to = LaneWriter(builder)
     vectors = [to.load(FLOATS, to.at(values, 0, n * VECTOR_BYTES)) for n in range(BLOCK_SIZE // LANES)]
     largest = to.fill(0.0)
@@ -45,7 +45,7 @@ def _write_tile(
     builder: Any, count: Any, blocks: Any, weights: Memory, scales: Memory, biases: Memory,
     rows: Memory, row_scales: Memory, offsets: Memory, out: Memory,
 ) -> None:  # fmt: skip
-    """Write: multiply `count` rows, 1 to MAX_ROWS, by the weights of COLUMNS outputs. blocks: of an input's bytes."""
+    """Emit code that multiplies `count` rows, 1 to MAX_ROWS, by the weights of COLUMNS outputs. blocks: per row."""
     to = LaneWriter(builder)
 
     def write(number: int) -> None:
@@ -55,14 +55,15 @@ def _write_tile(
 
 
 multiply_tile = LLVMFunction(_write_tile)
-"""multiply_tile(count, blocks, weights, scales, biases, rows, row_scales, offsets, out): arrays that begin with it."""
+"""multiply_tile(count, blocks, weights, scales, biases, rows, row_scales, offsets, out): arrays that begin with the
+tile."""
 
 
 def _write_rows(
     to: LaneWriter, count: int, blocks: Any, weights: Memory, scales: Memory, biases: Memory,
     rows: Memory, row_scales: Memory, offsets: Memory, out: Memory,
 ) -> None:  # fmt: skip
-    """Write: multiply this number of rows, block by block."""
+    """Emit code that multiplies this number of rows, block by block."""
     builder = to.builder
     cells = [(row, vector) for row in range(count) for vector in range(VECTORS)]
     biased = [to.load(FLOATS, to.at(biases, 0, vector * VECTOR_BYTES)) for _, vector in cells]
@@ -85,7 +86,7 @@ def _write_rows(
 def _write_block(
     to: LaneWriter, count: int, block: Any, weights: Memory, rows: Memory, offsets: Memory
 ) -> Sequence[Any]:
-    """Write: the sums of the products in a block, for each row and vector."""
+    """Emit code for the sums of the products in a block, for each row and vector."""
     builder = to.builder
     starts = [to.spread(to.load(INT, to.at(offsets, row, builder.mul(block, LONG(4))))) for row in range(count)]
     sums = [[start] * VECTORS for start in starts]

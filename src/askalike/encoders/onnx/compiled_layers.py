@@ -1,6 +1,6 @@
-"""A transformer's layers in 8 bits, compiled to machine code for processors that multiply bytes.
+"""A transformer's layers in 8 bits, compiled to machine code for processors with byte products.
 
-It computes what the graph of `graph` does, to rounding, and needs a third of the time.
+The results equal those of the graph of `graph`, up to rounding, in a third of the time.
 """
 
 from typing import NamedTuple
@@ -17,13 +17,13 @@ from askalike.encoders.onnx.layer_steps import KINDS, activate, add_and_normalis
 from askalike.lanes import LANES, MAX_ROWS, has_byte_products
 
 TOKENS = 256
-"""Tokens that all layers read before the next ones are read, whole texts: what a layer computes stays in the cache."""
+"""Number of tokens, in whole texts, that pass through all layers together, so that they stay in the cache."""
 
 Array = NDArray[np.float32]
 
 
 class LayerWeights(NamedTuple):
-    """The weights of all layers. norms: weight and bias after attention, then those of the output, for each layer."""
+    """The weights of all layers. norms: per layer, weight and bias after attention, then those of the output."""
 
     attention: ByteWeights
     attention_output: ByteWeights
@@ -33,7 +33,7 @@ class LayerWeights(NamedTuple):
 
 
 class Room(NamedTuple):
-    """The buffers for what the layers compute of some texts."""
+    """The buffers of the layers for some texts."""
 
     states: Matrix[np.float32]
     joined: Matrix[np.float32]
@@ -56,7 +56,7 @@ def run_layers(
 ) -> None:
     """Replace the sums of embeddings in `room.states` by the last layer's states.
 
-    tokens: of each text. activation: see `activate`. bias: see `attend`. `room.change` has zeros.
+    tokens: the length of each text. activation: see `activate`. bias: see `attend`. `room.change` is initially zero.
     """
     states, joined, change, rounded, norms = room.states, room.joined, room.change, room.rounded, weights.norms
     hidden, small = states.shape[1], np.float32(epsilon)
@@ -80,7 +80,7 @@ def run_layers(
 
 
 def fits(transformer: Transformer) -> bool:
-    """Return whether this machine can run a transformer's layers in this way: in whole blocks and vectors."""
+    """Return whether this machine can run a transformer's layers this way; sizes must be whole blocks and vectors."""
     [hidden, inner] = transformer.sizes
     whole = hidden % BLOCK_SIZE == inner % BLOCK_SIZE == hidden // transformer.heads % LANES == 0
     return whole and has_byte_products()
@@ -118,7 +118,7 @@ class CompiledLayers:
         return states
 
     def _make_room(self, states: Array) -> Room:
-        """Return room for the layers of these texts, whose states are replaced."""
+        """Return the layers' buffers for these texts, whose states are overwritten."""
         texts, tokens, hidden = states.shape
         count, lanes = texts * tokens, tokens + -tokens % LANES
         joined, inner = (np.empty((count, columns), np.float32) for columns in (3 * hidden, self._inner))

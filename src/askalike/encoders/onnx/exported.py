@@ -1,4 +1,4 @@
-"""The graph of a folder that ships one as `onnx/model*.onnx`, for architectures that are not built here."""
+"""The ONNX graph of a folder that contains `onnx/model*.onnx`, for architectures that are not built here."""
 
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ EXPORTED_FILES = ("onnx/model.onnx", "onnx/model*.onnx", "model.onnx")
 
 
 def find_exported(folder: Path) -> Path | None:
-    """Return the folder's graph: the one in 32 bits where there are several; None where it ships none."""
+    """Return the folder's graph: the one in 32 bits if there are several; None if there is none."""
     files = (path for pattern in EXPORTED_FILES for path in sorted(folder.glob(pattern)))
     return next(files, None)
 
 
 def round_weights(path: Path) -> bytes:
-    """Return a graph with the weights of its linear maps in 8 bits, as `build_graph` has them."""
+    """Return a graph with the weights of its linear maps in 8 bits, as in `build_graph`."""
     model = onnx.load(path)
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     nodes = [_round_node(node, constants, model.graph.initializer) for node in model.graph.node]
@@ -34,7 +34,7 @@ def round_weights(path: Path) -> bytes:
 
 
 def _round_node(node: Any, constants: dict[str, Any], added: Any) -> Any:
-    """Return a product with constant weights in 32 bits as one with rounded weights; any other node as it is."""
+    """Return a product with constant 32-bit weights as one with quantised weights; any other node unchanged."""
     weights = constants.get(node.input[1]) if node.op_type == "MatMul" else None
     if weights is None or weights.data_type != onnx.TensorProto.FLOAT or len(weights.dims) != 2:
         return node

@@ -1,4 +1,4 @@
-"""Selects the files that a sentence-transformers folder needs to run: a hub has its weights several times."""
+"""Selects the files needed to run a sentence-transformers model: a hub has its weights in several formats."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,13 +11,13 @@ DESCRIPTIONS = ("*.json", "*.txt", "*.md", "LICENSE*")
 SAFETENSORS = ("*.safetensors",)
 EXPORTED = ("*onnx/model.onnx*", "model.onnx*", "[0-9]_*/*.safetensors")
 OTHER_RUNTIMES = ("onnx", "openvino", "coreml")
-"""Folders with weights for other ways to run a model, and with descriptions of those."""
+"""Folders with weights and configurations for other runtimes."""
 
 
 def needed_files(names: Iterable[str], folder: Path) -> Sequence[str]:
-    """Return the files that are needed of those with these names, relative to the model's folder.
+    """Return the needed ones of these files, named relative to the model's folder.
 
-    folder: where at least the JSON files lie already; before that, these are what is needed.
+    folder: where the JSON files are already; before that, only these are needed.
     """
     names = list(names)
     described = [name for name in names if _matches(name, DESCRIPTIONS) and name.split("/")[0] not in OTHER_RUNTIMES]
@@ -35,7 +35,7 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _model_types(folder: Path) -> Iterator[str]:
-    """Yield the model_type of the folder's descriptions that have one: the transformer's."""
+    """Yield the model_type of the folder's configurations that have one: the transformer's."""
     for path in (folder / "config.json", *sorted(folder.glob("*/config.json"))):
         try:
             described = json.loads(path.read_text(encoding="utf-8"))

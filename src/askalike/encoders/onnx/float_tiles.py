@@ -1,4 +1,4 @@
-"""Products of 32-bit matrices, some rows at a time."""
+"""Products of 32-bit matrices, a few rows at a time."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from askalike.llvm import LLVMFunction, Memory
 def _write_product(
     builder: Any, count: Any, inputs: Any, vectors: Any, factors: Memory, rows: Memory, out: Memory
 ) -> None:
-    """Write: multiply 1 to MAX_ROWS rows of factors by a matrix, whose rows and those of `out` are vectors of LANES."""
+    """Emit code that multiplies 1 to MAX_ROWS rows of factors by a matrix. Its and `out`'s rows are whole vectors."""
     to = LaneWriter(builder)
 
     def write(number: int) -> None:
@@ -33,4 +33,4 @@ def _write_product(
 
 
 multiply_tile = LLVMFunction(_write_product)
-"""multiply_tile(count, inputs, vectors, factors, rows, out): arrays that begin with what is read and written."""
+"""multiply_tile(count, inputs, vectors, factors, rows, out): arrays that begin with the tile."""

@@ -1,6 +1,6 @@
 """A transformer's layers as an ONNX graph: embeddings in, the last layer's states out.
 
-Texts of a batch have equally many tokens, so that there is neither padding nor an attention mask.
+Texts of a batch have the same number of tokens, so that there is neither padding nor an attention mask.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ INT8_INPUT = 4
 
 
 def build_graph(transformer: Transformer, bits: int) -> bytes:
-    """Return the graph as ONNX Runtime reads it: `embedded` and `states` are (texts, tokens, hidden).
+    """Return the graph for ONNX Runtime, from `embedded` to `states`, both (texts, tokens, hidden).
 
-    bits: 32, or 8 for linear maps whose weights and inputs are rounded. A transformer with relative positions has a
-    second input, `attention_bias` (1, heads, tokens, tokens).
+    bits: 32, or 8 for linear maps with quantised weights and inputs. A transformer with relative positions has a second
+    input, `attention_bias` (1, heads, tokens, tokens).
     """
     graph = GraphBuilder(bits)
     bias = BIAS if transformer.has_relative_positions else ""
@@ -48,7 +48,7 @@ def build_graph(transformer: Transformer, bits: int) -> bytes:
 
 
 class GraphBuilder:
-    """Nodes and constants of a graph; each method adds some and returns the name of what they compute."""
+    """Nodes and constants of a graph; each method adds some and returns the name of their output."""
 
     def __init__(self, bits: int) -> None:
         self._bits = bits
@@ -91,13 +91,13 @@ class GraphBuilder:
         )  # fmt: skip
 
     def activate(self, values: str, activation: str) -> str:
-        """Add what stands between a layer's two linear maps."""
+        """Add the activation between a layer's two linear maps."""
         return (
             self.add("Relu", [values]) if activation == "relu" else self.add("Gelu", [values], approximate=activation)
         )
 
     def add_and_normalise(self, states: str, change: str, norm: Affine, epsilon: float) -> str:
-        """Add the normalised sum of states and what changes them."""
+        """Add a residual connection with layer normalisation."""
         return self.add("SkipLayerNormalization", [states, change, *self.norm(norm)], CONTRIB, epsilon=epsilon)
 
     def to_bytes(self, states: str, inputs: Sequence[str]) -> bytes:

@@ -1,4 +1,4 @@
-"""Steps of a transformer's layer, compiled: its normalisation and its activations."""
+"""Layer normalisation and activations of a transformer, compiled."""
 
 import math
 
@@ -9,19 +9,19 @@ from askalike.compiled import Matrix, inner
 
 LOG2_E, LEAST_EXPONENT = np.float32(1 / math.log(2)), np.float32(-100)
 POWERS = tuple(np.float32(math.log(2) ** n / math.factorial(n)) for n in range(7))
-"""Taylor's coefficients of a power of 2."""
+"""Coefficients of the Taylor series of 2 ** x."""
 ERF = tuple(np.float32(a) for a in (0.3275911, 0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429))
 """Abramowitz and Stegun, 7.1.26: the error function to 1.5e-7."""
 TANH = np.float32(2 * math.sqrt(2 / math.pi)), np.float32(0.044715)
 ROOT_HALF = np.float32(math.sqrt(0.5))
 KINDS = ("none", "tanh", "relu")
-"""Activations as Transformer names them, by their numbers in `activate`."""
+"""Transformer's names of activations; the index is the number in `activate`."""
 ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
 
 @inner(fastmath=True)
 def exponential(value: np.float32) -> np.float32:
-    """Return e to the power of a number that is at most 0, in the same few steps for any number."""
+    """Return e to the power of a number of at most 0, in the same few steps for all numbers."""
     power = max(value * LOG2_E, LEAST_EXPONENT)
     whole = np.int32(power - HALF)
     x = power - np.float32(whole)
@@ -32,7 +32,7 @@ def exponential(value: np.float32) -> np.float32:
 
 @inner(fastmath=True)
 def gelu(value: np.float32) -> np.float32:
-    """Return a number times the probability that a normal variable is below it."""
+    """Return the GELU of a number: the number times the probability that a standard normal variable is below it."""
     size = abs(value) * ROOT_HALF
     t = ONE / (ONE + ERF[0] * size)
     tail = t * (ERF[1] + t * (ERF[2] + t * (ERF[3] + t * (ERF[4] + t * ERF[5])))) * exponential(-size * size) * HALF
@@ -41,7 +41,7 @@ def gelu(value: np.float32) -> np.float32:
 
 @inner(fastmath=True)
 def gelu_by_tanh(value: np.float32) -> np.float32:
-    """Return the approximation of Gelu by a hyperbolic tangent."""
+    """Return the approximation of GELU by a hyperbolic tangent."""
     argument = TANH[0] * (value + TANH[1] * value * value * value)
     tail = exponential(-abs(argument))
     return value * (ONE if value > 0 else tail) / (ONE + tail)
@@ -49,7 +49,7 @@ def gelu_by_tanh(value: np.float32) -> np.float32:
 
 @inner(fastmath=True)
 def activate(values: NDArray[np.float32], activation: int) -> None:
-    """Replace values by their activation: 0 Gelu, 1 the same by a tangent, 2 what is above zero."""
+    """Replace values by their activation: 0 GELU, 1 its tanh approximation, 2 ReLU."""
     if activation == 0:
         for i in range(len(values)):
             values[i] = gelu(values[i])
@@ -66,7 +66,7 @@ def add_and_normalise(
     states: Matrix[np.float32], change: Matrix[np.float32], weight: NDArray[np.float32], bias: NDArray[np.float32],
     epsilon: np.float32,
 ) -> None:  # fmt: skip
-    """Replace states by the normalised sum of them and what changes them."""
+    """Replace states by the layer-normalised sum of states and `change`."""
     size = np.float32(states.shape[1])
     for row in range(len(states)):
         own, added = states[row], change[row]

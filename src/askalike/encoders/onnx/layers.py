@@ -1,4 +1,4 @@
-"""Runs a transformer's layers: in machine code for this processor where it multiplies bytes, else by ONNX Runtime."""
+"""Runs a transformer's layers: as compiled code if the processor has byte products, else with ONNX Runtime."""
 
 from typing import Any, Literal, Protocol
 
@@ -12,21 +12,21 @@ from askalike.encoders.onnx.graph import BIAS, EMBEDDED, build_graph
 from askalike.errors import InputError
 
 FATAL = 4
-"""Severity from which ONNX Runtime writes to stderr; all other problems are raised."""
+"""Minimum severity of ONNX Runtime's messages on stderr; other problems are raised."""
 
 Array = NDArray[np.float32]
 Bits = Literal[8, 32]
 
 
 class LayerRunner(Protocol):
-    """From the embeddings of texts with equally many tokens to the last layer's states."""
+    """Computes the last layer's states from the embeddings of texts of equal length."""
 
     def run(self, embedded: Array, bias: Array | None) -> Array:
-        """Return states (texts, tokens, hidden) from embeddings of that shape. bias: of relative positions, if any."""
+        """Return states (texts, tokens, hidden) from embeddings of that shape. bias: for relative positions, if any."""
 
 
 class GraphLayers:
-    """Runs a transformer's layers by ONNX Runtime."""
+    """Runs a transformer's layers with ONNX Runtime."""
 
     def __init__(self, transformer: Transformer, bits: Bits) -> None:
         self._session = open_session(build_graph(transformer, bits))
@@ -39,7 +39,7 @@ class GraphLayers:
 
 
 class BuiltLayers:
-    """The layers of a transformer, from token ids."""
+    """Runs a transformer from token ids."""
 
     def __init__(self, transformer: Transformer, bits: Bits) -> None:
         self.max_tokens: int | None = transformer.max_tokens
@@ -54,12 +54,12 @@ class BuiltLayers:
 
 
 def open_runner(transformer: Transformer, bits: Bits) -> LayerRunner:
-    """Return what runs a transformer's layers fastest on this machine; bits as in `build_graph`."""
+    """Return the fastest runner of a transformer's layers on this machine; bits as in `build_graph`."""
     return CompiledLayers(transformer) if bits == 8 and fits(transformer) else GraphLayers(transformer, bits)
 
 
 def open_session(graph: bytes | str) -> Any:
-    """Open a graph, or its file, on one thread. Raises InputError for one that ONNX Runtime cannot run."""
+    """Open a graph, or its file, for one thread. Raises InputError if ONNX Runtime cannot run it."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = FATAL

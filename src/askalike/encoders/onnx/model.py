@@ -19,20 +19,20 @@ from askalike.encoders.onnx.weights import WEIGHT_FILES, map_tensors
 from askalike.text.subwords import open_tokenizer
 
 MAX_BATCH_TOKENS = 2_048
-"""A batch of longer texts has fewer of them: what a layer computes then stays in the processor's cache."""
+"""Maximum number of tokens of a batch: a layer's results then stay in the processor's cache."""
 STATE_OUTPUTS = ("last_hidden_state", "token_embeddings")
 WORD = re.compile(r"\S+")
 LONGEST_TEXT = 512
-"""Tokens of a text that are read where a folder does not say how many."""
+"""Maximum number of tokens of a text if the folder does not specify it."""
 
 Array = NDArray[np.float32]
 
 
 class OnnxModel:
-    """A model opened for reading. A text's vector depends neither on its neighbours in a batch nor on threads.
+    """A model for inference. A text's vector depends neither on other texts of its batch nor on threads.
 
-    bits: 32, or 8 for rounded weights. threads: how many batches are computed at the same time; as many as there are
-    processors unless given. Raises InputError for a folder that cannot be run, SettingsError without its packages.
+    bits: 32, or 8 for quantised weights. threads: the number of batches computed in parallel; by default the number of
+    processors. Raises InputError for a folder that cannot be run, SettingsError if packages are missing.
     """
 
     def __init__(self, folder: Path, bits: Bits = 8, threads: int | None = None) -> None:
@@ -46,7 +46,7 @@ class OnnxModel:
         self._lowercase = text.lowercase
 
     def encode(self, texts: Sequence[str], batch: int = 32) -> Array:
-        """Return the vectors of texts, (texts, dim). batch: the largest number of texts that are computed together."""
+        """Return the vectors of texts, (texts, dim). batch: the maximum number of texts computed together."""
         rows = self.tokenize(texts)
         batches = list(batches_of_equal_length(rows, batch))
         encoded = self._encode_all([[rows[n] for n in places] for places in batches])
@@ -65,19 +65,19 @@ class OnnxModel:
         return states
 
     def run(self, ids: NDArray[np.int64]) -> Array:
-        """Return the last states (texts, tokens, hidden) of ids (texts, tokens) as they are."""
+        """Return the last states (texts, tokens, hidden) of ids (texts, tokens), without pooling."""
         return self._layers.run(ids)
 
     @property
     def averages_tokens(self) -> bool:
-        """Whether a text's vector is the mean of its tokens' states, of whatever length."""
+        """Whether a text's vector is the mean of its tokens' states, normalised or not."""
         return is_mean_of_tokens(self._steps)
 
     def encode_words(self, text: str) -> tuple[list[str], Array]:
-        """Return the words of a text between white space, and the sum of each word's tokens' states: (words, dim).
+        """Return the words of a text, split at white space, and the sum of each word's tokens' states: (words, dim).
 
-        Only for a model that averages tokens. Words beyond what it reads get zeros; the tokens that it adds belong to
-        no word.
+        Only for a model that averages tokens. Words beyond its maximum length get zeros; special tokens belong to no
+        word.
         """
         [encoding] = self._tokenizer.encode_batch([text.lower() if self._lowercase else text])
         words = list(WORD.finditer(text))
@@ -96,7 +96,7 @@ class OnnxModel:
         return int(self._encode_batch([[0]]).shape[1])
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text's tokens, with those that the model adds."""
+        """Return the ids of each text's tokens, including special tokens."""
         texts = [text.strip().lower() if self._lowercase else text.strip() for text in texts]
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
@@ -114,17 +114,17 @@ class OnnxModel:
 
 
 class Layers(Protocol):
-    """From token ids to the last layer's states."""
+    """Computes the last layer's states from token ids."""
 
     max_tokens: int | None
-    """The tokens that a text may have; None where the folder alone says so."""
+    """The maximum number of tokens of a text; None if only the folder specifies it."""
 
     def run(self, ids: NDArray[np.int64]) -> Array:
         """Return the states (texts, tokens, hidden) of ids (texts, tokens)."""
 
 
 class ExportedLayers:
-    """The graph that the folder ships. One that was rounded by its makers runs as it is, text by text."""
+    """The graph in the folder. One that is already quantised runs unchanged, one text at a time."""
 
     def __init__(self, path: Path, bits: Bits) -> None:
         self.max_tokens: int | None = None
@@ -144,7 +144,7 @@ class ExportedLayers:
 
 
 def _open_layers(place: Path, bits: Bits) -> Layers:
-    """Open the layers as they are built here, which is faster; the shipped graph of what cannot be built."""
+    """Open the layers as built here, which is faster, or else the folder's own graph."""
     config = read_json(place / "config.json")
     exported = find_exported(place)
     if exported and not (config.get("model_type") in ARCHITECTURES and any(place.glob(WEIGHT_FILES))):
@@ -160,7 +160,7 @@ class TextLimits(NamedTuple):
 
 
 def read_text_limits(place: Path, max_positions: int | None) -> TextLimits:
-    """Return how much of a text the model in a folder reads. max_positions: of its architecture, if it has a limit."""
+    """Return the limits of the model in a folder. max_positions: the limit of its architecture, if any."""
     files = (place / "sentence_bert_config.json", place / "tokenizer_config.json")
     own, tokenizer = (read_json(path) if path.exists() else {} for path in files)
     limits = [own.get("max_seq_length") or tokenizer.get("model_max_length") or LONGEST_TEXT]
@@ -169,7 +169,7 @@ def read_text_limits(place: Path, max_positions: int | None) -> TextLimits:
 
 
 def batches_of_equal_length(rows: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
-    """Yield the places of texts with equally many tokens, which need no padding; a text without a token has none."""
+    """Yield the positions of texts with equal numbers of tokens, which need no padding, except texts without tokens."""
     places: dict[int, list[int]] = {}
     for place, row in enumerate(rows):
         places.setdefault(len(row), []).append(place)

@@ -14,7 +14,7 @@ from askalike.packages import MODULES_FILE
 
 Array = NDArray[np.float32]
 Step = Callable[[Array], Array]
-"""From (texts, tokens, hidden) to (texts, dim), or from (texts, dim) to (texts, dim)."""
+"""Maps (texts, tokens, hidden) to (texts, dim), or (texts, dim) to (texts, dim)."""
 
 LEGACY_MODES = {
     "pooling_mode_cls_token": "cls",
@@ -24,7 +24,7 @@ LEGACY_MODES = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-"""Keys of older folders → the pooling mode that each switches on."""
+"""Key in older folders → the pooling mode that it enables."""
 POOLINGS: Mapping[str, Step] = {
     "cls": lambda states: states[:, 0],
     "max": lambda states: states.max(1),
@@ -38,7 +38,7 @@ MIN_NORM = 1e-12
 
 
 def read_json(path: Path) -> Any:
-    """Return the content of a JSON file. Raises InputError for another file, or none."""
+    """Return the content of a JSON file. Raises InputError if it is missing or not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -65,14 +65,14 @@ def _read_step(kind: str, place: Path, folder: Path) -> Step:
         return _read_dense(place)
     if kind == "Normalize":
         return normalise
-    if kind == "Dropout":  # which does nothing once a model is trained
+    if kind == "Dropout":  # inactive at inference
         return ACTIVATIONS["Identity"]
     expected = "expected Transformer, Pooling, Dense, Normalize"
     raise InputError(f"{folder / MODULES_FILE}: the module {kind} needs torch; {expected}")
 
 
 def normalise(vectors: Array) -> Array:
-    """Return vectors of length 1; zeros stay zeros."""
+    """Return vectors of length 1; zeros remain zeros."""
     lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), MIN_NORM)
     unit: Array = vectors / lengths.astype(np.float32)
     return unit
@@ -90,7 +90,7 @@ def _read_pooling(path: Path) -> Step:
 
 
 def is_mean_of_tokens(steps: Sequence[Step]) -> bool:
-    """Return whether these steps make a text's vector the mean of its tokens' states, of whatever length."""
+    """Return whether these steps compute the mean of a text's tokens' states, normalised or not."""
     pooling, *others = steps or (normalise,)
     return pooling is POOLINGS["mean"] and all(step in (normalise, ACTIVATIONS["Identity"]) for step in others)
 

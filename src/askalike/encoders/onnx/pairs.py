@@ -1,4 +1,4 @@
-"""A cross-encoder's folder that runs without torch: pairs of texts in, one score each out."""
+"""A cross-encoder's folder that runs without torch: pairs of texts in, one score per pair out."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,15 +23,15 @@ HEADS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "camembert": (("classifier.dense", "tanh"), ("classifier.out_proj", "")),
     "distilbert": (("pre_classifier", "relu"), ("classifier", "")),
 }
-"""model_type → the linear maps from the first token's state to the label, each with what follows it."""
+"""model_type → the linear maps from the first token's state to the label, each with its activation."""
 WITHOUT_A_CLASS = ("TokenizersBackend", "PreTrainedTokenizerFast")
-"""Tokenizers that transformers opens without a class of their model; by default they do not number the two texts."""
+"""Tokenizers without a model-specific class in transformers; by default they have no token types."""
 
 
 class OnnxPairModel:
-    """A model opened for reading. A pair's score depends neither on the other pairs nor on threads.
+    """A model for inference. A pair's score depends neither on the other pairs nor on threads.
 
-    Raises InputError for a folder that cannot be run, SettingsError without its packages.
+    Raises InputError for a folder that cannot be run, SettingsError if packages are missing.
     """
 
     def __init__(self, folder: Path, bits: Bits = 8) -> None:
@@ -69,7 +69,7 @@ class OnnxPairModel:
 
 
 def _numbers_texts(folder: Path) -> bool:
-    """Whether the model knows which of the two texts a token is of."""
+    """Return whether the model uses token types, which number the two texts."""
     path = folder / "tokenizer_config.json"
     described = read_json(path) if path.exists() else {}
     if names := described.get("model_input_names"):

@@ -1,4 +1,4 @@
-"""Tensors of safetensors files as numpy arrays, mapped into memory: processes share what they read of them."""
+"""Tensors of safetensors files as memory-mapped numpy arrays, shared between processes."""
 
 import json
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ Tensor = NDArray[Any]
 
 
 def map_tensors(folder: Path) -> dict[str, Tensor]:
-    """Return the floating-point tensors of a folder's weight files by name, 16-bit ones as they are stored.
+    """Return the floating-point tensors of a folder's weight files by name, 16-bit ones as stored.
 
-    Raises InputError where there is no such file, or one is damaged.
+    Raises InputError if there is no such file, or one is damaged.
     """
     files = sorted(folder.glob(WEIGHT_FILES))
     if not files:
@@ -37,13 +37,13 @@ def map_tensors(folder: Path) -> dict[str, Tensor]:
 
 def to_float32(tensor: Tensor) -> NDArray[np.float32]:
     """Return a tensor, or some of its rows, as 32-bit numbers."""
-    if tensor.dtype == np.uint16:  # bfloat16 is the first half of a float32
+    if tensor.dtype == np.uint16:  # bfloat16 is the upper half of a float32
         return (tensor.astype(np.uint32) << 16).view(np.float32)
     return np.asarray(tensor, np.float32)
 
 
 def _map_file(path: Path) -> Mapping[str, Tensor]:
-    """Map one file: eight bytes that give the header's length, the header as JSON, the tensors' bytes."""
+    """Map one file: eight bytes with the header's length, the header as JSON, the tensors' bytes."""
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if length > MAX_HEADER_BYTES:

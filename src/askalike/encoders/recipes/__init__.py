@@ -1,4 +1,4 @@
-"""Recipes: all settings by which a network is built and trained; the TOML files here are the packaged ones."""
+"""Recipes: all settings for building and training a network; the TOML files here are the packaged ones."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -89,7 +89,7 @@ class Recipe:
     def read(cls, source: str, values: Mapping[str, Any] | None = None) -> Self:
         """Read a packaged recipe by its name, or one from a TOML file, with some values replaced.
 
-        values: `table.key` → value, or `key` where only one table has it. Raises SettingsError for an unknown recipe or
+        values: `table.key` → value, or `key` if only one table has it. Raises SettingsError for an unknown recipe or
         setting, InputError for a file that is not TOML.
         """
         if source not in list_recipes() and not source.endswith(".toml"):
@@ -100,7 +100,7 @@ class Recipe:
 
     @classmethod
     def from_tables(cls, tables: Tables, values: Mapping[str, Any] | None = None) -> Self:
-        """Make a recipe of tables; what they leave out is as in the network's packaged recipe."""
+        """Create a recipe from tables; missing values are those of the network's packaged recipe."""
         if unknown := [name for name in tables if name not in TABLE_NAMES]:
             raise SettingsError(f"a recipe has no table {', '.join(unknown)} (known: {', '.join(TABLE_NAMES)})")
         name = tables.get("network", {}).get("name")
@@ -122,13 +122,13 @@ class Recipe:
         return cls(name, loss_name=loss, **settings)
 
     def to_tables(self) -> dict[str, dict[str, Any]]:
-        """Return all tables of the recipe; `from_tables` makes an equal recipe of them."""
+        """Return all tables of the recipe; `from_tables` creates an equal recipe from them."""
         names = {"network": {"name": self.name}, "loss": {"name": self.loss_name}}
         return {table: {**names.get(table, {}), **getattr(self, table).model_dump()} for table in TABLE_NAMES}
 
 
 def format_toml(tables: Tables) -> str:
-    """Return tables as TOML; a value of None is left out."""
+    """Return tables as TOML; None values are left out."""
     return tomli_w.dumps({t: {k: v for k, v in row.items() if v is not None} for t, row in tables.items()})
 
 
@@ -180,14 +180,14 @@ def _choose_loss_name(tables: Tables, values: Mapping[str, Any], defaults: Table
 
 
 def _drop_other_loss(tables: Tables, loss_name: str) -> Tables:
-    """Return the tables without the loss's settings if they are those of another loss."""
+    """Return the tables, without the table of the loss if it belongs to another loss."""
     if tables.get("loss", {}).get("name", loss_name) == loss_name:
         return tables
     return {table: rows for table, rows in tables.items() if table != "loss"}
 
 
 def _group_by_table(values: Mapping[str, Any], models: Mapping[str, type[Settings]]) -> dict[str, dict[str, Any]]:
-    """Group values that are named `table.key` or `key` by their tables."""
+    """Group values named `table.key` or `key` by table."""
     grouped: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
         table, _, key = name.rpartition(".")
@@ -201,7 +201,7 @@ def _group_by_table(values: Mapping[str, Any], models: Mapping[str, type[Setting
 
 
 def _tables_with(name: str, models: Mapping[str, type[Settings]]) -> list[str]:
-    """Return the tables that have a setting; `encoder` is the network's, and the teacher's only if that has none."""
+    """Return the tables that have a setting; `encoder` is the network's, or the teacher's if the network has none."""
     tables = [table for table, model in models.items() if name in accepted_keys(model)]
     return ["network"] if name == "encoder" and "network" in tables else tables
 

@@ -1,1 +1,1 @@
-"""Indexes in an OpenSearch cluster: what askalike.index keeps in files, kept by nodes that several processes share."""
+"""Indexes in an OpenSearch cluster, shared by several processes, instead of in local files."""

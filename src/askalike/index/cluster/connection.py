@@ -1,4 +1,4 @@
-"""A connection to an OpenSearch cluster: its address, requests that are tried again, searches that travel together."""
+"""A connection to an OpenSearch cluster: its address, retried requests, and searches sent in one request."""
 
 import json
 import logging
@@ -20,14 +20,14 @@ from askalike.iteration import chunks
 
 DEFAULT_PORT = 9200
 RETRY_S, FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, 0.05, 1.0
-"""For how long a request is repeated that the cluster cannot serve now, and how long it waits between two tries."""
+"""Time for retrying a request while the cluster is unavailable, and the first and longest wait between retries."""
 CONNECT_S, DEAD_S = 1.0, 2.0
-"""For how long a node may take to accept a connection, and how long it is passed over first when it did not."""
+"""Time for a node to accept a connection, and the time for which it is first skipped if it did not."""
 READS = ("/_msearch", "/_mtermvectors", "/_mget")
 READ_WAIT_S, WRITE_WAIT_S = 0.1, 2.0
-"""After how long without an answer another node is asked as well, at least."""
+"""Minimum time without an answer after which another node is asked as well, for reads and for writes."""
 CONNECTIONS_PER_NODE = 32
-"""Number of connections to a node that stay open for the threads of a process."""
+"""Number of connections per node that are kept open for the threads of a process."""
 CREATED, CONFLICT = 201, 409
 RETRIED_STATUSES = (429, 502, 503, 504)
 LOST_NODE_ERRORS = (
@@ -37,7 +37,7 @@ LOST_NODE_ERRORS = (
     "receive_timeout_transport_exception",
     "operation primary term",
 )
-"""Errors with status 500 of a node that has lost its own shard, or the node that it forwarded a request to."""
+"""Errors with status 500 of a node that has lost its own shard, or the node it forwarded a request to."""
 SEARCHES_PER_REQUEST = 50
 SEARCH_HEADER = {
     "search_type": "dfs_query_then_fetch",
@@ -45,8 +45,8 @@ SEARCH_HEADER = {
     "allow_partial_search_results": False,
     "ignore_unavailable": True,
 }
-"""Scores use the term statistics of all shards; a node asks another only for shards of which it has no copy; a result
-is whole or an error; an empty archive has no index."""
+"""Scores use the term statistics of all shards; a node prefers its own copies of shards; partial results are errors;
+indexes may be missing, as for an empty archive."""
 WRITTEN_PARTS = "items.*.status,items.*.error"
 ANSWER_PARTS = "took," + ",".join(
     f"responses.{part}" for part in ("hits.hits", "aggregations", "suggest", "error", "status", "_shards")
@@ -56,7 +56,7 @@ ADVICE = (
 )
 ResultT = TypeVar("ResultT")
 Line = tuple[Mapping[str, Any], Mapping[str, Any]]
-"""The action of a bulk request, and its document."""
+"""An action of a bulk request, and its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class ClusterAddress:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Read an address. Raises SettingsError for one of another form."""
+        """Parse an address. Raises SettingsError if it has another form."""
         parts = urlsplit(url)
         login, _, hosts = parts.netloc.rpartition("@")
         options = {key: values[-1] for key, values in parse_qs(parts.query, keep_blank_values=True).items()}
@@ -96,7 +96,7 @@ class ClusterAddress:
 
 
 class PendingSearch:
-    """A search that is sent with the others of its queue, as soon as one of them is needed."""
+    """A search that is sent together with the others of its queue, as soon as the result of one is needed."""
 
     def __init__(self, queue: "SearchQueue", index: str, body: Mapping[str, Any]) -> None:
         self._queue, self.index, self.body = queue, index, body
@@ -118,26 +118,26 @@ class PendingSearch:
         return hits
 
     def buckets(self, aggregation: str) -> Sequence[Mapping[str, Any]]:
-        """Return the buckets of an aggregation: none where the index has no shard yet, as it is being made."""
+        """Return the buckets of an aggregation: none if the index is being created and has no shard yet."""
         found: Sequence[Mapping[str, Any]] = self.result.get("aggregations", {}).get(aggregation, {}).get("buckets", ())
         return found
 
 
 class SearchQueue:
-    """The searches of one thread that were not sent yet. Another thread may need their answers."""
+    """The searches of one thread that have not been sent yet. Another thread may need their answers."""
 
     def __init__(self, send: Callable[[Sequence[PendingSearch]], None]) -> None:
         self._send, self._lock = send, Lock()
         self._searches: list[PendingSearch] = []
 
     def add(self, index: str, body: Mapping[str, Any]) -> PendingSearch:
-        """Return a search that waits for the next `send`."""
+        """Return a search that the next `send` will send."""
         with self._lock:
             self._searches.append(PendingSearch(self, index, body))
             return self._searches[-1]
 
     def send(self) -> None:
-        """Send what waits, and store the answers."""
+        """Send the pending searches, and store the answers."""
         with self._lock:
             searches, self._searches = self._searches, []
             for some in chunks(searches, SEARCHES_PER_REQUEST):
@@ -145,7 +145,7 @@ class SearchQueue:
 
 
 class ClusterConnection:
-    """Requests to a cluster. Threads may share it. Every failure is an EngineError of one line."""
+    """Requests to a cluster; thread-safe. Every failure is raised as an EngineError with a one-line message."""
 
     def __init__(self, address: ClusterAddress) -> None:
         try:
@@ -166,7 +166,7 @@ class ClusterConnection:
             http_auth=address.credentials,
             use_ssl=address.secure,
             ca_certs=address.ca_file,
-            max_retries=0,  # _repeat tries again, and marks of timeouts and of 502 to 504 make it the next node
+            max_retries=0,  # _repeat retries; it uses the next node, as those with timeouts or 502 to 504 are marked
             retry_on_timeout=True,
             dead_timeout=DEAD_S,
             http_compress=False,
@@ -181,11 +181,11 @@ class ClusterConnection:
         self.version = self._read_version()
 
     def request(self, method: str, path: str, body: Any = None, missing: Any = None, **params: Any) -> Any:
-        """Return the answer to one request; `missing` for what does not exist, where that is given."""
+        """Return the answer to one request; `missing`, if given, for a 404."""
         return self._repeat(lambda tries: self._send(method, path, body, tries, missing, params))
 
     def create_index(self, name: str, body: Mapping[str, Any]) -> None:
-        """Create an index, unless another process has, or an earlier try whose answer was lost."""
+        """Create an index, unless it was created by another process, or by an earlier attempt whose answer was lost."""
 
         def send(tries: int) -> None:
             try:
@@ -197,12 +197,12 @@ class ClusterConnection:
         self._repeat(send)
 
     def shared_index(self, name: str) -> SharedIndex[Any]:
-        """Return what the threads of this process know of an index."""
+        """Return the state of an index that the threads of this process share."""
         with self._opening:
             return self._indexes.setdefault(name, SharedIndex())
 
     def search_later(self, index: str, body: Mapping[str, Any]) -> PendingSearch:
-        """Return a search that travels with those of this thread that wait as well."""
+        """Return a search that is sent together with the other pending ones of this thread."""
         queue = getattr(self._local, "queue", None)
         if queue is None:
             queue = self._local.queue = SearchQueue(
@@ -211,7 +211,7 @@ class ClusterConnection:
         return queue.add(index, body)
 
     def term_vectors(self, documents: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the term vectors of documents, each with its shard's statistics; none of an index that is gone."""
+        """Return the term vectors of documents, each with its shard's statistics; none if the index was removed."""
 
         def send(tries: int) -> list[Mapping[str, Any]]:
             found = self._send("POST", "/_mtermvectors", {"docs": documents}, tries, params={"preference": "_local"})
@@ -225,13 +225,13 @@ class ClusterConnection:
     def bulk(self, index: str, lines: Sequence[Line]) -> set[str]:
         """Write documents: (action, document) pairs. Return the ids of those that are new.
 
-        What the cluster has no room for now is sent again, and what a node refuses that has not heard of the index
-        yet, too. What it has in the same version or a newer one is left as it is. A node that says so may be cut off
-        from the others, which then continue without it: what they lack is sent once more.
+        Documents are sent again if the cluster is overloaded, or if a node does not know the index yet. A document that
+        exists in the same or a newer version is left unchanged. A node that reports this may be cut off from the
+        others, which continue without it: documents that those lack are sent once more.
         """
         statuses = self._send_documents(index, lines)
         if refused := [line for line in lines if statuses[line[0]["index"]["_id"]] == CONFLICT]:
-            self.request("POST", f"/{index}/_refresh")  # answered once all copies are reached, or left out
+            self.request("POST", f"/{index}/_refresh")  # answered once all copies have been refreshed, or dropped
             ids = [action["index"]["_id"] for action, _ in refused]
             found = self.request("POST", f"/{index}/_mget", {"ids": ids}, realtime="false", _source="false")["docs"]
             versions = [document["_version"] if document.get("found") else 0 for document in found]
@@ -240,7 +240,7 @@ class ClusterConnection:
         return {id for id, status in statuses.items() if status == CREATED}
 
     def _send_documents(self, index: str, lines: Sequence[Line]) -> dict[str, int]:
-        """Send documents until the cluster has taken each or refused its version; return id → the answer's status."""
+        """Send documents until each is stored or refused as an old version; return id → the answer's status."""
         remaining, statuses = list(lines), dict[str, int]()
 
         def send(tries: int) -> None:
@@ -277,7 +277,7 @@ class ClusterConnection:
         self, method: str, path: str, body: Any, tries: int, missing: Any = None,
         params: Mapping[str, Any] | None = None,
     ) -> Any:  # fmt: skip
-        """tries: how often this was sent before, each time to as many nodes as it took."""
+        """tries: how often this request was sent before; each attempt may have used several nodes."""
         is_read, most_s = method == "GET" or path.endswith(READS), self.address.timeout_s
         patience, nodes = (self._reads if is_read else self._writes), len(self.address.hosts)
         give_up_s = patience.give_up_s(tries, most_s) if is_read and nodes > 1 else most_s
@@ -286,9 +286,9 @@ class ClusterConnection:
         def ask() -> Any:
             started, options = time.monotonic(), dict(params or {})
             answer = self._client.transport.perform_request(method, path, params=options, body=body, timeout=timeout)
-            if answer == "":  # what is left of an answer whose connection breaks within its head
+            if answer == "":  # the connection broke within the head of the answer
                 raise self._errors.ConnectionError("N/A", "the answer is empty", EOFError())
-            if isinstance(answer, str) and path != "/":  # a proxy's page, say
+            if isinstance(answer, str) and path != "/":  # such as the page of a proxy
                 raise self._errors.SerializationError(f"expected JSON, got {answer[:60]!r}")
             patience.note(time.monotonic() - started)
             return answer
@@ -316,10 +316,10 @@ class ClusterConnection:
             raise EngineError(f"{self.address}: the answer is not from OpenSearch ({error})") from None
 
     def _repeat(self, attempt: Callable[[int], ResultT], seconds: float | None = None) -> ResultT:
-        """Return what an attempt returns; one that the cluster cannot serve now is made again, after growing waits.
+        """Return the result of an attempt, retried with growing waits while the cluster is unavailable.
 
-        attempt: called with the number of tries before it. seconds: for how long; a read is not given up before a node
-        has had the address's whole timeout for it.
+        attempt: called with the number of earlier attempts. seconds: how long to retry; a read is not given up before a
+        node has had the whole timeout of the address for it.
         """
         until, wait, tries = time.monotonic() + (RETRY_S if seconds is None else seconds), FIRST_WAIT_S, 0
         while True:
@@ -336,7 +336,7 @@ class ClusterConnection:
             wait = min(2 * wait, LONGEST_WAIT_S)
 
     def _read_version(self) -> str:
-        """Return the cluster's version. Raises EngineError where there is no cluster, or one of something else."""
+        """Return the cluster's version. Raises EngineError if there is no cluster, or it is not OpenSearch."""
         information = self._repeat(lambda tries: self._send("GET", "/", None, tries), seconds=0)
         version = information.get("version") if isinstance(information, dict) else None
         if not isinstance(version, dict) or version.get("distribution") != "opensearch":
@@ -348,13 +348,13 @@ class _Unavailable(Exception):
     """An answer other than success."""
 
     def __init__(self, status: int, reason: str, is_impatient: bool = False) -> None:
-        """is_impatient: whether a node may still have answered, had it been given more time."""
+        """is_impatient: whether a node might have answered if given more time."""
         super().__init__(reason)
         self.status, self.reason, self.is_impatient = status, reason, is_impatient
 
     @classmethod
     def from_answer(cls, status: int, error: Any) -> Self:
-        """Return what a node's answer says. One that has lost another node is unavailable (503), though it says 500."""
+        """Return the exception for a node's answer. Status 500 of a node that has lost another one becomes 503."""
         is_lost = status == 500 and any(name in str(error) for name in LOST_NODE_ERRORS)
         return cls(503 if is_lost else status, _reason(error))
 
@@ -380,7 +380,7 @@ def _hide_login(url: str) -> str:
 
 
 def _tls_problem(reason: str) -> str:
-    """Return why there is no secure connection, and what to do."""
+    """Return why the TLS connection failed, and what to do."""
     if "CERTIFICATE_VERIFY_FAILED" in reason:
         detail = reason.partition("certificate verify failed: ")[2].partition(" (_ssl")[0] or "unknown issuer"
         return f"its certificate is not trusted ({detail}); expected one for this host, and ?ca=FILE with its issuer"
@@ -388,7 +388,7 @@ def _tls_problem(reason: str) -> str:
 
 
 def _reason(error: Any) -> str:
-    """Return why the cluster refuses, in one line."""
+    """Return the reason of the cluster's error, in one line."""
     if isinstance(error, Mapping):
         causes = error.get("root_cause") or ()
         inner = error.get("error") or error.get("caused_by") or (causes[0] if causes else None)

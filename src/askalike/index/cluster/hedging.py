@@ -1,7 +1,7 @@
-"""A request to several nodes: where one does not answer soon another is asked as well, and the first answer counts.
+"""Hedged requests: if a node does not answer soon, another one is asked as well, and the first answer counts.
 
-These are the hedged requests of Dean and Barroso, "The Tail at Scale" (2013). A node may wait for another that the
-network has cut off until the cluster has noticed; a request need not.
+See Dean and Barroso, "The Tail at Scale" (2013). A node may wait for another one that has lost its network until the
+cluster has noticed; a hedged request need not wait.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 HEDGE_FACTOR, PATIENCE_FACTOR, DECAY = 2.0, 4.0, 0.9
 PATIENCE_S = 0.5
-"""Minimum time that a node has for an answer, where there are others."""
+"""Minimum time that a node has for an answer, if there are others."""
 AnswerT = TypeVar("AnswerT")
 _asked: ContextVar[list[Any] | None] = ContextVar("asked", default=None)
 
@@ -21,8 +21,8 @@ _asked: ContextVar[list[Any] | None] = ContextVar("asked", default=None)
 def first_answer(request: Callable[[], AnswerT], nodes: int, wait_s: float, failure: type[Exception]) -> AnswerT:
     """Return the first answer to a request that is sent to at most `nodes` nodes.
 
-    The next node is asked where one has failed, or where none has answered after `wait_s` seconds. An error that is no
-    `failure` counts as an answer. Raises the last failure where each node has failed.
+    The next node is asked if one has failed, or if none has answered after `wait_s` seconds. An error that is not a
+    `failure` counts as an answer. Raises the last failure if every node has failed.
     """
     if nodes == 1:
         return request()
@@ -53,13 +53,13 @@ def first_answer(request: Callable[[], AnswerT], nodes: int, wait_s: float, fail
 
 
 class NodesInTurn:
-    """Chooses a connection's nodes in turn, for opensearch-py; none twice for one request while there is another."""
+    """Round-robin selection of nodes, for opensearch-py; a request uses a node twice only if there is no other."""
 
     def __init__(self, options: Any) -> None:
         self._numbers = count()
 
     def select(self, connections: Sequence[Any]) -> Any:
-        """Return one of the nodes that are not known to be dead."""
+        """Return one of the nodes not known to be dead."""
         first, asked = next(self._numbers), _asked.get()
         turns = [connections[(first + n) % len(connections)] for n in range(len(connections))]
         chosen = next((node for node in turns if node not in (asked or ())), turns[0])
@@ -69,21 +69,21 @@ class NodesInTurn:
 
 
 class Patience:
-    """For how long requests of a kind are waited for: what they took lately decides."""
+    """The time to wait for requests of a kind, according to their recent durations."""
 
     def __init__(self, min_s: float) -> None:
-        """min_s: the minimum time to wait for a node before another one is asked as well."""
+        """min_s: the minimum time to wait for a node before asking another one as well."""
         self._min_s, self._usual_s = min_s, 0.0
 
     def note(self, took_s: float) -> None:
-        """Remember what a request took: longer ones count at once, and are forgotten slowly."""
+        """Record the duration of a request: longer ones count at once, and are forgotten slowly."""
         self._usual_s = max(took_s, DECAY * self._usual_s + (1 - DECAY) * took_s)
 
     @property
     def wait_s(self) -> float:
-        """After how many seconds without an answer another node is asked as well."""
+        """The number of seconds without an answer after which another node is asked as well."""
         return max(self._min_s, HEDGE_FACTOR * self._usual_s)
 
     def give_up_s(self, rounds: int, most_s: float) -> float:
-        """Return after how many seconds a node's answer is no longer waited for; it doubles with each round of all."""
+        """Return the timeout for a node's answer in seconds; it doubles with each round through all nodes."""
         return min(max(PATIENCE_S, PATIENCE_FACTOR * self._usual_s) * 2.0 ** min(rounds, 10), most_s)

@@ -1,11 +1,11 @@
 """Synchronisation of an index in a cluster with an archive: numbered changes in bulk, and generations behind an alias.
 
-An index is an alias. Behind it is one generation, which holds the documents and, in a document of its own, the number
-of the archive's change that it follows. Every document carries its change's number as an external version: what is sent
-twice, late, or by two processes ends up the same, and an interrupted run resumes where it was acknowledged.
+An index is an alias of one generation, which holds the documents and, in a separate document, the number of the archive
+change up to which it is synchronised. Every document has its change number as external version: the result is the same
+if something is sent twice, late, or by two processes, and an interrupted run resumes after the last acknowledged write.
 
-The state is written after the documents that it stands for, and becomes visible with them, or after them. It is read as
-a search would find it: a read in real time may make a node refresh.
+The state is written after the documents that it describes, and becomes visible with them or after them. It is read by a
+search: a real-time get may make a node refresh.
 """
 
 import re
@@ -38,7 +38,7 @@ SHARED_FIELDS = {
     "states": {"type": "keyword"},
     "state": {"type": "object", "enabled": False},
 }
-"""docid, phrasing: as in a local index. change: of the archive. tags, created_at, states: what filters look at."""
+"""docid, phrasing: as in a local index. change: the archive's change number. tags, created_at, states: for filters."""
 SHARED_SETTINGS = {
     "index.max_result_window": MAX_WINDOW,
     "index.max_terms_count": 1 << 20,
@@ -46,13 +46,13 @@ SHARED_SETTINGS = {
     "index.refresh_interval": -1,
     "index.merge.policy.expunge_deletes_allowed": 0,
 }
-"""A commit refreshes by itself. Documents that were replaced leave the term statistics when they are merged away."""
+"""A commit refreshes explicitly. Replaced documents remain in the term statistics until a merge removes them."""
 SearcherT = TypeVar("SearcherT")
 WriterT = TypeVar("WriterT", bound="ClusterWriter[Any]")
 
 
 class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
-    """An index behind an alias of a cluster, with any number of readers and writers."""
+    """An index behind an alias in a cluster, with any number of readers and writers."""
 
     def __init__(self, cluster: ClusterConnection, name: str, fingerprint: str) -> None:
         self.cluster, self.name, self._fingerprint = cluster, name, fingerprint
@@ -61,7 +61,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
 
     @abstractmethod
     def schema(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the settings and the fields of a new generation, besides those that all have."""
+        """Return the settings and the fields of a new generation, in addition to the common ones."""
 
     @abstractmethod
     def make_searcher(self, state: ClusterState) -> SearcherT:
@@ -75,17 +75,17 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
 
     @property
     def change(self) -> int:
-        """The archive's change number up to which the index follows the archive; 0 where it is to be built afresh."""
+        """The archive's change number up to which the index is synchronised; 0 if it must be rebuilt."""
         return 0 if self._started_over else self.state.change
 
     @property
     def searcher(self) -> SearcherT:
-        """The searcher of the state last read or committed, which the threads of this process share."""
+        """The searcher of the state last read or committed, shared by the threads of this process."""
         empty = ClusterState(self._fingerprint)
         return self._shared.searcher(lambda stored: self.make_searcher(stored.state if stored else empty))
 
     def refresh(self, *, now: bool = False) -> None:
-        """Read the state again, if it was not read lately. Raises SearchIndexError for another format or layout."""
+        """Read the state again, unless it was read recently. Raises SearchIndexError for another format or layout."""
         if self._started_over:
             return
         self._shared.refresh(lambda: self._read_state(self.name, realtime="false"), now=now or not self._was_read)
@@ -98,18 +98,18 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait while another thread of this process follows the archive, as it may send this one's changes, too."""
+        """Wait while another thread of this process synchronises the index: it may send this one's changes, too."""
         with self._shared.turn():
             self.refresh(now=True)
             yield
 
     def start_over(self) -> None:
-        """Let the next writer build a new generation. Searches use the present one until the new one is complete."""
+        """Make the next writer build a new generation. Searches use the current one until the new one is complete."""
         self._started_over = True
 
     @contextmanager
     def writer(self, change: int) -> Iterator[WriterT]:
-        """Yield a writer for the changes up to one; what another writer has begun is continued."""
+        """Yield a writer for the changes up to a number; an unfinished update of another writer is continued."""
         searched = self._shared.stored
         stored = searched if searched and self.change else self._unfinished_generation()
         state = stored.state
@@ -122,7 +122,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         """Return a writer into a generation."""
 
     def commit(self, generation: str, state: ClusterState) -> None:
-        """Make a generation the one that is searched, with its state; remove those before it."""
+        """Make a generation the searchable one, with its state; remove earlier ones."""
         self.write_state(generation, state, refresh="true")
         searched = self._shared.stored
         if not searched or searched.generation != generation:
@@ -135,7 +135,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         self.cluster.request("PUT", f"/{generation}/_doc/{STATE_ID}", {"state": state.as_json()}, **params)
 
     def current_generation(self) -> str | None:
-        """Return the name of the generation behind the alias; None where nothing is searchable yet."""
+        """Return the name of the generation behind the alias; None if nothing is searchable yet."""
         return next(iter(self.cluster.request("GET", f"/_alias/{self.name}", missing={})), None)
 
     def generations(self) -> list[str]:
@@ -146,7 +146,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         return sorted(name for name in names if GENERATION.fullmatch(name.removeprefix(self.name)))
 
     def _read_state(self, index: str, **params: str) -> StoredState | None:
-        """Return the state of a generation, or of the one behind an alias; None where there is none."""
+        """Return the state of a generation, or of the one behind an alias; None if there is none."""
         path = f"/{index}/_doc/{STATE_ID}"
         document = self.cluster.request("GET", path, missing={}, preference="_local", **params)
         if not document.get("found"):
@@ -154,7 +154,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         return StoredState(document["_index"], ClusterState.from_json(document["_source"]["state"]))
 
     def _search_generation(self, generation: str) -> None:
-        """Let the alias be another generation; remove those before it."""
+        """Point the alias to another generation; remove earlier ones."""
         current = self.current_generation()
         removed = [{"remove": {"index": current, "alias": self.name, "must_exist": False}}] if current else []
         actions = [*removed, {"add": {"index": generation, "alias": self.name}}]
@@ -164,7 +164,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
                 self.cluster.request("DELETE", f"/{old}", missing={})
 
     def _unfinished_generation(self) -> StoredState:
-        """Return the generation that is being built; a new one where none is that this version could continue."""
+        """Return the generation that is being built; a new one if there is none that this version can continue."""
         generations = self.generations()
         if generations and (not self._started_over or generations[-1] != self.current_generation()):
             stored = self._read_state(generations[-1])
@@ -181,7 +181,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         return self._empty_generation(name)
 
     def _empty_generation(self, name: str) -> StoredState:
-        """Return the state of a generation without documents, with a routing value found for each shard."""
+        """Return the state of an empty generation, with a routing value for each shard."""
         path, routings = f"/{name}/_search_shards", dict[int, str]()
         shards, numbers = self.cluster.request("GET", path)["shards"], count()
         while len(routings) < len(shards):
@@ -207,12 +207,12 @@ class ClusterWriter(Generic[IndexT]):
 
     @property
     def change(self) -> int:
-        """The change up to which everything is in the index already."""
+        """The change number up to which everything is in the index already."""
         return self.state.change
 
     @property
     def sent_docid(self) -> int:
-        """Documents up to this docid were sent before an interruption; 0 where nothing was interrupted."""
+        """Documents up to this docid were sent before an interruption; 0 if nothing was interrupted."""
         return self.state.docid
 
     def delete(self, docids: Iterable[int]) -> None:
@@ -220,12 +220,12 @@ class ClusterWriter(Generic[IndexT]):
         self._deleted.extend(docids)
 
     def replace(self, docids: Sequence[int]) -> None:
-        """Delete what is older than this update of documents that are sent again, unless they are new."""
+        """Delete the older versions of documents that this update sends again."""
         if self.state.change:
             self._replaced.extend(dict.fromkeys(docids))
 
     def put(self, docid: int, phrasing: int, attributes: DocAttributes, fields: Mapping[str, Any], size: int) -> None:
-        """Send a document. Docids must ascend. size: about how many bytes it has."""
+        """Send a document. Docids must ascend. size: its approximate number of bytes."""
         if self._bytes >= BULK_BYTES and docid != self._last_docid:
             self._flush()
         action = {"_id": f"{docid}-{phrasing}", "version": self.state.target, "version_type": "external"}
@@ -237,7 +237,7 @@ class ClusterWriter(Generic[IndexT]):
             self.state = replace(self.state, phrasings=phrasing + 1)
 
     def commit(self, change: int, change_date: str | None = None) -> None:
-        """Make everything visible at once, as the state of a change: of the one that an interrupted update was for."""
+        """Make everything visible at once, as the state of a change, or of the target of an interrupted update."""
         self._flush()
         replaced = [docid for docid in self._replaced if f"{docid}-0" not in self._new]
         if self._deleted or replaced or len(self.state.routings) > 1:
@@ -253,12 +253,12 @@ class ClusterWriter(Generic[IndexT]):
         self._lines, self._bytes = [], 0
         if self.state.change:
             self._new |= new
-        else:  # a later update is small, and begins again
+        else:  # a later update is small, and starts over
             self.state = replace(self.state, docid=self._last_docid)
             self.index.write_state(self._generation, self.state)
 
     def _delete_where(self, docids: Sequence[int], older_than: int | None) -> None:
-        """Delete the documents of these docids, or those of them that are older than a change."""
+        """Delete the documents of these docids, or only those older than a change."""
         path = f"/{self._generation}/_delete_by_query"
         for start in range(0, len(docids), MAX_IDS):
             filters: list[Mapping[str, Any]] = [{"terms": {"docid": list(docids[start : start + MAX_IDS])}}]
@@ -269,9 +269,9 @@ class ClusterWriter(Generic[IndexT]):
 
 
 def expunge(cluster: ClusterConnection, index: str) -> int:
-    """Take replaced and deleted documents out of the term statistics; return how many the cluster still keeps.
+    """Remove replaced and deleted documents from the term statistics; return the number that the cluster still keeps.
 
-    It keeps the latest for up to half a minute, for replicas that are being restored.
+    It keeps the latest ones for up to half a minute, for replicas that are being recovered.
     """
     cluster.request("POST", f"/{index}/_flush", force="true")
     cluster.request("POST", f"/{index}/_forcemerge", only_expunge_deletes="true")
@@ -280,13 +280,13 @@ def expunge(cluster: ClusterConnection, index: str) -> int:
 
 
 def split_docids(docids: Array, phrasings: int) -> list[Array]:
-    """Return docids in slices, each of at most the number of documents that one search returns."""
+    """Return docids in slices, each with at most as many documents as one search returns."""
     size = max(1, min(MAX_IDS, MAX_WINDOW // phrasings))
     return [docids[start : start + size] for start in range(0, len(docids), size)]
 
 
 def filter_clauses(allowed: AllowedDocs | None) -> list[Mapping[str, Any]]:
-    """Return the clauses of what may be found."""
+    """Return the filter clauses for the allowed documents."""
     if allowed is None:
         return []
     if allowed.filter is None:
@@ -304,7 +304,7 @@ def filter_clauses(allowed: AllowedDocs | None) -> list[Mapping[str, Any]]:
 
 
 def exclusion_clauses(docid: int, phrasing: int) -> list[Mapping[str, Any]]:
-    """Return the clauses of what a query must not find: a docid (−1: none), or one phrasing of it."""
+    """Return the clauses that exclude a docid (−1: none), or one phrasing of it."""
     if docid < 0:
         return []
     return [{"term": {"docid": docid}} if phrasing < 0 else {"ids": {"values": [f"{docid}-{phrasing}"]}}]

@@ -1,7 +1,7 @@
-"""The inverted index in a cluster: terms that are analysed here, scored there by the similarity of the index.
+"""The inverted index in a cluster: texts are analysed here, and scored there by the similarity of the index.
 
 A question's own terms and those of its rephrasings are in two fields, so that the statistics count each question once.
-The cluster's scores are float32: hits that they cannot tell apart are scored here, in the integers of a local index.
+The cluster's scores are float32: hits with nearly equal scores are scored here, in the integers of a local index.
 """
 
 from collections import Counter
@@ -36,10 +36,12 @@ from askalike.types import AllowedDocs, LaterTopDocs, TopDocs
 
 MAX_TOKEN = 30_000
 SHORT_LIST = 100
-"""Maximum length of a list whose hits come with their texts: searches that show hits need them; runs are longer."""
+"""Maximum length of a result list fetched with the texts of its hits: searches that show hits need these; runs are
+longer."""
 MORE_TEXTS = 10
 REPHRASINGS_PER_HIT, MORE_REPHRASINGS = 4, 100
-"""Numbers of texts and rephrasings fetched first in addition to k, since several may be of one question."""
+"""k + MORE_TEXTS own texts and REPHRASINGS_PER_HIT * k + MORE_REPHRASINGS rephrasings are fetched first, since several
+rephrasings may belong to one question."""
 SMALLEST_SCORE = 1e-30
 OWN, REPHRASING = "terms", "rephrasing"
 
@@ -50,7 +52,7 @@ class ClusterPostingsIndex(ClusterIndex["ClusterPostingsSearcher", "ClusterPosti
     def __init__(
         self, cluster: ClusterConnection, name: str, layout: PostingsLayout, similarity: Mapping[str, Any]
     ) -> None:
-        """similarity: its settings as OpenSearch takes them. Raises SettingsError for a layout that Lucene lacks."""
+        """similarity: its settings in OpenSearch's format. Raises SettingsError for a layout unknown to Lucene."""
         if layout.exact_lengths:
             raise SettingsError("a cluster rounds document lengths as Lucene does; set lengths=byte")
         if layout.scale != 1:
@@ -103,7 +105,7 @@ Text = tuple[int, int, str]
 class PreparedClusterQueries:
     """Queries with the completions of their unfinished words.
 
-    texts: for each query, docid → those of its texts that the query may find, as far as they were read.
+    texts: for each query, docid → its texts that the query may find, if they have been read.
     """
 
     queries: Sequence[QueryTerms]
@@ -145,7 +147,7 @@ class ClusterPostingsSearcher:
         pending = [self._search_fields(prepared, row, sizes, filters) for row in range(len(prepared.queries))]
 
         def fetch_all() -> list[TopDocs]:
-            """Fetch more texts for all queries together, until none that is left can be among the k best of any."""
+            """Fetch more texts for all queries together, until no further text can be among the k best of any query."""
             fetched, found = [sizes] * len(pending), [dict[int, float]()] * len(pending)
             rows = list(range(len(pending)))
             while rows:
@@ -179,7 +181,7 @@ class ClusterPostingsSearcher:
         return scores
 
     def self_scores(self, prepared: PreparedClusterQueries) -> NDArray[np.float64]:
-        """Return what a text of each query's own words would score for it, 0 for a query without words."""
+        """Return the score of each query for a text with the same words; 0 for a query without words."""
         self._statistics.look_up(prepared.terms)
         totals = []
         for query, completions in zip(prepared.queries, prepared.completions, strict=True):
@@ -195,7 +197,7 @@ class ClusterPostingsSearcher:
         return np.array(totals, np.float64)
 
     def coverage(self, prepared: PreparedClusterQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
-        """Return which share of each query's words its candidates have; see PostingsSearcher.coverage."""
+        """Return the share of each query's words that its candidates have; see PostingsSearcher.coverage."""
         self._statistics.look_up(prepared.terms)
         shares = []
         for query, completions, docids, texts in zip(
@@ -229,7 +231,7 @@ class ClusterPostingsSearcher:
         return rows
 
     def complete(self, prefix: str) -> list[str]:
-        """Return the terms that begin with a prefix, those in most questions first, at most MAX_COMPLETIONS."""
+        """Return the terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""
         known = self._completions
         if prefix not in known:
             if len(known) >= MAX_CACHED_PREFIXES:
@@ -260,7 +262,7 @@ class ClusterPostingsSearcher:
     def _search_fields(
         self, prepared: PreparedClusterQueries, row: int, sizes: Mapping[str, int], filters: Sequence[Mapping[str, Any]]
     ) -> dict[str, PendingSearch]:
-        """Return a search for own texts, and one for rephrasings where there are any."""
+        """Return a search for own texts, and one for rephrasings if there are any."""
         query = prepared.queries[row]
         excluded = exclusion_clauses(query.excluded_docid, query.excluded_phrasing)
         order = {"sort": [{"_score": "desc"}, {"docid": "asc"}], "track_total_hits": False}
@@ -276,7 +278,7 @@ class ClusterPostingsSearcher:
         return searches
 
     def _term_clauses(self, prepared: PreparedClusterQueries, row: int, field: str) -> list[Mapping[str, Any]]:
-        """Return the clauses whose scores add up; of an unfinished word's completions the best one counts."""
+        """Return the clauses whose scores are summed; of an unfinished word's completions, only the best counts."""
 
         def make(term: str, count: int = 1) -> Mapping[str, Any]:
             if field == OWN:
@@ -293,7 +295,7 @@ class ClusterPostingsSearcher:
     def _order_hits(
         self, prepared: PreparedClusterQueries, found: Sequence[Mapping[int, float]], counts: Sequence[int]
     ) -> list[TopDocs]:
-        """Return the k best of each query's docid → score. Near ties are scored again, exactly."""
+        """Return the k best of each query's docid → score. Near ties are rescored exactly."""
         hits = [sort_hits(np.array(list(of_query), np.int64), np.array(list(of_query.values()))) for of_query in found]
         uncertain = [nearly_equal(top.scores, k) for top, k in zip(hits, counts, strict=True)]
         unclear = [top.docids[which] for top, which in zip(hits, uncertain, strict=True)]
@@ -319,7 +321,7 @@ class ClusterPostingsSearcher:
     def _read_hits(
         self, prepared: PreparedClusterQueries, row: int, searches: Mapping[str, PendingSearch]
     ) -> dict[int, float]:
-        """Return docid → the cluster's score of its best phrasing; remember texts that came with the hits."""
+        """Return docid → the cluster's score of its best phrasing; cache the texts that came with the hits."""
         best: dict[int, float] = {}
         for search in searches.values():
             for hit in search.hits:
@@ -330,7 +332,7 @@ class ClusterPostingsSearcher:
         return best
 
     def _read_texts(self, prepared: PreparedClusterQueries, candidates: Sequence[Array]) -> list[list[Text]]:
-        """Return every text of each query's candidates that the query may find. Each is read once."""
+        """Return all texts of each query's candidates that the query may find. Each is read only once."""
         known = prepared.texts
         missing = [
             [d for d in docids.tolist() if d not in of_query]
@@ -348,7 +350,7 @@ class ClusterPostingsSearcher:
         ]
 
     def _search_texts(self, query: QueryTerms, docids: Sequence[int]) -> PendingSearch | None:
-        """Return a search for every phrasing of these docids that the query may find; None where there are none."""
+        """Return a search for all phrasings of these docids that the query may find; None if there are none."""
         if not docids:
             return None
         excluded = exclusion_clauses(query.excluded_docid, query.excluded_phrasing)
@@ -360,7 +362,7 @@ class ClusterPostingsSearcher:
     def _score_texts(
         self, prepared: PreparedClusterQueries, row: int, texts: Sequence[Sequence[str]]
     ) -> list[list[tuple[str, float]]]:
-        """Return what each term of a query adds to the score of each of some texts, given as terms."""
+        """Return the contribution of each term of a query to the score of each text, given as terms."""
         if not texts:
             return []
         self._statistics.look_up(prepared.terms)
@@ -384,7 +386,7 @@ class ClusterPostingsSearcher:
 
 
 def _drop_lesser_completions(scores: Mapping[str, float], weights: Mapping[str, int]) -> list[tuple[str, float]]:
-    """Return the scores of a text's terms, of the completions the best one alone."""
+    """Return the scores of a text's terms; of the completions, only the best one."""
     completed = [pair for pair in scores.items() if pair[0] not in weights]
     best = [max(completed, key=lambda pair: pair[1])] if completed else []
     return [(term, scores[term]) for term in weights if term in scores] + best

@@ -8,7 +8,7 @@ PREFIX = "askalike-"
 
 
 def archive_prefix(path: Path, created_at: str | None) -> str:
-    """Return what the names of an archive's indexes begin with. created_at: the date of its first change."""
+    """Return the prefix of the names of an archive's indexes. created_at: the date of its first change."""
     folder = path.resolve().name
     slug = re.sub("[^a-z0-9]+", "-", folder.lower()).strip("-")[:40]
     return f"{PREFIX}{slug}-{hashlib.sha256(f'{folder} {created_at}'.encode()).hexdigest()[:8]}-"

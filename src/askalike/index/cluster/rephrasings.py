@@ -1,7 +1,7 @@
 """Scores of rephrasings in a cluster: postings hold frequency and length, and a table maps these to scores.
 
-The statistics of terms are those of questions' own texts, which the similarity of another field cannot read. So the
-similarity of rephrasings encodes frequency and length as one number, and each query contains the score for each number.
+Term statistics are those of questions' own texts, which are not available to the similarity of another field. So the
+similarity of rephrasings encodes frequency and length as one number, and each query contains the score of each number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,9 @@ from typing import Any
 from askalike.types import Floats
 
 BASE = 4_096
-"""Frequencies and lengths are below it, so that both fit into the 24 bits of a float32's integers."""
+"""Frequencies and lengths are below this, so that both fit into the 24 bits of a float32's mantissa."""
 MAX_FREQUENCY = 64
-"""A term that a rephrasing has more often is proposed as if it had it so often."""
+"""Higher frequencies of a term in a rephrasing are capped at this for the cluster's search."""
 SIMILARITY = {
     "type": "scripted",
     "script": {
@@ -20,7 +20,7 @@ SIMILARITY = {
         f"- Math.min(doc.length, {BASE - 1}));"
     },
 }
-"""It rises with the frequency and falls with the length, as Lucene expects of a similarity."""
+"""It increases with the frequency and decreases with the length, as Lucene requires of a similarity."""
 _LOOK_UP = f"""
 int code = (int) _score;
 int frequency = code / {BASE};
@@ -34,7 +34,7 @@ return (double) scores.get(row)[column < lengths.size() ? column : lengths.size(
 
 
 def table_clause(field: str, term: str, lengths: Sequence[int], scores: Floats) -> Mapping[str, Any]:
-    """Return the clause that scores texts with a term. scores: (frequencies from 1 on, lengths), lengths ascending."""
+    """Return the clause that scores texts with a term. scores: (frequencies from 1, lengths), lengths ascending."""
     parameters = {"lengths": list(lengths), "scores": scores.tolist()}
     script = {"source": _LOOK_UP, "params": parameters}
     return {"script_score": {"query": {"term": {field: term}}, "script": script}}

@@ -1,4 +1,4 @@
-"""The terms of a cluster's index that a misspelt word may stand for."""
+"""Spelling corrections from the terms of an index in a cluster."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,29 +11,29 @@ from askalike.index.lexical.terms import pack_terms
 from askalike.iteration import chunks
 
 MAX_TERMS = 1_000
-"""Maximum number of terms near a word; only short words have more, and these are not corrected."""
+"""Maximum number of similar terms of a word; only short words have more, and these are not corrected."""
 COUNTED_AT_ONCE = 4_000
-"""Number of terms whose documents one search counts."""
+"""Number of terms whose document frequencies one search returns."""
 VOCABULARY = "vocabulary"
 OWN_TEXT: Mapping[str, Any] = {"term": {"phrasing": 0}}
 
 
 class ClusterTermSpeller:
-    """Knows an index's terms, and finds those that are spelt nearly like a word. As index.lexical's TermSpeller."""
+    """Finds the terms of an index that are spelt similarly to a word, as index.lexical's TermSpeller does."""
 
     def __init__(
         self, cluster: ClusterConnection, index: str, fields: Sequence[str], statistics: TermStatistics
     ) -> None:
-        """fields: those that hold terms; their dictionaries are looked through."""
+        """fields: the fields whose term dictionaries are searched."""
         self._cluster, self._index, self._fields, self._statistics = cluster, index, fields, statistics
 
     def unknown(self, terms: Sequence[str]) -> set[str]:
-        """Return those of the terms that no document holds."""
+        """Return the terms that no document contains."""
         self._statistics.look_up(terms)
         return {term for term in terms if not self._statistics.is_known(term)}
 
     def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
-        """Return the lowest docids of the questions that hold each term, up to a limit."""
+        """Return the lowest docids of the questions that contain each term, up to a limit."""
         pending = []
         for term in terms:
             body = {"query": {"term": {VOCABULARY: term}}, "collapse": {"field": "docid"}, "sort": ["docid"]}
@@ -41,9 +41,9 @@ class ClusterTermSpeller:
         return [[int(hit["sort"][0]) for hit in search.hits] for search in pending]
 
     def near_each(self, searches: Sequence[NearSearch]) -> list[list[NearTerm]]:
-        """Return the terms near each word, the best first; see TermSpeller.near.
+        """Return the terms near each word, best first; see TermSpeller.near.
 
-        Where a word may have a tail no edits are allowed, where its end is open at most one.
+        With a tail no edits are allowed, with an open end at most one.
         """
         asked = [self._propose(one) for one in searches]
         proposed = [
@@ -57,7 +57,7 @@ class ClusterTermSpeller:
         ]
 
     def _propose(self, one: NearSearch) -> Callable[[], Iterable[str]]:
-        """Ask for the terms that may be near a word; return what reads the answer."""
+        """Request the terms that may be near a word; return a function that reads the answer."""
         if one.tail:
             shortest = max(one.beginning, len(one.word) - one.tail, 1)
             return lambda: (one.word[:length] for length in range(shortest, len(one.word) + 1))
@@ -68,20 +68,20 @@ class ClusterTermSpeller:
         return lambda: _read_suggestions(suggestions)
 
     def _suggest(self, word: str, max_edits: int) -> PendingSearch:
-        """Request the terms of the dictionaries within a number of edits."""
+        """Request the terms of the dictionaries within an edit distance."""
         options = {"suggest_mode": "always", "size": MAX_TERMS, "shard_size": MAX_TERMS, "accuracy": 0.0}
         options |= {"prefix_length": 0, "min_word_length": 1, "max_edits": max_edits, "analyzer": "terms"}
         suggest = {field: {"text": word, "term": {"field": field, **options}} for field in self._fields}
         return self._cluster.search_later(self._index, {"size": 0, "suggest": suggest})
 
     def _find_beginnings(self, word: str, beginning: int) -> PendingSearch:
-        """Ask for the terms that begin with a text within one edit of a word whose first letters are right."""
+        """Request the terms with a prefix within one edit of a word whose first letters are correct."""
         pattern = f"{_escape(word[:beginning])}({'|'.join(_one_edit(word[beginning:]))}).*"
         matching = {"regexp": {VOCABULARY: {"value": pattern}}}
         return self._aggregate(matching, pattern, MAX_TERMS)
 
     def _count_documents(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return term → how many questions' own texts have it, of those terms that any text has."""
+        """Return term → the number of questions whose own text has it, for the terms that any text has."""
         pending = [
             self._aggregate({"terms": {VOCABULARY: some}}, some, len(some)) for some in chunks(terms, COUNTED_AT_ONCE)
         ]
@@ -89,7 +89,7 @@ class ClusterTermSpeller:
         return {bucket["key"]: int(bucket["own"]["doc_count"]) for bucket in buckets}
 
     def _aggregate(self, matching: Mapping[str, Any], include: str | list[str], size: int) -> PendingSearch:
-        """Ask in how many documents each of some terms is."""
+        """Request the number of documents that contain each term."""
         buckets = {
             "terms": {"field": VOCABULARY, "include": include, "size": size},
             "aggs": {"own": {"filter": OWN_TEXT}},
@@ -99,13 +99,13 @@ class ClusterTermSpeller:
 
 
 def _read_suggestions(search: PendingSearch) -> list[str]:
-    suggested = search.result.get("suggest", {})  # none where the index is being made, and has no shard yet
+    suggested = search.result.get("suggest", {})  # none if the index is being created and has no shard yet
     entries = [entry for of_field in suggested.values() for entry in of_field]
     return [option["text"] for entry in entries for option in entry["options"]]
 
 
 def _keep_near(one: NearSearch, counts: Mapping[str, int]) -> list[NearTerm]:
-    """Return those of some terms, given with how many questions have each, that are near a word, the best first."""
+    """Return the terms near a word, best first. counts: term → the number of questions that have it."""
     terms = sorted(counts)
     dictionary = pack_terms(terms)
     ids, edits, ends = find_near_terms(
@@ -123,7 +123,7 @@ def _keep_near(one: NearSearch, counts: Mapping[str, int]) -> list[NearTerm]:
 
 
 def _one_edit(text: str) -> list[str]:
-    """Return patterns for a text as it is, and with a letter replaced, added, left out, or swapped with the next."""
+    """Return patterns for a text unchanged, and with a letter replaced, added, removed, or swapped with the next."""
     patterns = [_escape(text)]
     for n in range(len(text) + 1):
         before, after = _escape(text[:n]), _escape(text[n + 1 :])

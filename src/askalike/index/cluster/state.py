@@ -1,4 +1,4 @@
-"""The state of an index in a cluster, and what the threads of a process know of it."""
+"""The state of an index in a cluster, cached for the threads of a process."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -9,21 +9,21 @@ from typing import Any, Generic, Self, TypeVar
 
 FORMAT = 3
 REFRESH_S = 0.1
-"""For how long a state that was read is used before it is read again."""
+"""Time for which a state is used before it is read again."""
 SETTLING_S = 1.0
-"""For how long a copy may lack what another one shows."""
+"""Time for which a shard copy may lack changes that another one shows."""
 TURN_S = 60.0
-"""For how long a thread waits for another one that writes."""
+"""Maximum wait of a thread for another one that is writing."""
 SearcherT = TypeVar("SearcherT")
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The state of a generation: the changes of the archive that it has.
+    """The state of a generation: the changes of the archive that it contains.
 
-    change: all changes up to this number are in it. target, docid: of an update that has begun: up to which change it
-    goes, and up to which docid it has come. phrasings: of how many texts a question has most. routings: a value for
-    each shard that leads to it.
+    change: all changes up to this number are in it. target, docid: of an unfinished update, the change that it leads to
+    and the last docid sent. phrasings: the maximum number of texts of a question. routings: for each shard, a value
+    that is routed to it.
     """
 
     fingerprint: str
@@ -34,11 +34,11 @@ class ClusterState:
     phrasings: int = 1
     routings: tuple[str, ...] = ()
     facts: Mapping[str, Any] | None = None
-    """Further data that a kind of index stores."""
+    """Additional data that depends on the type of index."""
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Read a state, another version's too."""
+        """Read a state, possibly written by another version."""
         known = {name: value for name, value in stored.items() if name in cls.__dataclass_fields__}
         return cls(**{**known, "routings": tuple(known.get("routings", ()))})
 
@@ -49,16 +49,16 @@ class ClusterState:
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """A state, and the generation that has it."""
+    """A state, and its generation."""
 
     generation: str
     state: ClusterState
 
 
 class SharedIndex(Generic[SearcherT]):
-    """The knowledge of an index that a process's threads share: its state as last read or written, and a searcher.
+    """An index as the threads of a process share it: its state as last read or written, and a searcher.
 
-    The state is read at most every REFRESH_S, so that a change costs all threads of a process one look.
+    The state is read at most every REFRESH_S, once for all threads of the process.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class SharedIndex(Generic[SearcherT]):
         self._reading, self._writing = Lock(), RLock()
 
     def refresh(self, read: Callable[[], StoredState | None], *, now: bool = False) -> None:
-        """Read the state again, unless it was read lately, or another thread reads it. now: in any case."""
+        """Read the state again, unless it was read recently or another thread is reading it. now: read it anyway."""
         if now:
             self._read(read)
         elif time.monotonic() - self._read_at > REFRESH_S and self._reading.acquire(blocking=False):
@@ -78,13 +78,13 @@ class SharedIndex(Generic[SearcherT]):
                 self._reading.release()
 
     def note(self, stored: StoredState | None, *, settled: bool) -> None:
-        """Remember a state. settled: whether every copy shows it, as after a commit of this process."""
+        """Store a state. settled: whether every shard copy shows it, as after a commit of this process."""
         self._read_at = time.monotonic()
         if stored != self.stored:
             self.stored, self._changed_at = stored, self._read_at - SETTLING_S * settled
 
     def searcher(self, make: Callable[[StoredState | None], SearcherT]) -> SearcherT:
-        """Return the searcher of the state; it is made again once every copy shows that state."""
+        """Return the searcher of the state; it is replaced once every shard copy shows that state."""
         now, stored, settled_at = time.monotonic(), self.stored, self._changed_at + SETTLING_S
         if self._made is None or self._made[0] is not stored or self._made[1] < settled_at <= now:
             self._made = stored, now, make(stored)
@@ -103,5 +103,5 @@ class SharedIndex(Generic[SearcherT]):
     def _read(self, read: Callable[[], StoredState | None]) -> None:
         started = time.monotonic()
         stored = read()
-        if started >= self._read_at:  # else a newer one was noted meanwhile
+        if started >= self._read_at:  # else a newer one has been stored since
             self.note(stored, settled=False)

@@ -1,4 +1,4 @@
-"""The statistics that a cluster scores terms by, for what is scored here."""
+"""The term statistics that a cluster's scores are based on, for documents that are scored here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from askalike.index.rows import find_distinct
 from askalike.types import Collection, Floats
 
 LONGEST = "longest"
-"""Where a state has the lengths of the longest own text and of the longest rephrasing."""
+"""Key of a state's facts for the lengths of the longest own text and of the longest rephrasing."""
 
 
 @dataclass(slots=True)
 class TermCounts:
-    """Of a term: the number of own texts that have it, and how often; how often one rephrasing has it at most."""
+    """A term's df and ttf in own texts, and its maximum frequency in a rephrasing."""
 
     df: int = 0
     ttf: int = 0
@@ -36,18 +36,18 @@ class TermCounts:
     is_present: bool = False
 
     def add(self, df: int, ttf: int) -> None:
-        """Count a shard's own texts."""
+        """Add a shard's counts of own texts."""
         self.df, self.ttf, self.is_present = self.df + df, self.ttf + ttf, self.is_present or df > 0
 
     def add_rephrasings(self, df: int, ttf: int) -> None:
-        """Note a shard's rephrasings."""
+        """Add a shard's counts of rephrasings."""
         self.max_frequency, self.is_present = max(self.max_frequency, ttf - df + 1), self.is_present or df > 0
 
 
 class TermStatistics:
-    """Document frequencies of terms and sums over the whole index, read from every shard and remembered.
+    """Document frequencies of terms and totals over the whole index, read from every shard and cached.
 
-    They are Lucene's, as `dfs_query_then_fetch` uses them.
+    They are Lucene's, as used by `dfs_query_then_fetch`.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class TermStatistics:
         self._rephrasing_lengths: Sequence[int] = find_distinct(round_lengths(lengths)).tolist()
 
     def look_up(self, terms: Iterable[str]) -> None:
-        """Read what is not yet known of these terms."""
+        """Read the statistics of those terms that are not cached yet."""
         new = [term for term in dict.fromkeys(terms) if term not in self._known]
         if not new and self._own is not None:
             return
@@ -88,11 +88,11 @@ class TermStatistics:
             self._own = OwnTextStatistics(1, collection, self._longest)
 
     def is_known(self, term: str) -> bool:
-        """Return whether any text has a term that was looked up, or had it until it was replaced."""
+        """Return whether any text has a term that was looked up; replaced texts may still count."""
         return self._known[term].is_present
 
     def score(self, similarity: TermScorer, terms: Sequence[str], tf: Floats, lengths: NDArray[np.int64]) -> Floats:
-        """Return the score of each term in a text of that length, as a local index computes it: float64 (n)."""
+        """Return the score of each term in a text of that length, as in a local index: float64 (n)."""
         assert self._own is not None
         names, places = np.unique(np.array(terms, np.object_), return_inverse=True)
         counts = self._counts(names)
@@ -103,14 +103,14 @@ class TermStatistics:
         return np.minimum(scores, MAX_REPHRASING_GAIN * bounds[places])
 
     def scale(self, similarity: TermScorer, weights: Mapping[str, float]) -> Floats:
-        """Return how many integers make a score of 1, as in a local index: (1,). weights: of the query's terms."""
+        """Return the integer that a score of 1 becomes, as in a local index: (1,). weights: of the query's terms."""
         assert self._own is not None
         counts = self._counts(weights)
         bounds = score_bounds(similarity, counts[:, 0], counts[:, 1], self._own)
         return integer_scale(np.array([np.sum(np.array(list(weights.values())) * bounds)]))
 
     def rephrasing_table(self, similarity: TermScorer, term: str) -> tuple[Sequence[int], Floats]:
-        """Return rephrasings' lengths, and what a term scores in one of each: (frequencies from 1 on, lengths)."""
+        """Return the lengths of rephrasings, and a term's scores in them: (frequencies from 1, lengths)."""
         lengths = self._rephrasing_lengths or (1,)
         if (similarity, term) not in self._tables:
             most = min(self._known[term].max_frequency, MAX_FREQUENCY, max(lengths))
@@ -126,12 +126,12 @@ class TermStatistics:
         return dict(zip(terms, term_information(df, self._own.collection.documents).tolist(), strict=True))
 
     def _counts(self, terms: Iterable[str]) -> Floats:
-        """Return (terms, 2): in how many questions' own texts each term is, and how often."""
+        """Return (terms, 2): each term's df and ttf in questions' own texts."""
         known = (self._known[term] for term in terms)
         return np.array([(one.df, one.ttf) for one in known], np.float64).reshape(-1, 2)
 
     def _read_term_vectors(self, terms: Sequence[str]) -> Sequence[Mapping[str, Any]]:
-        """Return the statistics of every shard for a document of these terms that exists nowhere."""
+        """Return every shard's statistics of these terms, requested as term vectors of an artificial document."""
         if not self._routings:  # nothing is indexed yet
             return []
         fields = [self._field, self._rephrasing_field]

@@ -1,4 +1,4 @@
-"""Finds the hits of a cluster that need a second look: its rounded scores cannot order them, or it left them out."""
+"""Finds hits of a cluster that must be rescored, since its rounded scores do not order them, or that are missing."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,11 +12,11 @@ from askalike.index.rows import Array
 from askalike.types import TopDocs
 
 NEARLY_EQUAL = 1 - 2e-6
-"""Scores that the cluster computes differ from the exact ones by less."""
+"""The cluster's scores differ from the exact ones by less than this factor."""
 
 
 def sort_hits(docids: Array, scores: NDArray[np.float64]) -> TopDocs:
-    """Return hits with the best first, equal ones by docid."""
+    """Return hits, best first, ties by docid."""
     order = np.lexsort((docids, -scores))
     return TopDocs(docids[order], scores[order])
 
@@ -24,7 +24,7 @@ def sort_hits(docids: Array, scores: NDArray[np.float64]) -> TopDocs:
 def larger_windows(
     searches: Mapping[str, PendingSearch], fetched: Mapping[str, int], found: Mapping[int, float], k: int
 ) -> dict[str, int]:
-    """Return field → how many texts to fetch of those fields whose texts that are left may be among the k best."""
+    """Return field → the number of texts to fetch, for fields with further texts that may be among the k best."""
     worst = sorted(found.values(), reverse=True)[:k][-1] if len(found) >= k else 0.0
     return {
         field: min(4 * fetched[field], MAX_WINDOW)
@@ -34,15 +34,15 @@ def larger_windows(
 
 
 def _may_go_on(hits: Sequence[Mapping[str, Any]], worst: float) -> bool:
-    """Whether what comes after these hits may be better than the worst that is wanted. Equal scores are by docid."""
+    """Return whether hits after these may be better than the worst wanted one. Ties are by docid."""
     last: float = hits[-1]["sort"][0]
     return last > worst * NEARLY_EQUAL and last != worst
 
 
 def nearly_equal(scores: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
-    """Return which of some descending scores are in a group, begun by one of the first k, of nearly equal ones.
+    """Return which of some descending scores are in a group of nearly equal ones that begins in the first k.
 
-    A group of the same score needs no second look: its texts have the same terms as often.
+    A group with exactly the same score need not be rescored: its texts have the same terms equally often.
     """
     uncertain = np.zeros(len(scores), np.bool_)
     ends = [*np.flatnonzero(scores[1:] < scores[:-1] * NEARLY_EQUAL) + 1, len(scores)]

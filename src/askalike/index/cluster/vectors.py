@@ -1,7 +1,7 @@
-"""The index of vectors in a cluster: the k-NN plugin's vectors, searched exactly, or by Lucene's graph where many.
+"""The index of vectors in a cluster, of the k-NN plugin: searched exactly, or with Lucene's graph if there are many.
 
-The parts of a vector stand in one field, one after the other. Their weighted sum is then one dot product: the weights
-are in the query. Numbers are rounded as the local index stores them, so that both give the same scores.
+The parts of a vector are concatenated in one field. Their weighted sum is then one dot product: the weights are in the
+query. Numbers are rounded as in the local index, so that both give the same scores.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ FIELD = "vector"
 MAX_DIMENSION = 16_000
 GRAPH_EXTRA = 100
 BYTES_PER_NUMBER = 12
-"""Bytes of a vector's component as JSON text."""
+"""Bytes per component of a vector as JSON text."""
 
 
 class ClusterVectorIndex(ClusterIndex["ClusterVectorSearcher", "ClusterVectorWriter"]):
@@ -46,12 +46,12 @@ class ClusterVectorIndex(ClusterIndex["ClusterVectorSearcher", "ClusterVectorWri
         exact_up_to: int,
         count_documents: Callable[[], int],
     ) -> None:
-        """exact_up_to: a new generation of more documents has a graph. count_documents: returns how many there are."""
+        """exact_up_to: new generations with more documents have a graph. count_documents: returns their number."""
         super().__init__(cluster, name, layout.fingerprint)
         self.layout, self._exact_up_to, self._count_documents = layout, exact_up_to, count_documents
 
     def schema(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """See ClusterIndex.schema. The field of vectors is added with the first of them, which has the length."""
+        """See ClusterIndex.schema. The field of vectors is added with the first vectors, whose length defines it."""
         return {"index.knn": self._count_documents() > self._exact_up_to}, {}
 
     def make_searcher(self, state: ClusterState) -> "ClusterVectorSearcher":
@@ -81,7 +81,7 @@ class ClusterVectorWriter(ClusterWriter[ClusterVectorIndex]):
             self.put(int(docids[place]), int(phrasings[place]), attributes[place], fields, size)
 
     def _store_schemas(self, schemas: Sequence[PartSchema]) -> None:
-        """Make the field of vectors with the first of them."""
+        """Create the field of vectors when the first ones are added."""
         if self.state.facts:
             return
         check_schemas(schemas)
@@ -101,7 +101,7 @@ class ClusterVectorSearcher:
     def __init__(
         self, cluster: ClusterConnection, index: str, schemas: Sequence[PartSchema], graph: bool, phrasings: int
     ) -> None:
-        """graph: whether the index has one. phrasings: of how many texts a question has most."""
+        """graph: whether the index has one. phrasings: the maximum number of texts of a question."""
         self._cluster, self._index, self._schemas = cluster, index, schemas
         self._graph, self._phrasings = graph, phrasings
 
@@ -116,7 +116,7 @@ class ClusterVectorSearcher:
         ]
 
         def fetch_all() -> list[TopDocs]:
-            """Fetch more rows for all queries together, where several belong to one question and too few are left."""
+            """Fetch more rows for all queries together, if several belong to one question and too few are left."""
             fetched, found = size, [dict[int, float]()] * len(pending)
             rows_left = [q for q, search in enumerate(pending) if search]
             while rows_left:
@@ -131,7 +131,7 @@ class ClusterVectorSearcher:
         return LaterTopDocs(len(pending), fetch_all)
 
     def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
-        """Return the score of each query's candidates: docids in any order; NaN where a vector is missing or zero."""
+        """Return the score of each query's candidates: docids in any order; NaN if a vector is missing or zero."""
         rows, nonzero = self._join_queries(queries)
         pending = [
             [
@@ -151,7 +151,7 @@ class ClusterVectorSearcher:
         return scores
 
     def best_phrasing(self, queries: VectorQueries, q: int, docid: int) -> int:
-        """Return the phrasing of a question that scores best for a query; 0 where it has no vector."""
+        """Return the phrasing of a question that scores best for a query; 0 if it has no vector."""
         rows, _ = self._join_queries(queries)
         hits = self._score_filtered(rows[q], queries.exclusions[q], np.array([docid])).hits
         return int(hits[0]["sort"][2]) if hits else 0
@@ -217,7 +217,7 @@ def check_schemas(schemas: Sequence[PartSchema]) -> None:
 
 
 def space_of(schemas: Sequence[PartSchema]) -> str:
-    """Return what the k-NN plugin calls the comparison of two vectors."""
+    """Return the k-NN plugin's name for the metric."""
     return "l2" if schemas[0].metric == "euclidean" else "innerproduct"
 
 

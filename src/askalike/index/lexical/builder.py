@@ -13,16 +13,16 @@ from askalike.index.lexical.terms import merge_dictionaries, pack_terms, term_at
 from askalike.index.rows import Array, find_distinct
 
 MAX_CODES = 65_535
-EXACT_CODES = 24  # the first length codes stand for themselves; the small float begins after them
+EXACT_CODES = 24  # the first length codes are the lengths themselves; later ones are small floats
 LONG_LIST_DIVISOR = 64  # a list of more than one document in 64 gets a bitmap, which at most doubles its size
 
 
 class TooManyCodesError(Exception):
-    """The documents have more distinct (frequency, length) pairs than there are codes; they must be split."""
+    """The documents have more distinct (frequency, length) pairs than there are codes; the segment must be split."""
 
 
 class SegmentBuilder:
-    """Collects documents as lists of terms and builds a segment of them."""
+    """Collects documents as lists of terms and builds a segment from them."""
 
     def __init__(self, exact_lengths: bool = False, scale: int = 1) -> None:
         self._term_ids = _TermIds()
@@ -46,7 +46,7 @@ class SegmentBuilder:
         self._phrasings.append(phrasing)
 
     def build(self) -> list[Segment]:
-        """Return the documents as one segment, or as several where one cannot hold them."""
+        """Return the documents as one segment, or as several if they do not fit into one."""
         order = sorted(self._term_ids)
         rank = np.empty(len(order), np.int32)
         rank[[self._term_ids[t] for t in order]] = np.arange(len(order), dtype=np.int32)
@@ -57,7 +57,7 @@ class SegmentBuilder:
 
 
 class _TermIds(dict[str, int]):
-    """Terms, numbered in the order of their first occurrence."""
+    """Terms, numbered by first occurrence."""
 
     def __missing__(self, key: str) -> int:
         self[key] = number = len(self)
@@ -66,7 +66,7 @@ class _TermIds(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class ForwardIndex:
-    """Documents as lists of (term, frequency), which a segment is built of. An empty `tfs` means 1 everywhere."""
+    """Documents as lists of (term, frequency), from which a segment is built. An empty `tfs` means 1 everywhere."""
 
     docids: Array
     phrasings: Array
@@ -89,7 +89,7 @@ class ForwardIndex:
 
 
 def build_segments(forward: ForwardIndex, exact_lengths: bool, scale: int) -> list[Segment]:
-    """Return the segment of these documents, or the segments of their halves where there are too many codes."""
+    """Return the segment of these documents, or the segments of their halves if there are too many codes."""
     try:
         return [_build_segment(forward, exact_lengths, scale)]
     except TooManyCodesError:
@@ -97,7 +97,7 @@ def build_segments(forward: ForwardIndex, exact_lengths: bool, scale: int) -> li
 
 
 def can_merge(segments: Sequence[Segment]) -> bool:
-    """Return whether one segment has codes for the (frequency, length) pairs of all of these."""
+    """Return whether one segment has enough codes for the (frequency, length) pairs of all of these."""
     pairs = [s.code_tf.astype(np.int64) << 32 | s.code_length for s in segments]
     return len(find_distinct(np.concatenate(pairs))) <= MAX_CODES
 
@@ -137,9 +137,9 @@ def _scatter(
     docs: NDArray[np.int32], terms: NDArray[np.int32], tfs: NDArray[np.int32], offsets: NDArray[np.int64],
     ends: NDArray[np.int64], grouped_terms: NDArray[np.int32], grouped_tfs: NDArray[np.int32],
 ) -> None:  # fmt: skip
-    """Write the pairs of term and frequency by document, and where each document's begin (`offsets`, zeros before).
+    """Write the (term, frequency) pairs by document, and the start of each document (`offsets`, initially zeros).
 
-    ends: where each document's next pair goes.
+    ends: the position of each document's next pair.
     """
     _count(docs, offsets, ends)
     for i in range(len(docs)):
@@ -187,14 +187,14 @@ def decoded_lengths() -> NDArray[np.int64]:
 
 
 def round_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return the lengths as they are after encoding: each becomes the largest decodable length not above it."""
+    """Return the lengths after encoding and decoding: each becomes the largest decodable length not above it."""
     table = decoded_lengths()
     return table[np.searchsorted(table, lengths, side="right") - 1]
 
 
 @inner()
 def _count(values: Array, starts: Array, heads: Array) -> None:
-    """Write where the group of each value begins when values are sorted, into `starts` (zeros before) and `heads`."""
+    """Write the start of each value's group in sorted order into `starts` (initially zeros) and `heads`."""
     for value in values:
         starts[value + 1] += 1
     for v in range(len(heads)):
@@ -215,9 +215,9 @@ def _sort_postings(
     terms: NDArray[np.int32], tfs: NDArray[np.int32], offsets: NDArray[np.int64], heads: NDArray[np.int64],
     ends: NDArray[np.int64], docs: NDArray[np.int32], counts: NDArray[np.int32], starts: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Write the postings by term. A counting sort brings a term's repeats in a document together, to be added up.
+    """Write the postings by term. A counting sort groups a term's repeats in a document, which are then added up.
 
-    heads (zeros before), ends: where each term's postings begin and end before repeats are added up.
+    heads (initially zeros), ends: where each term's postings begin and end before repeats are added up.
     """
     vocabulary_size = len(ends)
     _count(terms, heads, ends)
@@ -240,7 +240,7 @@ def _sort_postings(
 
 
 def _assign_codes(docs: Array, tf: Array, scored_lengths: Array) -> tuple[Array, Array, Array]:
-    """Return a code per posting, numbered by first occurrence, and what each stands for; stop at too many codes."""
+    """Return a code per posting, numbered by first occurrence, and each code's (tf, length); stop at too many codes."""
     slots, codes = np.full(1 << 18, -1, np.int32), np.empty(len(docs), np.uint16)
     code_tf, code_length = (np.empty(MAX_CODES + 1, np.int32) for _ in range(2))
     known = _number_pairs(docs, tf, scored_lengths, slots, codes, code_tf, code_length)
@@ -252,9 +252,9 @@ def _number_pairs(
     docs: NDArray[np.int32], tf: NDArray[np.int32], scored_lengths: NDArray[np.int32], slots: NDArray[np.int32],
     codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
 ) -> int:  # fmt: skip
-    """Number the pairs (frequency, length), by a hash table of `slots`, which are −1; return how many there are.
+    """Number the distinct (frequency, length) pairs, with a hash table in `slots` (initially −1); return their number.
 
-    It stops where `code_tf` and `code_length` are full.
+    It stops when `code_tf` and `code_length` are full.
     """
     known = 0
     for i in range(len(docs)):
@@ -277,7 +277,7 @@ def _count_statistics(
     starts: NDArray[np.int64], docs: NDArray[np.int32], tf: NDArray[np.int32], phrasings: NDArray[np.uint16],
     df: NDArray[np.int64], ttf: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Add up the questions whose own text holds each term, and its occurrences there."""
+    """Count, for each term, the questions whose own text contains it (df) and its occurrences there (ttf)."""
     for v in range(len(df)):
         for i in range(starts[v], starts[v + 1]):
             if phrasings[docs[i]] == 0:
@@ -290,7 +290,7 @@ def _find_peaks(
     starts: NDArray[np.int64], codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
     peak_starts: NDArray[np.int64], peaks: NDArray[np.uint16],
 ) -> None:  # fmt: skip
-    """Write per term the codes that no other beats in both frequency and shortness."""
+    """Write, for each term, the codes that no other code of the term beats in both frequency and shortness."""
     peak_starts[0] = end = 0
     for v in range(len(starts) - 1):
         first = end
@@ -318,7 +318,7 @@ def _fill_bitmaps(
     starts: NDArray[np.int64], docs: NDArray[np.int32], long_lists: NDArray[np.int64],
     bitmaps: Matrix[np.uint64], ranks: Matrix[np.int32],
 ) -> None:  # fmt: skip
-    """Write the bitmaps of long lists, and the ranks of their words, both zeros before; see Segment."""
+    """Write the bitmaps of long lists, and the ranks of their words, both initially zeros; see Segment."""
     width = bitmaps.shape[1]
     for b in range(len(long_lists)):
         for i in range(starts[long_lists[b]], starts[long_lists[b] + 1]):

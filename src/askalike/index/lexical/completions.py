@@ -1,4 +1,4 @@
-"""The terms that an unfinished word may become."""
+"""Completions of an unfinished word from the terms of an index."""
 
 from collections.abc import Sequence
 
@@ -11,14 +11,14 @@ MAX_CACHED_PREFIXES = 10_000
 
 
 class TermCompleter:
-    """Completes words by the terms of some segments; it remembers the completions of a prefix."""
+    """Completes words with the terms of some segments; it caches the completions of a prefix."""
 
     def __init__(self, segments: Sequence[LiveSegment]) -> None:
         self._segments = segments
         self._cache: dict[str, list[str]] = {}
 
     def complete(self, prefix: str) -> list[str]:
-        """Return the live terms that begin with a prefix, those in most questions first, at most MAX_COMPLETIONS."""
+        """Return the live terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""
         completions = self._cache.get(prefix)
         if completions is None:
             if len(self._cache) >= MAX_CACHED_PREFIXES:
@@ -29,7 +29,7 @@ class TermCompleter:
     def _compute(self, prefix: str) -> list[str]:
         lists = [live.complete(prefix) for live in self._segments]
         size = MAX_COMPLETIONS
-        while True:  # a term that is not among the first of any segment may be among the first of all
+        while True:  # a term may be at the top overall without being so in any segment
             terms = {t for live, (ids, _) in zip(self._segments, lists, strict=True) for t in live.terms_at(ids[:size])}
             ranked = sorted(count_live_documents(self._segments, sorted(terms)))
             unseen = sum(int(df[size]) for _, df in lists if len(df) > size)
@@ -40,7 +40,7 @@ class TermCompleter:
 
 
 def count_live_documents(segments: Sequence[LiveSegment], terms: Sequence[str]) -> list[tuple[int, str]]:
-    """Return (−df, term) of those terms that a live document holds."""
+    """Return (−df, term) for the terms that a live document contains."""
     df, held = np.zeros(len(terms), np.int64), np.zeros(len(terms), np.bool_)
     for live in segments:
         ids = live.find(terms)

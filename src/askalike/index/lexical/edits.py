@@ -1,6 +1,6 @@
-"""Words that differ by a few letters: added, left out, mistaken, or swapped with their neighbour.
+"""Words that differ by a few letters: inserted, deleted, substituted, or transposed with a neighbour.
 
-The distance is that of optimal string alignment (Damerau 1964; Boytsov 2011). A dictionary is scanned as a whole: the
+The distance is that of optimal string alignment (Damerau 1964; Boytsov 2011). The whole dictionary is scanned: the
 lengths and the letters of its terms rule out nearly all of them.
 """
 
@@ -14,7 +14,7 @@ from askalike.index.rows import Array
 Letters = NDArray[np.int32]
 """Code points."""
 MAX_TERM_LETTERS = 48
-"""Longer terms are nobody's misspelt word."""
+"""Longer terms are not used as corrections."""
 
 
 def edit_distance(one: str, other: str) -> int:
@@ -29,7 +29,7 @@ def code_points(word: str) -> NDArray[np.int32]:
 
 
 def sign_terms(term_bytes: Bytes, term_offsets: Offsets) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-    """Return the length of each term, in characters, and which characters it has, as bits of their code modulo 64."""
+    """Return the length of each term in characters, and a mask of its characters: bit (code point modulo 64) is set."""
     n = len(term_offsets) - 1
     lengths, masks = np.empty(n, np.int32), np.empty(n, np.uint64)
     _sign_terms(term_bytes, term_offsets, np.empty(MAX_TERM_LETTERS, np.int32), lengths, masks)
@@ -49,7 +49,7 @@ def find_near_terms(
     term_bytes: Bytes, term_offsets: Offsets, lengths: Array, masks: Array, first: int, last: int, word: Array,
     max_edits: int, tail: int, open_end: bool,
 ) -> Array:  # fmt: skip
-    """Return the near terms among those first:last of a dictionary, and what `_align` says of each: int64 (3, n).
+    """Return the near terms in first:last of a dictionary, with the result of `_align` for each: int64 (3, n).
 
     lengths, masks: see sign_terms. word: code points. tail: number of its last letters that a term may lack.
     open_end: the term may continue after the word.
@@ -68,7 +68,7 @@ def _scan_terms(
     last: int, word: Letters, max_edits: int, tail: int, open_end: bool, letters: Letters, table: Matrix[np.int64],
     near: Matrix[np.int64],
 ) -> int:  # fmt: skip
-    """Write what `find_near_terms` returns; return how many there are."""
+    """Write the result of `find_near_terms`; return the number of terms."""
     found = 0
     mask = _letter_mask(word)
     shortest = len(word) - tail - max_edits
@@ -95,9 +95,9 @@ def _compute_distance(one: Letters, other: Letters, table: Matrix[np.int64]) -> 
 
 @inner()
 def _align(term: Array, n: int, word: Array, table: Array, tail: int, open_end: bool) -> tuple[int, int]:
-    """Return the edits between the first n letters of a term and a word, and how many of these stand for the word.
+    """Return the edit distance of the first n letters of a term and a word, and how many of these match the word.
 
-    With a tail the word may end that many letters earlier; with an open end the term may.
+    With a tail, up to that many last letters of the word may be missing; with an open end, the term may continue.
     """
     m = len(word)
     best, end = n + m, n
@@ -122,7 +122,7 @@ def _align(term: Array, n: int, word: Array, table: Array, tail: int, open_end: 
 
 @inner()
 def _decode(utf8: Bytes, letters: Array) -> int:
-    """Write the code points of a term into `letters`, as many as there is room for; return how many it has."""
+    """Write the code points of a term into `letters`, as many as fit; return its number of code points."""
     n = 0
     for byte in utf8:
         if byte & 0xC0 == 0x80:

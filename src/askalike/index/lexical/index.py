@@ -1,7 +1,7 @@
-"""The inverted index on disk; commits.py says what is written when.
+"""The inverted index on disk; for the order of writes see commits.py.
 
-Statistics are sums over the live documents of all segments, so that an index changed step by step scores exactly as
-one built afresh.
+Statistics are sums over the live documents of all segments, so that an incrementally updated index gives exactly the
+same scores as one built from scratch.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +17,12 @@ from askalike.index.lexical.segment import LiveSegment, Segment
 from askalike.index.rows import Array, DocAttributes
 
 BYTES_PER_TOKEN, BYTES_PER_MERGED_POSTING = 40, 64
-"""The most that building a segment holds in memory for each token, and merging for each posting."""
+"""Maximum bytes in memory per token when building a segment, and per posting when merging."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostingsLayout:
-    """The settings that an index was built with. fingerprint: a digest of what decides terms. scale: see Segment."""
+    """The settings that an index was built with. fingerprint: a digest of what determines terms. scale: see Segment."""
 
     fingerprint: str
     exact_lengths: bool = False
@@ -36,9 +36,9 @@ class PostingsIndex(CommittedIndex[LiveSegment, PostingsSearcher, PostingsLayout
 
     @contextmanager
     def writer(self, change: int | None = None) -> Iterator["PostingsWriter"]:
-        """Hold the writer's lock and yield the writer. Raises SearchIndexError where another writer is at work.
+        """Hold the writer's lock and yield the writer. Raises SearchIndexError if another writer is active.
 
-        change: of the archive, up to which the index will be brought; only `commit` needs it here.
+        change: the archive's change number after the update; a local index needs it only in `commit`.
         """
         with self.lock_writer():
             yield PostingsWriter(self)
@@ -65,7 +65,7 @@ class PostingsWriter(IndexWriter[LiveSegment]):
     def add(
         self, docid: int, phrasings: Sequence[tuple[int, Sequence[str]]], attributes: DocAttributes | None = None
     ) -> None:
-        """Add a question as (phrasing, terms), its own text being phrasing 0; it replaces what the docid had before.
+        """Add a question as (phrasing, terms), its own text being phrasing 0; it replaces the docid's earlier document.
 
         Docids must ascend from call to call. attributes: not stored, as the archive itself applies filters.
         """

@@ -1,4 +1,4 @@
-"""Matches of given documents with a query: scores, shares of the query's words, and what each term adds."""
+"""Matches given documents with a query: scores, shares of the query's words, and each term's contribution."""
 
 from typing import NamedTuple, Self
 
@@ -12,18 +12,18 @@ LAST_ROW = np.iinfo(np.int64).max
 
 
 class ListCursors(NamedTuple):
-    """Position in the list of each term of a batch after earlier rows, and what it adds in the last one; (M) each."""
+    """For each term of a batch, its position in the list after earlier rows, and its score in the last row: (M)."""
 
     reached: NDArray[np.int64]
-    """The place in the list."""
+    """The position in the list."""
     upcoming: NDArray[np.int64]
-    """The row there: no row before it has the term. 0 where that is not known, LAST_ROW where the list has ended."""
+    """The row at that position: no earlier row has the term. 0 if unknown, LAST_ROW at the end of the list."""
     added: NDArray[np.float64]
     """NaN where the row lacks the term."""
 
     @classmethod
     def of_terms(cls, count: int) -> Self:
-        """Return cursors before any row, as `match_documents` sets them."""
+        """Return uninitialised cursors; `match_documents` initialises them."""
         return cls(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count))
 
 
@@ -33,22 +33,22 @@ class DocumentMatches(NamedTuple):
     scores: NDArray[np.float64]
     """(P)."""
     information: NDArray[np.float64]
-    """(P): the information of the words that both have, in the phrasing where that is most."""
+    """(P): the total idf of the shared words, in the phrasing where it is highest."""
     phrasings: NDArray[np.int64]
     """(P): the phrasing that scores best."""
     term_scores: Matrix[np.float64]
-    """(P, most terms of a query): what each term adds in that phrasing, NaN where it is lacking; or (0, 0)."""
+    """(P, maximum terms of a query): each term's score in that phrasing, NaN if it does not occur; or (0, 0)."""
 
     @classmethod
     def of_pairs(cls, pairs: int, max_terms: int | None = None) -> Self:
-        """Return the matches of pairs before any segment was looked at. max_terms: None for no `term_scores`."""
+        """Return the initial matches of pairs, before any segment. max_terms: None for no `term_scores`."""
         term_scores = np.full((0, 0) if max_terms is None else (pairs, max_terms), np.nan)
         return cls(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs, np.int64), term_scores)
 
 
 @inner()
 def _first_row(docids: NDArray[np.int64], docid: int) -> int:
-    """Return the first row of a docid, or of the next one."""
+    """Return the first row of a docid, or of the next higher one."""
     low, size = 0, len(docids)
     while size > 0:
         half = size >> 1
@@ -64,7 +64,7 @@ def _first_row(docids: NDArray[np.int64], docid: int) -> int:
 def _score_term(
     p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, m: int, row: int, cursors: ListCursors
 ) -> float:
-    """Return what term m of query q adds in a row, rounded as in the search; NaN where the row lacks it."""
+    """Return the score of term m of query q in a row, rounded as in the search; NaN if the row does not have it."""
     number = batch.terms[m]
     term = tables.ids[number]
     if term < 0:
@@ -93,12 +93,12 @@ def _match_row(
     p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64], q: int, row: int,
     i: int, matches: DocumentMatches, cursors: ListCursors,
 ) -> None:  # fmt: skip
-    """Match query q with a row, and write what is better than before for the pair i. Of completions the best counts."""
+    """Match query q with a row, and update pair i where the result is better. Of completions, only the best counts."""
     score = shared = completion_score = completion_information = 0.0
     first, last = batch.offsets[q], batch.offsets[q + 1]
     for m in range(first, last):
         cursors.added[m] = np.nan
-        if cursors.upcoming[m] > row:  # as of most lists
+        if cursors.upcoming[m] > row:  # true for most lists
             continue
         added = cursors.added[m] = _score_term(p, tables, batch, q, m, row, cursors)
         if np.isnan(added):
@@ -123,10 +123,10 @@ def match_documents(
     live_mask: NDArray[np.bool_], queries: NDArray[np.int64], docids: NDArray[np.int64], matches: DocumentMatches,
     cursors: ListCursors,
 ) -> None:  # fmt: skip
-    """Match each pair of a query and a docid in one segment; it is faster where docids ascend.
+    """Match each pair of a query and a docid in one segment; it is faster if docids ascend.
 
-    queries, docids: (P), the query as its row in the batch. information: (M), that of each term of the batch (idf).
-    live_mask: (rows), which of them are not deleted; empty where none is. cursors: working memory.
+    queries, docids: (P), the query as its row in the batch. information: (M), the idf of each term of the batch.
+    live_mask: (rows), which rows are not deleted; empty if none is. cursors: working memory.
     """
     for i in range(len(docids)):
         q, row = queries[i], _first_row(p.docids, docids[i])

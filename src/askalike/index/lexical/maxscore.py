@@ -1,12 +1,12 @@
 """The k best documents of a query, without scoring those that cannot be among them.
 
 MaxScore (Turtle and Flood 1995) over windows of documents whose sums fit into the second-level cache. The postings of
-the query's highest-scoring ("essential") terms are added up in an array. Only documents whose sum, with the most that
-the other terms could add, reaches the k-th best score so far are looked up in the other terms' long lists, which costs
-one bit test each. The cost of adding up is the bytes read, four per posting.
+the query's highest-scoring ("essential") terms are added up in an array. Only documents whose sum, plus the maximum
+that the other terms could add, reaches the k-th best score so far are looked up in the other terms' long lists, which
+costs one bit test each. The cost of adding up is the bytes read, four per posting.
 
 Scores are integers here (a fixed-point scale per query, chosen by the caller). So a sum does not depend on the order of
-addition, and skipping changes nothing: the result is exactly that of scoring every document.
+addition, and skipping does not change results: they are exactly those of scoring every document.
 """
 
 import threading
@@ -25,19 +25,19 @@ BLOCK_SIZE = MASK_SIZE  # sums that are examined together
 SPARSE_DIVISOR = 8  # a window is scanned if at least this share (1/8) of it was touched
 COLLECT_COST = 10.0  # collecting one candidate costs as much as adding this many postings
 LOOKUP_COST = 8.0  # looking one candidate up in a list costs as much as adding this many postings
-ZERO, ONE = np.int64(0), np.int64(1)  # a literal argument would be compiled as a type of its own
+ZERO, ONE = np.int64(0), np.int64(1)  # a literal argument would be compiled as a separate type
 BIT = np.uint64(1)
 NUMBER, NUMBER_BITS = np.uint64(0xFFFF), np.uint64(16)  # the lowest of four numbers in 64 bits
 EXTRA_SEEDS = 6  # documents scored first, beyond k, for a first estimate of the k-th best score
 MAX_SEED_POSTINGS = 4_096
 MAX_SEED_LISTS = 20
-USUAL_TERMS = 64  # room for so many terms, so that few queries need more memory than the one before
-MAX_KEPT_SCORES = 1 << 21  # scores of terms for which a thread keeps its working memory: 8 MiB
+USUAL_TERMS = 64  # minimum number of terms in buffers, so that few queries need larger ones
+MAX_KEPT_SCORES = 1 << 21  # term scores up to which a thread keeps its working memory: 8 MiB
 _kept = threading.local()
 
 
 class PostingArrays(NamedTuple):
-    """The arrays of a segment that the search touches (segment.py describes them)."""
+    """The arrays of a segment that the search reads (described in segment.py)."""
 
     docids: NDArray[np.int64]
     phrasings: NDArray[np.uint16]
@@ -51,7 +51,7 @@ class PostingArrays(NamedTuple):
 
 
 class SegmentTerms(NamedTuple):
-    """The query's terms in one segment, T of them, by rising highest score."""
+    """The query's T terms in one segment, by ascending maximum score."""
 
     ids: NDArray[np.int64]
     """(T): position in the segment's dictionary."""
@@ -62,20 +62,20 @@ class SegmentTerms(NamedTuple):
     max_scores: NDArray[np.int64]
     """(T): the term's highest score in this segment."""
     is_completion: NDArray[np.bool_]
-    """(T): one of the completions of an unfinished word, of which the best alone counts."""
+    """(T): whether it is a completion of an unfinished word, of which only the best counts."""
     scores: NDArray[np.int32]
     """The score tables of all terms, one after the other."""
 
 
 class PostingList(NamedTuple):
-    """One term's list in one segment, described by numbers alone, which are cheaper to pass on than arrays."""
+    """One term's list in one segment, described by numbers only, which are cheaper to pass than arrays."""
 
     start: int
     end: int
     table_start: int
     """The position of its first score."""
     bitmap_row: int
-    """Its bitmap, −1 for none."""
+    """The row of its bitmap, −1 for none."""
     by_code: bool
 
 
@@ -83,7 +83,7 @@ class SegmentQuery(NamedTuple):
     """Further parameters of a search in one segment."""
 
     allowed_mask: Array
-    """bool (D): documents that may be found; empty where all may be."""
+    """bool (D): documents that may be found; empty for all."""
     excluded_docid: int
     """The question that must not be found, −1 for none."""
     excluded_phrasing: int
@@ -99,18 +99,18 @@ class Buffers(NamedTuple):
     """(WINDOW): the sums of the documents of one window; zeros between searches."""
     docs: NDArray[np.int32]
     sums: NDArray[np.int32]
-    """(WINDOW + 1): the candidates and their sums. The last place is for writes that do not count."""
+    """(WINDOW + 1): the candidates and their sums. The last entry is for writes that are ignored."""
     terms: SegmentTerms
-    """The terms of one query in one segment. T: the most terms that a query has."""
+    """The terms of one query in one segment. T: the maximum number of terms of a query."""
     positions: Matrix[np.int64]
-    """(4, T + 1): four numbers of each term."""
+    """(4, T + 1): four numbers per term."""
     seed_sums: NDArray[np.int32]
     seed_docids: NDArray[np.int64]
     """(4 · (k + EXTRA_SEEDS)): the documents that are scored first."""
 
 
 def borrow_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
-    """Return this thread's working memory for the k best of queries, for a number of terms and of codes."""
+    """Return this thread's working memory for top-k searches with up to these numbers of terms and codes."""
     kept: Buffers | None = getattr(_kept, "buffers", None)
     max_terms = max(max_terms, USUAL_TERMS)
     enough = kept and len(kept.terms.ids) >= max_terms and len(kept.terms.scores) >= max_terms * max_codes
@@ -186,7 +186,7 @@ def _sift_up(heap: TopKHeap, at: int) -> None:
 
 @inner()
 def offer(heap: TopKHeap, score: int, docid: int, has_rephrasings: bool) -> None:
-    """Add a document if it is among the best. With `has_rephrasings` a docid may come again; its best score counts."""
+    """Add a document if it is among the best. With `has_rephrasings` a docid may recur; its best score counts."""
     if has_rephrasings:
         for i in range(heap.size[0]):
             if heap.docids[i] == docid:
@@ -237,7 +237,7 @@ def _advance(blocks: Array, places: Array, ranks: Array, postings: PostingList, 
 def find_posting(
     blocks: Array, places: Array, bitmaps: Array, ranks: Array, bitmap: int, start: int, end: int, doc: int
 ) -> int:
-    """Return the position of a document in the list start:end, −1 if it is not in it. bitmap: −1 for none."""
+    """Return the position of a document in the list start:end, −1 if it is not there. bitmap: −1 for none."""
     if bitmap >= 0:
         word = bitmaps[bitmap, doc >> 6]
         bit = np.uint64(1) << np.uint64(doc & 63)
@@ -251,10 +251,10 @@ def _rescore_by_bitmap(
     codes: Array, bitmaps: Array, ranks: Array, scores: Array, postings: PostingList, candidates: Array, sums: Array,
     n: int, min_score: int,
 ) -> int:  # fmt: skip
-    """Add the scores of a list that has a bitmap to the candidates' sums, and drop those below `min_score`.
+    """Add the scores of a list with a bitmap to the candidates' sums, and drop candidates below `min_score`.
 
     Returns the number of remaining candidates. It does not branch: whether a document is in a list cannot be predicted,
-    and a needless read is cheap within a window.
+    and an unnecessary read is cheap within a window.
     """
     bits, earlier = bitmaps[postings.bitmap_row], ranks[postings.bitmap_row]
     list_codes, table = codes[postings.start : postings.end], scores[postings.table_start :]
@@ -291,7 +291,7 @@ def _rescore_by_search(
 
 @inner()
 def _count_score(window: Array, place: int, score: int, is_completion: bool) -> None:
-    """Add a score to the sum of a document; of the completions of an unfinished word the best one counts."""
+    """Add a score to the sum of a document; of the completions of an unfinished word, only the best counts."""
     window[place] = max(window[place], score) if is_completion else window[place] + score
 
 
@@ -309,7 +309,7 @@ def _add_scores(
         return
     table = scores[postings.table_start :]
     in_fours = len(places) & ~np.int64(3)
-    for j in range(0, in_fours, 4):  # two reads instead of eight: reads are what a posting costs
+    for j in range(0, in_fours, 4):  # two reads instead of eight: reads dominate the cost of a posting
         four_places, four_codes = read_four(places, j), read_four(codes, j)
         for _ in range(4):
             _count_score(window, four_places & NUMBER, table[four_codes & NUMBER], is_completion)
@@ -358,7 +358,7 @@ def _get_posting_list(p: PostingArrays, t: SegmentTerms, i: int) -> PostingList:
 
 @inner()
 def _min_competitive_score(heap: TopKHeap, seed: int, docid: int) -> int:
-    """Return the lowest score that still counts for documents whose docids are not below `docid`."""
+    """Return the minimum competitive score of documents whose docids are not below `docid`."""
     if heap.size[0] < len(heap.scores):
         return max(seed, 1)
     worst = heap.scores[0]
@@ -369,7 +369,7 @@ def _min_competitive_score(heap: TopKHeap, seed: int, docid: int) -> int:
 def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: int, k: int, buffers: Buffers) -> int:
     """Return a score that at least k different questions reach, 0 if none is found quickly.
 
-    It adds up the first postings of the highest-scoring terms, and what the other terms add to the best documents.
+    It adds up the first postings of the highest-scoring terms, and the scores of the other terms in the best documents.
     """
     blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
     window, candidates, sums, lasts = buffers.window, buffers.docs, buffers.sums, buffers.positions[0]
@@ -396,7 +396,7 @@ def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: i
 
 @inner()
 def _select_nth(values: Array, n: int, nth: int) -> int:
-    """Return what would be in place `nth` if the first n values were sorted (Hoare 1961); it reorders them."""
+    """Return the value at index `nth` of the first n values in sorted order (Hoare 1961); it reorders them."""
     low, high = 0, n - 1
     while low < high:
         pivot, i, j = values[(low + high) // 2], low, high
@@ -419,7 +419,7 @@ def _select_nth(values: Array, n: int, nth: int) -> int:
 
 @inner()
 def _select_largest(candidates: Array, sums: Array, n: int, min_count: int, peaks: Array) -> int:
-    """Move `min_count` to four times as many documents with the largest sums to the front; return their number."""
+    """Move the documents with the largest sums, 1 to 4 times `min_count`, to the front; return their number."""
     if n <= 2 * min_count:
         return n
     size = n // (2 * min_count)
@@ -495,9 +495,9 @@ def _count_at_least(sums: Array, min_score: int) -> int:
 
 @inner()
 def _choose_first_added(p: PostingArrays, t: SegmentTerms, counts: Array, essential: int, documents_ahead: int) -> int:
-    """Return the first term whose list is added up, chosen for the least cost; the terms before it are looked up.
+    """Return the first term whose list is added up, chosen for minimum cost; the terms before it are looked up.
 
-    counts: the candidates left in a sample once each term and those after it are known.
+    counts: the number of candidates left in a sample once each term and those after it are scored.
     """
     share, best, best_cost, adding = documents_ahead / SAMPLE_SIZE, essential, np.inf, 0.0
     for first in range(essential, -1, -1):
@@ -516,9 +516,9 @@ def _choose_first_added(p: PostingArrays, t: SegmentTerms, counts: Array, essent
 def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap: TopKHeap, buffers: Buffers) -> None:
     """Offer the segment's documents to the heap.
 
-    Terms from `essential` on find documents. Of the other terms, those from `added` on are added to the sums all the
-    same, if there are enough candidates that this is cheaper than looking each up; the rest is looked up. Where it
-    matters, a sample of a window is scored by all terms, to estimate the number of candidates.
+    Terms from `essential` on generate candidates. Of the other terms, those from `added` on are also added to the sums,
+    if looking up each of the candidates would cost more; the rest is looked up. If it matters, a sample of a window is
+    scored with all terms, to estimate the number of candidates.
     """
     terms, documents = len(t.ids), len(p.docids)
     rest, firsts, lasts, counts = buffers.positions[0], buffers.positions[1], buffers.positions[2], buffers.positions[3]
@@ -596,14 +596,14 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
 
 
 class ScoreTables(NamedTuple):
-    """Scores of terms in one segment, computed once and kept. A: terms known so far, E: entries."""
+    """Cached scores of terms in one segment. A: terms looked up so far, E: entries."""
 
     ids: NDArray[np.int64]
-    """(A): position in the segment's dictionary, −1 where the segment lacks the term."""
+    """(A): position in the segment's dictionary, −1 if the segment does not have the term."""
     starts: NDArray[np.int64]
     """(A): where the term's entries begin."""
     entries: NDArray[np.float64]
-    """(E): per code for a list longer than there are codes, else per posting."""
+    """(E): one per code if the list is longer than the number of codes, else one per posting."""
     code_count: int
     """The number of the segment's codes."""
     peak_starts: NDArray[np.int64]
@@ -612,7 +612,7 @@ class ScoreTables(NamedTuple):
 
 
 class QueryBatch(NamedTuple):
-    """Q queries as columns. Terms are positions in A, each once per query, M in all."""
+    """Q queries as columns. Terms are positions in A, each once per query, M in total."""
 
     offsets: NDArray[np.int64]
     """(Q + 1): where each query's terms begin."""
@@ -630,7 +630,7 @@ class QueryBatch(NamedTuple):
 
     @property
     def max_terms(self) -> int:
-        """The most terms that a query has."""
+        """The maximum number of terms of a query."""
         return int(np.diff(self.offsets).max(initial=0))
 
     def select(self, rows: slice) -> "QueryBatch":
@@ -642,7 +642,7 @@ class QueryBatch(NamedTuple):
 
 @inner()
 def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, t: SegmentTerms) -> int:
-    """Write the terms of query q that the segment has, with their scores as integers, into `t`; return their number."""
+    """Write the terms of query q in the segment, with their scores as integers, into `t`; return their number."""
     n = at = ZERO
     for m in range(batch.offsets[q], batch.offsets[q + 1]):
         term = tables.ids[batch.terms[m]]
@@ -656,7 +656,7 @@ def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: i
         by_code = length > tables.code_count
         peak = np.int32(0)
         for j in range(entries):
-            table[j] = max(np.int32(source[j] * factor + 0.5), np.int32(source[j] > 0.0))  # every match counts
+            table[j] = max(np.int32(source[j] * factor + 0.5), np.int32(source[j] > 0.0))  # every match scores above 0
         if by_code:
             for j in range(tables.peak_starts[term], tables.peak_starts[term + 1]):
                 peak = max(peak, table[tables.peaks[j]])
@@ -673,7 +673,7 @@ def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: i
 def _insert_term(
     t: SegmentTerms, n: int, term: int, table_start: int, by_code: bool, max_score: int, is_completion: bool
 ) -> None:
-    """Add a term to the first n, which are in the order of SegmentTerms; a completion goes last."""
+    """Insert a term into the first n, in the order of SegmentTerms; completions are last."""
     at = n
     while not is_completion and at and (t.is_completion[at - 1] or t.max_scores[at - 1] > max_score):
         t.ids[at], t.table_starts[at], t.by_code[at] = t.ids[at - 1], t.table_starts[at - 1], t.by_code[at - 1]

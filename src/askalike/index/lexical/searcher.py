@@ -32,28 +32,28 @@ from askalike.lazy import lazy_property
 from askalike.types import AllowedDocs, Collection, TopDocs
 
 MAX_CACHED_SCORES = 1 << 23
-"""Scores kept per segment and similarity: 64 MiB."""
+"""Maximum number of cached scores per segment and similarity: 64 MiB."""
 MAX_CACHED_TERMS = 1 << 18
 MAX_CACHED_SIMILARITIES = 8
 BATCH_SIZE = 512
 QUERIES_PER_THREAD = 32
-"""The number of queries that are worth a thread of their own."""
+"""Number of queries per thread above which another thread pays off."""
 MAX_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", 0)) or len(os.sched_getaffinity(0))
 MAX_HEAP_ENTRIES = 1 << 20
-"""Hits held at a time for all queries of a batch: 16 MiB."""
+"""Maximum number of hits in memory for all queries of a batch: 16 MiB."""
 MAX_KEPT_SCORES = 1 << 17
-"""Most scores of terms that are kept of one match in case that it is explained: 1 MiB."""
+"""Maximum number of term scores that are kept of a match for explanations: 1 MiB."""
 MIN_INFORMATION = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """A query: its terms, the first characters of a word still being typed, and what it must not find.
+    """A query: its terms, the prefix of a word still being typed, and what it must not find.
 
-    prefix_terms: the terms of that unfinished word, should it be finished after all. excluded_docid: a question that
-    must not be found, −1 for none. excluded_phrasing: its one phrasing that must not be used, −1 for all of them.
-    weights: term → what it counts, instead of how often it is in `terms`. completion_weights: term → what it counts as
-    a word that the unfinished one may become, 1 for any other.
+    prefix_terms: the terms of that unfinished word in case it is complete. excluded_docid: a question that must not be
+    found, −1 for none. excluded_phrasing: the one phrasing of it that must not be used, −1 for all of them.
+    weights: term → its weight, instead of its frequency in `terms`. completion_weights: term → its weight as a
+    completion of the unfinished word, 1 for any other.
     """
 
     terms: Sequence[str]
@@ -67,7 +67,7 @@ class QueryTerms:
 
 @dataclass(frozen=True, slots=True)
 class TermContributions:
-    """A question's best phrasing for a query, and what each term that they share adds to the score."""
+    """A question's best phrasing for a query, and the contribution of each shared term to the score."""
 
     phrasing: int = 0
     scores: Sequence[tuple[str, float]] = ()
@@ -75,30 +75,30 @@ class TermContributions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedQueries:
-    """Queries that a searcher has looked up; only that searcher can use them."""
+    """Queries whose terms a searcher has looked up; only that searcher can use them."""
 
     queries: Sequence[QueryTerms]
     similarity: TermScorer
     searcher: "PostingsSearcher"
     batch: "_PreparedBatch | None"
-    """All of them, where they are at most BATCH_SIZE. The batches of more queries are prepared one by one as they are
-    searched, since their scores may not fit into memory together."""
+    """All queries, if they are at most BATCH_SIZE. Larger numbers are prepared batch by batch during the search, since
+    their scores may not fit into memory together."""
 
 
 class _LastMatch:
-    """The matches of the last candidates: their scores, their coverage and what explains them are requested in turn."""
+    """Caches the matches of the last candidates: their scores, coverage and explanations are requested in turn."""
 
     def __init__(self) -> None:
         self._known: tuple[Sequence[Array], DocumentMatches] | None = None
 
     def get(self, candidates: Sequence[Array]) -> DocumentMatches | None:
-        """Return the match of these very arrays; None where they were not the last ones."""
+        """Return the matches of these arrays (compared by identity); None if they are not the last ones."""
         if self._known and all(map(is_, self._known[0], candidates)) and len(self._known[0]) == len(candidates):
             return self._known[1]
         return None
 
     def select(self, candidates: Sequence[Array]) -> DocumentMatches | None:
-        """Return the matches of some of the last candidates with each term's score; None where these are not known."""
+        """Return the matches of some of the last candidates, with term scores; None if these are not cached."""
         if self._known is None or not len(self._known[1].term_scores):
             return None
         places: list[int] = []
@@ -111,7 +111,7 @@ class _LastMatch:
         return DocumentMatches._make(column[places] for column in self._known[1])
 
     def remember(self, candidates: Sequence[Array], matches: DocumentMatches) -> None:
-        """Remember a match in place of the one before."""
+        """Cache matches in place of the previous ones."""
         self._known = candidates, matches
 
 
@@ -128,7 +128,7 @@ class _PreparedBatch:
     def self_scores(self) -> NDArray[np.float64]:
         """The score of each query for a text with the same words: float64 (queries).
 
-        Every completion of a word weighs as much as the heaviest, so that no text scores far above it.
+        Every completion of a word gets the highest weight among them, so that no text scores far above this.
         """
         weights, rows = self.columns.weights, self._query_of_term
         counts = np.where(self.columns.is_completion, -self._least_of_completions(-weights)[rows], weights)
@@ -137,22 +137,22 @@ class _PreparedBatch:
 
     @lazy_property
     def term_information(self) -> NDArray[np.float64]:
-        """Each term's idf, (terms,); completions of a word all have that of the commonest."""
+        """Each term's idf, (terms,); all completions of a word have the idf of the most common one."""
         known = self.scores.terms
         idf = term_information(known.df[self.columns.terms], known.statistics.collection.documents)
         completed, rows = self.columns.is_completion, self._query_of_term
         return np.where(completed, self._least_of_completions(idf)[rows], idf)
 
     def sum_terms(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum over each query's terms, (queries,); an unfinished word has the least of its completions'."""
+        """Return the sum over each query's terms, (queries,); completions count once, with their minimum."""
         finished = ~self.columns.is_completion
         sums = np.bincount(self._query_of_term[finished], values[finished], len(self))
         return np.asarray(sums + self._least_of_completions(values), np.float64)
 
     def name_scores(self, q: int, scores: NDArray[np.float64]) -> list[list[tuple[str, float]]]:
-        """Return of each document the terms of query q that have a score; of the completions the best one alone.
+        """Return each document's scored terms of query q, with the scores; of the completions, only the best one.
 
-        scores: (documents, most terms of a query), NaN where a term has none.
+        scores: (documents, maximum terms of a query), NaN if a term does not occur.
         """
         columns, names = self.columns, self.scores.terms.names
         first, last = columns.offsets[q : q + 2].tolist()
@@ -165,7 +165,7 @@ class _PreparedBatch:
         return [[*own, *nlargest(1, more, itemgetter(1))] for own, more in zip(named, completed, strict=True)]
 
     def _least_of_completions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the least value of each query's completions, (queries,); 0 without any."""
+        """Return the minimum over each query's completions, (queries,); 0 without any."""
         completed = np.flatnonzero(self.columns.is_completion)
         least = np.full(len(self), np.inf if len(completed) else 0.0)
         if len(completed):
@@ -180,7 +180,7 @@ class _PreparedBatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollectionFrequencies:
-    """The number of documents that have each term, and how often all of them have it, each (terms,)."""
+    """The document frequency and the total frequency of each term, each (terms,)."""
 
     df: NDArray[np.float64]
     ttf: NDArray[np.float64]
@@ -188,14 +188,14 @@ class CollectionFrequencies:
 
     @property
     def idf(self) -> NDArray[np.float64]:
-        """The information of each term, (terms,); see term_information."""
+        """The idf of each term, (terms,); see term_information."""
         return np.asarray(term_information(self.df, self.collection.documents), np.float64)
 
 
 class PostingsSearcher:
-    """Searches some segments as one collection. Threads may share it.
+    """Searches some segments as one collection; thread-safe.
 
-    It remembers terms and their scores. Its lock guards what extends these; nothing changes what was prepared before.
+    It caches terms and their scores. A lock guards additions to the cache; prepared queries never change.
     """
 
     def __init__(self, segments: Sequence[LiveSegment], scale: int = 1) -> None:
@@ -203,7 +203,7 @@ class PostingsSearcher:
         self._statistics = CollectionStatistics.of_segments(self.segments, scale)
         self._completer = TermCompleter(self.segments)
         self.speller = TermSpeller(self.segments)
-        """Finds terms that are spelt nearly like a word."""
+        """Finds terms that are spelt similarly to a word."""
         self._lock = Lock()
         self._forget_terms()
 
@@ -239,13 +239,13 @@ class PostingsSearcher:
         return scores
 
     def self_scores(self, prepared: PreparedQueries) -> NDArray[np.float64]:
-        """Return what a text of each query's own words would score for it, 0 for a query without words."""
+        """Return the score of each query for a text with the same words; 0 for a query without words."""
         return np.concatenate([np.empty(0), *(batch.self_scores for _, batch in self._iter_batches(prepared))])
 
     def coverage(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
-        """Return which share of each query's words its candidates have, a word counting as much as it is rare (idf).
+        """Return the share of each query's words that its candidates have, weighted by idf.
 
-        Of a candidate with rephrasings the one that has most counts.
+        Of a candidate's phrasings, the one with the highest share counts.
         """
         shares: list[NDArray[np.float64]] = []
         for rows, batch in self._iter_batches(prepared):
@@ -255,7 +255,7 @@ class PostingsSearcher:
         return shares
 
     def contributions(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[list[TermContributions]]:
-        """Return what each term adds to the score of each query's candidates (docids in any order)."""
+        """Return the contribution of each term to the score of each query's candidates (docids in any order)."""
         contributions: list[list[TermContributions]] = []
         for rows, batch in self._iter_batches(prepared):
             matches = batch.last_match.select(candidates[rows]) or self._match(batch, candidates[rows], True)
@@ -268,13 +268,13 @@ class PostingsSearcher:
         return contributions
 
     def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
-        """Return how often the collection has each term."""
+        """Return the frequencies of each term in the collection."""
         with self._lock:
             numbers = self._terms.look_up(terms)
             return CollectionFrequencies(self._terms.df[numbers], self._terms.ttf[numbers], self._statistics.collection)
 
     def complete(self, prefix: str) -> list[str]:
-        """Return the live terms that begin with a prefix, those in most questions first, at most MAX_COMPLETIONS."""
+        """Return the live terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""
         return self._completer.complete(prefix)
 
     def _iter_batches(self, prepared: PreparedQueries) -> Iterator[tuple[slice, _PreparedBatch]]:
@@ -307,7 +307,7 @@ class PostingsSearcher:
         return [TopDocs(heaps.docids[q, :size], scores[q, :size]) for q, size in enumerate(heaps.size)]
 
     def _match(self, batch: _PreparedBatch, candidates: Sequence[Array], wants_terms: bool = False) -> DocumentMatches:
-        """Match each query with its candidates, all in one. wants_terms: with each term's own score, however many."""
+        """Match each query with its candidates, all in one call. wants_terms: always return each term's score."""
         if not wants_terms and (known := batch.last_match.get(candidates)):
             return known
         max_terms = batch.columns.max_terms
@@ -348,7 +348,7 @@ class PostingsSearcher:
         return _PreparedBatch(packed(columns), scores)
 
     def _compute_scores(self, terms: Sequence[str], similarity: TermScorer) -> tuple[NDArray[np.int64], TermScores]:
-        """Return the terms' numbers and the scores of the similarity. What outgrew its limit is replaced."""
+        """Return the terms' numbers and the scores of the similarity. A cache that exceeds its limit is replaced."""
         if len(self._terms) > MAX_CACHED_TERMS:
             self._forget_terms()
         numbers = self._terms.look_up(terms)
@@ -368,7 +368,7 @@ def _split(values: Array, candidates: Sequence[Array]) -> list[Array]:
 
 
 def _run_in_threads(task: Callable[[slice], None], n: int) -> None:
-    """Run a task over rows 0 to n, in as many shares as there are processor cores; few rows in one share."""
+    """Run a task over rows 0 to n, split between the processor cores; a few rows are not split."""
     threads = max(1, min(MAX_THREADS, n // QUERIES_PER_THREAD))
     if threads == 1:
         task(slice(0, n))

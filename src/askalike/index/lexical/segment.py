@@ -1,4 +1,4 @@
-"""An immutable part of the index: postings of some documents, as arrays that are mapped into memory."""
+"""An immutable part of the index: the postings of some documents, as memory-mapped arrays."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,7 +17,7 @@ from askalike.index.lexical.terms import find_prefix_range, find_terms, term_at
 from askalike.index.rows import Array, LiveRows
 
 STORED_NAMES = {"docids": "numbers"}
-"""The names of stored arrays that are not called as their fields."""
+"""Field name → name of the stored array, where they differ."""
 STEP = 64
 """Number of postings decoded at a time when only the first few are needed."""
 MAX_REMEMBERED_TERMS = 1 << 18
@@ -27,10 +27,10 @@ NO_DELETED_STATISTICS = np.empty((0, 3), np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Documents by ascending docid, and for each term the documents that hold it. D documents, V terms, P postings.
+    """Documents by ascending docid, and the documents of each term. D documents, V terms, P postings.
 
-    A posting's code stands for a pair (frequency, length), which scores are made of and which does not change with the
-    collection's statistics. Frequencies and lengths are in units of 1/scale where fields have weights.
+    A posting's code stands for a (frequency, length) pair, from which scores are computed and which does not change
+    with the collection's statistics. Frequencies and lengths are in units of 1/scale if fields have weights.
     """
 
     docids: Array
@@ -47,19 +47,19 @@ class Segment:
     blocks: Array
     places: Array
     """uint16 (P): the posting's document as a block of 65,536 documents and a place in it, ascending within a term. A
-    search reads the places alone."""
+    search reads only the places."""
     codes: Array
     """uint16 (P)."""
     code_tf: Array
     code_length: Array
-    """int32 (C): the frequency and length that each code stands for; the length as the similarity sees it (rounded or
+    """int32 (C): the frequency and length that each code stands for; the length as the similarity uses it (rounded or
     exact)."""
     df: Array
     ttf: Array
-    """int64 (V): the questions whose own text holds the term, and its occurrences there."""
+    """int64 (V): the number of questions whose own text contains the term, and its occurrences there."""
     peak_starts: Array
     peaks: Array
-    """Per term, the codes that no other of its codes beats in both frequency and shortness: its highest scores."""
+    """Per term, the codes that no other of its codes beats in both frequency and shortness, for its maximum score."""
     bitmap_of: Array
     """int32 (V): the row of a long list in the bitmaps, −1 for a short one."""
     bitmaps: Array
@@ -94,7 +94,7 @@ class LiveSegment(LiveRows):
 
     segment: Segment
     deleted_statistics: Array
-    """int64 (n, 3): a term, and what its df and ttf have lost by the deletions; terms ascend."""
+    """int64 (n, 3): a term, and the decrease of its df and ttf due to deletions; terms ascend."""
 
     @classmethod
     def from_segment(
@@ -126,7 +126,7 @@ class LiveSegment(LiveRows):
 
     @cached_property
     def length_statistics(self) -> tuple[int, int, int]:
-        """The live questions' own texts: the number of those with a word, their words, and the longest one's words."""
+        """The live questions' own texts: the number with a word, their total words, and the length of the longest."""
         lengths = self.segment.lengths
         if self.has_rephrasings or len(self.deleted):
             lengths = lengths[self.live_mask & (self.phrasings == 0)]
@@ -134,11 +134,11 @@ class LiveSegment(LiveRows):
 
     @cached_property
     def _positions(self) -> dict[str, int]:
-        """The positions of terms that were looked for: a commit that leaves the segment as it is leaves them, too."""
+        """Cached positions of terms; kept by commits that do not change the segment."""
         return {}
 
     def find(self, terms: Sequence[str]) -> Array:
-        """Return the position of each term in the dictionary, −1 for a term that it lacks: int64."""
+        """Return the position of each term in the dictionary, −1 for a missing term: int64."""
         known = self._positions
         if new := [term for term in terms if term not in known]:
             if len(known) + len(new) > MAX_REMEMBERED_TERMS:
@@ -161,7 +161,7 @@ class LiveSegment(LiveRows):
         return df, ttf
 
     def has_live_documents(self, ids: Array) -> Array:
-        """Return which terms, given by their positions in the dictionary, any live document holds."""
+        """Return which terms, given by their positions in the dictionary, occur in a live document."""
         if not len(self.deleted):
             return ids >= 0
         starts, decode = self.segment.starts, self.segment.decode_docs
@@ -179,7 +179,7 @@ class LiveSegment(LiveRows):
         return list(docids)[:count]
 
     def complete(self, prefix: str) -> tuple[Array, Array]:
-        """Return the terms that begin with a prefix, by falling df: their positions in the dictionary, and df."""
+        """Return the terms that begin with a prefix, by descending df: their positions in the dictionary, and df."""
         between = find_prefix_range(self.segment.term_bytes, self.segment.term_offsets, prefix)
         ids = np.arange(between.start, between.stop)
         df, _ = self.term_statistics(ids)
@@ -200,7 +200,7 @@ def _sum_statistics(
     starts: NDArray[np.int64], docs: NDArray[np.int32], codes: NDArray[np.uint16], code_tf: NDArray[np.int32],
     mask: NDArray[np.bool_], rows: Matrix[np.int64],
 ) -> int:  # fmt: skip
-    """Write (term, documents, occurrences) of each term that a document of the mask holds; return their number."""
+    """Write (term, documents, occurrences) of each term in the documents of the mask; return the number of terms."""
     n = 0
     for v in range(len(starts) - 1):
         df = ttf = 0

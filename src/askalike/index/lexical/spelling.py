@@ -1,4 +1,4 @@
-"""The terms that a misspelt word may stand for."""
+"""Spelling corrections from the terms of an index."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from askalike.index.lexical.terms import find_prefix_range
 
 
 class NearTerm(NamedTuple):
-    """A term, by how many edits it differs from a word, and how many of its letters stand for that word."""
+    """A term, its edit distance from a word, and the number of its letters that match that word."""
 
     term: str
     edits: int
@@ -28,14 +28,14 @@ class NearSearch(NamedTuple):
 
 
 class TermSpeller:
-    """Knows the terms of some segments, and finds those that are spelt nearly like a word."""
+    """Finds the terms of some segments that are spelt similarly to a word."""
 
     def __init__(self, segments: Sequence[LiveSegment]) -> None:
         self._segments = segments
         self._is_known: dict[str, bool] = {}
 
     def unknown(self, terms: Sequence[str]) -> set[str]:
-        """Return those of the terms that no live document holds."""
+        """Return the terms that no live document contains."""
         if len(self._is_known) > MAX_REMEMBERED_TERMS:
             self._is_known = {}
         is_known = self._is_known
@@ -45,7 +45,7 @@ class TermSpeller:
         return {term for term in terms if not is_known[term]}
 
     def docids(self, term: str, count: int) -> list[int]:
-        """Return the lowest docids of the live questions that hold a term, up to a limit."""
+        """Return the lowest docids of the live questions that contain a term, up to a limit."""
         docids: list[int] = []
         for live in self._segments:
             [at] = live.find([term])
@@ -65,12 +65,12 @@ class TermSpeller:
     def near(
         self, word: str, max_edits: int, *, beginning: int = 0, tail: int = 0, open_end: bool = False
     ) -> list[NearTerm]:
-        """Return the live terms within a number of edits of a word.
+        """Return the live terms within an edit distance of a word.
 
-        beginning: number of first letters that word and term share, which makes the search faster.
-        tail: number of last letters that the term may lack, since they are the end of an inflected form.
-        open_end: the term may continue after the word, which is unfinished. The best come first: those with the fewest
-        edits, then the longest where there is a tail, those with the word's first letter, those of most questions.
+        beginning: length of the prefix that word and term must share, which makes the search faster.
+        tail: number of last letters that the term may lack, as the ending of an inflected form.
+        open_end: the term may continue after the word, which is unfinished. Best first: by fewest edits, then the
+        longest if there is a tail, those with the word's first letter, the highest document frequency.
         """
         letters = code_points(word)
         near: dict[str, NearTerm] = {}
@@ -88,7 +88,7 @@ class TermSpeller:
 
 
 def rank_near_terms(word: str, tail: int, counted: Iterable[tuple[int, NearTerm]]) -> list[NearTerm]:
-    """Return terms near a word, given with the number of questions that have each, the best first."""
+    """Return terms near a word, best first. counted: each term with the number of questions that have it."""
 
     def key(one: tuple[int, NearTerm]) -> tuple[int, int, bool, int, str]:
         count, (term, edits, _) = one

@@ -1,4 +1,4 @@
-"""Scores of terms, computed once per similarity, term and segment, and kept."""
+"""Cache of term scores, computed once per similarity, term and segment."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from askalike.index.rows import Array
 from askalike.types import Collection, Floats
 
 MAX_REPHRASING_GAIN = 4
-"""A term counts in a rephrasing at most this many times the most that it can count in a question's own text."""
+"""A term's score in a rephrasing is at most this many times its maximum score in a question's own text."""
 
 MAX_INTEGER_SCORE = 2.0**28
 """Integer scores of questions' own texts stay below this."""
 
 
 def integer_scale(bound: Floats) -> Floats:
-    """Return how many integers make a score of 1 for a query whose score in an own text is at most `bound`."""
+    """Return the integer that a score of 1 becomes, for a query whose score in an own text is at most `bound`."""
     return np.asarray(2.0 ** np.floor(np.log2(MAX_INTEGER_SCORE / np.maximum(bound, 1e-9))), np.float64)
 
 
 def round_to_integers(scores: Floats, scales: Floats) -> Floats:
-    """Return terms' scores as integers on the scale of their queries; what is above 0 stays above."""
+    """Return terms' scores as integers on the scale of their queries; positive scores stay positive."""
     return np.asarray(np.maximum(np.floor(scores * scales + 0.5), scores > 0), np.float64)
 
 
@@ -35,7 +35,7 @@ def term_information(df: Floats, documents: int) -> Floats:
 
 
 class TermScorer(Hashable, Protocol):
-    """The part of a similarity that the search needs (askalike.similarities has six)."""
+    """The interface of a similarity that the search needs; see askalike.similarities."""
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
         """Return the scores of one term in one document; see Similarity.score."""
@@ -55,13 +55,13 @@ class OwnTextStatistics:
 
 @dataclass(frozen=True, eq=False)
 class CollectionStatistics(OwnTextStatistics):
-    """The statistics of all segments together."""
+    """Statistics summed over all segments."""
 
     segments: Sequence[LiveSegment]
 
     @classmethod
     def of_segments(cls, segments: Sequence[LiveSegment], scale: int) -> "CollectionStatistics":
-        """Sum the segments' statistics. A collection without documents counts as one, so that means are numbers."""
+        """Sum the segments' statistics. An empty collection counts as one document, so that means are numbers."""
         counts, tokens, lengths = zip((0, 0, 0), *(live.length_statistics for live in segments), strict=True)
         documents = max(sum(counts), 1)
         total = sum(tokens) / scale
@@ -69,11 +69,11 @@ class CollectionStatistics(OwnTextStatistics):
 
 
 def score_bounds(similarity: TermScorer, df: Floats, ttf: Floats, statistics: OwnTextStatistics) -> Floats:
-    """Return the most that each term can score in a question's own text: float64 (n).
+    """Return the maximum score of each term in a question's own text: float64 (n).
 
-    No text has more of a term than its length or the term's total. So the most is reached at one of a few lengths,
-    each twice the one before, and at a frequency not above twice that. Rephrasings do not count, so that one more
-    rephrasing leaves every other score as it was.
+    A term's frequency is at most the text's length and the term's total. So it suffices to try a few lengths, each
+    twice the one before, with frequencies of at most twice that. Rephrasings are ignored, so that adding a rephrasing
+    does not change other scores.
     """
     lengths = 2.0 ** np.arange(statistics.max_length.bit_length() + 1) / statistics.scale
     tf = np.minimum(2 * lengths, np.maximum(ttf[:, None], 1.0))
@@ -81,10 +81,10 @@ def score_bounds(similarity: TermScorer, df: Floats, ttf: Floats, statistics: Ow
 
 
 class KnownTerms:
-    """The terms that queries have asked for, numbered in the order of their first coming.
+    """The terms of queries so far, numbered by first occurrence.
 
     names: the terms. df, ttf: float64 (n), over all segments, ttf in whole words. segment_ids: per segment int64 (n),
-    each term's position in the segment's dictionary, −1 where it lacks the term.
+    each term's position in the segment's dictionary, −1 if it does not have the term.
     """
 
     def __init__(self, statistics: CollectionStatistics) -> None:
@@ -119,7 +119,7 @@ class KnownTerms:
 class TermScores:
     """The scores of known terms under one similarity.
 
-    bounds: float64 (n), the most that each computed term can score in a question's own text.
+    bounds: float64 (n), the maximum score of each computed term in a question's own text.
     """
 
     def __init__(self, terms: KnownTerms, similarity: TermScorer) -> None:
@@ -132,11 +132,11 @@ class TermScores:
 
     @property
     def largest_table(self) -> int:
-        """The number of scores of the segment that has most."""
+        """The maximum number of scores of a segment."""
         return max((entries.size for entries in self._entries), default=0)
 
     def compute(self, numbers: NDArray[np.int64]) -> None:
-        """Compute the scores of these terms, where that has not been done."""
+        """Compute the scores of those terms that are not cached."""
         if (more := len(self.terms) - len(self._computed)) > 0:
             self._computed = np.append(self._computed, np.zeros(more, np.bool_))
             self.bounds = np.append(self.bounds, np.zeros(more))
@@ -162,7 +162,7 @@ class TermScores:
         )  # fmt: skip
 
     def score_in_text(self, numbers: NDArray[np.int64], tf: Floats, length: Floats) -> Floats:
-        """Return the score of each term in a text of that length, in words, that has it tf times."""
+        """Return the score of each term in a text of that length, in words, in which it occurs tf times."""
         df, ttf = self.terms.df[numbers], self.terms.ttf[numbers]
         return self._similarity.score(tf, length, df, ttf, self.terms.statistics.collection)
 
@@ -174,13 +174,13 @@ class TermScores:
         return np.minimum(scores, MAX_REPHRASING_GAIN * self.bounds[numbers])
 
     def _compute_bounds(self, numbers: NDArray[np.int64]) -> Floats:
-        """Return the most that each term can score in a question's own text."""
+        """Return the maximum score of each term in a question's own text."""
         df, ttf = self.terms.df[numbers], self.terms.ttf[numbers]
         return score_bounds(self._similarity, df, ttf, self.terms.statistics)
 
 
 class _GrowableArray:
-    """A float64 array with room to grow."""
+    """A float64 array with spare capacity."""
 
     def __init__(self) -> None:
         self.values = np.empty(1 << 12, np.float64)
@@ -198,7 +198,7 @@ class _GrowableArray:
 
 
 def _table_codes(segment: Segment, ids: Array) -> tuple[Array, Array]:
-    """Return the codes that these terms' tables have entries for, one table after the other, and the tables' sizes."""
+    """Return the codes of the entries of these terms' tables, concatenated, and the tables' sizes."""
     code_count = len(segment.code_tf)
     lists = (segment.codes[segment.starts[i] : segment.starts[i + 1]] for i in ids)
     tables = [codes if len(codes) <= code_count else np.arange(code_count) for codes in lists]

@@ -1,4 +1,4 @@
-"""A sorted term dictionary in two flat arrays, which opens without being read."""
+"""A sorted term dictionary in two flat arrays, which can be opened without being read."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ Offsets = NDArray[np.int64]
 
 
 def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Offsets]:
-    """Return the UTF-8 bytes of all terms in a row, and where each begins (one offset more than terms)."""
+    """Return the concatenated UTF-8 bytes of all terms, and the offset of each (one offset more than terms)."""
     encoded = [t.encode() for t in terms]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(b) for b in encoded], out=offsets[1:])
@@ -20,7 +20,7 @@ def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Offsets]:
 
 
 def find_terms(term_bytes: Bytes, term_offsets: Offsets, terms: Sequence[str]) -> NDArray[np.int64]:
-    """Return the position of each term in a sorted dictionary, −1 for a term that it lacks."""
+    """Return the position of each term in a sorted dictionary, −1 for a missing term."""
     positions = np.empty(len(terms), np.int64)
     _find_packed(term_bytes, term_offsets, *pack_terms(terms), positions)
     return positions
@@ -33,7 +33,7 @@ def find_prefix_range(term_bytes: Bytes, term_offsets: Offsets, prefix: str) -> 
 
 
 def merge_dictionaries(dictionaries: Sequence[tuple[Bytes, Offsets]]) -> tuple[Bytes, Offsets, list[Offsets]]:
-    """Return the union of sorted dictionaries, and for each the positions of its terms in that."""
+    """Return the union of sorted dictionaries, and the positions of each one's terms in it."""
     (term_bytes, term_offsets), *others = dictionaries
     positions = [np.arange(len(term_offsets) - 1)]
     for other_bytes, other_offsets in others:
@@ -56,7 +56,7 @@ def term_at(term_bytes: Bytes, term_offsets: Offsets, position: int) -> str:
 
 @inner()
 def _compare(a: Bytes, b: Bytes, as_prefix: bool) -> int:
-    """Return −1, 0 or 1 as a is before, equal to or after b. With `as_prefix`, an a that begins with b is equal."""
+    """Return −1, 0 or 1 if a is before, equal to or after b. With `as_prefix`, an a that begins with b is equal."""
     for i in range(min(len(a), len(b))):
         if a[i] != b[i]:
             return -1 if a[i] < b[i] else 1
@@ -97,7 +97,7 @@ def _merge_packed(
     a_bytes: Bytes, a_offsets: Offsets, b_bytes: Bytes, b_offsets: Offsets, a_places: Offsets, b_places: Offsets,
     merged: Bytes, merged_offsets: Offsets,
 ) -> int:  # fmt: skip
-    """Write the union of two sorted dictionaries and where each one's terms are in it; return how many it has."""
+    """Write the union of two sorted dictionaries and the positions of each one's terms; return its number of terms."""
     i = j = n = end = 0
     while i < len(a_places) or j < len(b_places):
         order = -1 if j == len(b_places) else 1

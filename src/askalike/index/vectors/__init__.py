@@ -1,1 +1,1 @@
-"""The index of vectors: exact, and quantised for a first look."""
+"""The index of vectors: exact search, with quantised copies to select candidates."""

@@ -1,7 +1,7 @@
-"""Products of a query with the codes of a block of rows.
+"""Dot products of a query with the codes of a block of rows.
 
-Sixteen numbers of a row are a word of 32 bits, two bits each: number 4s + b in byte b, after its lowest 2s bits. So the
-bytes of a word under a mask are four numbers that follow one another, times 4 to the power of s.
+Sixteen numbers of a row are one 32-bit word, two bits each: number 4s + b is in byte b, shifted left by 2s bits. So the
+masked bytes of a word are four consecutive numbers, times 4 to the power of s.
 """
 
 from typing import Any
@@ -14,16 +14,16 @@ from askalike.lanes import BYTE, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWrite
 from askalike.llvm import MASK_SIZE, LLVMFunction, Memory
 
 BLOCK = MASK_SIZE
-"""Rows of a block, whose sums fit into the processor's registers."""
+"""Rows per block; their sums fit into the processor's registers."""
 GROUP = 16
-"""Numbers of a row in a word."""
+"""Numbers of a row per word."""
 VECTORS, FOURS, BYTES_PER_WORD = BLOCK // LANES, GROUP // 4, 4
 BLOCK_BYTES = BLOCK * BYTES_PER_WORD
 AHEAD = 32 * BLOCK_BYTES
-"""Distance, in words, at which the processor is made to read ahead into its cache."""
+"""Prefetch distance in words."""
 BYTE_MASK = 0x03030303
 SHIFTS = np.arange(0, 32, 2, dtype=np.uint32).reshape(4, 4).T
-"""(4, 4): where the number in place (s, b) of a group lies."""
+"""(4, 4): the bit offset of number (s, b) of a group."""
 EIGHT = LANES // 2
 PAIRS = ir.VectorType(ir.IntType(16), LANES)
 
@@ -38,7 +38,7 @@ def pack_levels(levels: NDArray[np.uint8]) -> NDArray[np.uint32]:
 
 
 def _write_products(builder: Any, groups: Any, words: Memory, query: Memory, products: Memory) -> None:
-    """Write: the sum over all numbers of a query's times a row's, for each row of a block."""
+    """Emit code for the dot product of a query with each row of a block."""
     to = LaneWriter(builder)
     zeros = to.spread(INT(0))
 
@@ -67,7 +67,7 @@ def _write_products(builder: Any, groups: Any, words: Memory, query: Memory, pro
 
 
 def _add_products(to: LaneWriter, sums: Any, unsigned: Any, signed: Any) -> Any:
-    """Write: add four products of bytes to each sum. signed: four bytes."""
+    """Emit code that adds four byte products to each sum. signed: four bytes."""
     if has_byte_products():
         return to.add_byte_products(sums, unsigned, to.spread(signed))
     if has_feature("avx2"):
@@ -81,7 +81,7 @@ def _add_products(to: LaneWriter, sums: Any, unsigned: Any, signed: Any) -> Any:
 
 
 def _multiply_halves(to: LaneWriter, unsigned: Any, signed: Any) -> Any:
-    """Write: the sums of four products of bytes, of eight rows at a time, in 16 bits before they are added in pairs."""
+    """Emit code for the sums of four byte products, eight rows at a time, in 16 bits before they are added in pairs."""
     builder = to.builder
     ones, halves = ir.Constant(PAIRS, [1] * LANES), []
     for first in (0, EIGHT):
@@ -96,4 +96,4 @@ def _multiply_halves(to: LaneWriter, unsigned: Any, signed: Any) -> Any:
 
 
 multiply_codes = LLVMFunction(_write_products)
-"""multiply_codes(groups, words, query, products): arrays that begin with the block, the query and the results."""
+"""multiply_codes(groups, words, query, products): arrays that begin with the block, the query and the output."""

@@ -1,8 +1,8 @@
-"""A first look at many vectors: two bits a number, with a bound on the error that holds but for chance.
+"""Two-bit quantisation of vectors, to select candidates: the error bound holds with high probability.
 
-Rows are turned at random, so that what two bits leave out of a number is as likely above as below, and nearly cancels
-out over many numbers (RaBitQ, Gao and Long 2024). A search reads the codes of all rows; a sketch (sketch.py) then
-bounds the few that may be among the best. Codes are a file of their own and can be rebuilt from the rows.
+A random rotation makes the rounding errors of two bits symmetric, so that they nearly cancel out over many numbers
+(RaBitQ, Gao and Long 2024). A search reads the codes of all rows; a sketch (sketch.py) then bounds the scores of the
+few that may be among the best. Codes are in a separate file and can be rebuilt from the rows.
 """
 
 from collections.abc import Sequence
@@ -22,33 +22,33 @@ from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 from askalike.llvm import mark_reaching, trailing_zeros
 
 CODES_FILE = "codes-2.safetensors"
-"""The 2 is the version of the format. Segments without codes, or with another version's, get them at a commit."""
+"""The 2 is the version of the format. Segments without codes of this version get them at the next commit."""
 MIN_CODED_ROWS = 16_384
-"""Rows from which a segment has codes: of fewer, the sketch is read as fast."""
+"""Minimum number of rows of a segment with codes: for fewer, the sketch is as fast."""
 MIN_CODED_DIM = 64
 MAX_STEP = 63
-"""Largest integer of a query: the sum of two products of it and a byte of codes fits into 16 bits."""
+"""Largest integer of a quantised query: the sum of two products with a byte of codes fits into 16 bits."""
 MAX_ERROR = 3.0
-"""Standard deviations of a score's error that its bound allows for: one in 740 is larger."""
+"""The bound of a score's error in standard deviations: one error in 740 is larger."""
 CHUNK_ROWS = 1 << 14
 BIT = np.uint64(1)
 SEED = 0
 MIN_LENGTH = 1e-12
 ALL_LIVE = np.uint64(2**64 - 1)
 REMOVED = np.float32(-1e30)
-"""The score of rows that are not to be found, as machine code at full speed does not count with infinity."""
+"""The score of rows that must not be found; infinity is not allowed with `fastmath`."""
 
 Floats = NDArray[np.float32]
 
 
 class LikelyScores(NamedTuple):
-    """The highest likely scores for one query: of every row, (blocks · 64), and of every block, (blocks)."""
+    """The upper bounds of scores for one query: of every row, (blocks · 64), and of every block, (blocks)."""
 
     rows: Floats
     peaks: Floats
 
     def find_above(self, min_score: float) -> Array:
-        """Return the rows that may score so much, rising."""
+        """Return the rows that may score at least `min_score`, ascending."""
         least = float(np.nextafter(np.float32(max(min_score, float(REMOVED) / 2)), REMOVED))
         rows = np.empty(BLOCK * int(np.count_nonzero(self.peaks >= least)), np.int64)
         return rows[: _find_above(self.rows, self.peaks, least, rows)]
@@ -58,31 +58,31 @@ class LikelyScores(NamedTuple):
 class Codes:
     """The codes of n rows of dim numbers, in blocks of 64 rows.
 
-    Two bits stand for −1.5, −0.5, 0.5 or 1.5 steps from the rows' mean along turned axes.
+    Two bits stand for −1.5, −0.5, 0.5 or 1.5 steps from the rows' mean along rotated axes.
     """
 
     words: NDArray[np.uint32]
     """(blocks · groups, 64): see code_products.py."""
     factors: Floats
-    """(blocks · 64): what a row's product with a query is multiplied by."""
+    """(blocks · 64): the factor of a row's product with a query."""
     errors: Floats
     """(blocks · 64): the largest likely error of a row's score for a query of length 1."""
     axes: Floats
-    """(dim + 1, dim): the rows' mean, then the turned axes as columns."""
+    """(dim + 1, dim): the rows' mean, then the rotated axes as columns."""
 
     @classmethod
     def open(cls, folder: Path) -> Self | None:
-        """Map the codes of a segment; None where it has none."""
+        """Map the codes of a segment; None if it has none."""
         return cls(**open_arrays(folder, CODES_FILE)) if (folder / CODES_FILE).exists() else None
 
     def mark_live(self, mask: Array, n_rows: int) -> NDArray[np.uint64]:
-        """Return a bit for each row that may be found: uint64 (blocks). mask: (n_rows), or empty if all may be."""
+        """Return a bit for each row that may be found: uint64 (blocks). mask: (n_rows), or empty for all."""
         live = np.zeros(len(self.factors), np.bool_)
         live[:n_rows] = mask if len(mask) else True
         return np.packbits(live, bitorder="little").view(np.uint64)
 
     def likely_scores(self, queries: Floats, live: NDArray[np.uint64]) -> list[LikelyScores]:
-        """Return the highest likely scores for each query. queries: (queries, dim). live: see `mark_live`."""
+        """Return the upper bounds of scores for each query. queries: (queries, dim). live: see `mark_live`."""
         turned = queries @ self.axes[1:]
         steps = np.maximum(np.abs(turned).max(axis=1, initial=0), MIN_LENGTH) / MAX_STEP
         numbers = np.zeros((len(queries), self.words.size // len(self.factors) * GROUP), np.int8)
@@ -102,10 +102,10 @@ def _bound_scores(
     words: Matrix[np.uint32], factors: Floats, errors: Floats, live: NDArray[np.uint64], numbers: Matrix[np.int8],
     terms: Matrix[np.float32], products: NDArray[np.int32], rows: Matrix[np.float32], peaks: Matrix[np.float32],
 ) -> None:  # fmt: skip
-    """Write the highest likely score of every row, and of every block, for each query.
+    """Write the upper bound of the score of every row, and of every block, for each query.
 
-    numbers: (queries, groups · GROUP), each query as whole numbers. terms: (4, queries), the step of these numbers,
-    what is added to a row's product, what is added to its score, and the query's length. products: working memory.
+    numbers: (queries, groups · GROUP), each query as integers. terms: (4, queries), the step of these integers, the
+    offset of a row's product, the offset of its score, and the query's length. products: working memory.
     """
     groups = numbers.shape[1] // GROUP
     for block in range(len(live)):
@@ -129,7 +129,7 @@ def _bound_scores(
 
 @compiled()
 def _find_above(scores: Floats, peaks: Floats, min_score: float, rows: NDArray[np.int64]) -> int:
-    """Write the rows that score at least so much, rising; return how many there are."""
+    """Write the rows that score at least `min_score`, ascending; return their number."""
     count, least = 0, np.float32(min_score)
     for block in range(len(peaks)):
         if peaks[block] >= least:
@@ -142,7 +142,7 @@ def _find_above(scores: Floats, peaks: Floats, min_score: float, rows: NDArray[n
 
 
 def build_codes(folder: Path, schemas: Sequence[PartSchema], parts: Sequence[StoredPart]) -> None:
-    """Write the codes that a segment lacks, if it has many rows of one dense part alone, scored by products."""
+    """Write a segment's codes if they are missing and it has many rows of a single dense part scored by products."""
     [part, *others], [schema, *_] = parts, schemas
     if others or not isinstance(part, DensePart) or part.metric == "euclidean" or schema.weight != 1:
         return
@@ -171,7 +171,7 @@ def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
 
 
 def _encode(rows: Floats) -> tuple[NDArray[np.uint32], Floats, Floats]:
-    """Return the words, the factors and the errors of turned rows less their mean, (rows, dim); see Codes."""
+    """Return the words, factors and errors of rotated rows minus their mean, (rows, dim); see Codes."""
     n_rows, dim = rows.shape
     lengths = np.linalg.norm(rows, axis=1)
     steps = np.maximum(lengths, MIN_LENGTH)[:, None] / np.sqrt(dim)

@@ -1,7 +1,7 @@
-"""The index of vectors on disk; commits.py says what is written when.
+"""The index of vectors on disk; for the order of writes see commits.py.
 
-A segment holds vectors by ascending docid, as arrays that are mapped into memory. Each row is stored independently of
-the others, so that an index changed step by step answers exactly as one built afresh.
+A segment contains vectors by ascending docid, as memory-mapped arrays. Each row is stored independently of the others,
+so that an incrementally updated index gives exactly the same results as one built from scratch.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,14 +23,14 @@ from askalike.index.vectors.segment import VectorSegment, write_segment
 from askalike.types import Vectors
 
 WAITING_SHARE = 0.25
-"""Vectors that wait to be written take at most this share of a build's memory, and as much again while they are."""
+"""Maximum share of a build's memory for vectors waiting to be written; writing them takes the same amount again."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorLayout:
     """The settings that an index was built with.
 
-    fingerprint: a digest of all that decides about vectors. storage: of dense parts.
+    fingerprint: a digest of everything that determines the vectors. storage: the number type of dense parts.
     """
 
     fingerprint: str
@@ -39,7 +39,7 @@ class VectorLayout:
 
 @dataclass(frozen=True, slots=True)
 class PendingVectors:
-    """Documents that no commit has yet: n rows by ascending docid."""
+    """Documents that are not committed yet: n rows by ascending docid."""
 
     docids: Array
     phrasings: Array
@@ -53,16 +53,16 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
 
     @property
     def schemas(self) -> tuple[PartSchema, ...]:
-        """The schemas of the vectors' parts; empty where the index is."""
+        """The schemas of the vectors' parts; empty if the index is."""
         return _schemas_of(self.segments)
 
     def search_with(self, pending: "PendingVectors | None", gone: Sequence[int]) -> VectorSearcher:
-        """Return a searcher of what is committed, with documents that are not yet, and without others.
+        """Return a searcher of the committed documents plus pending ones, without some docids.
 
-        gone: docids of which nothing committed counts, such as those of `pending`.
+        gone: docids whose committed rows are ignored, such as those of `pending`.
         """
         docids = np.array(sorted(gone), np.int64)
-        segments = self.segments  # once: another thread may read a newer state meanwhile
+        segments = self.segments  # read once: another thread may read a newer state in the meantime
         live, committed_schemas = [_without(segment.live, docids) for segment in segments], _schemas_of(segments)
         rows = _rows_to_store(pending.vectors) if pending else np.empty(0, np.int64)
         if pending is None or not len(rows):
@@ -75,9 +75,9 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
 
     @contextmanager
     def writer(self, change: int | None = None) -> Iterator["VectorWriter"]:
-        """Hold the writer's lock and yield the writer. Raises SearchIndexError where another writer is at work.
+        """Hold the writer's lock and yield the writer. Raises SearchIndexError if another writer is active.
 
-        change: of the archive, up to which the index will be brought; only `commit` needs it here.
+        change: the archive's change number after the update; a local index needs it only in `commit`.
         """
         with self.lock_writer():
             yield VectorWriter(self)
@@ -103,10 +103,10 @@ class VectorWriter(IndexWriter[VectorSegment]):
         self._added_bytes = 0
 
     def add(self, docids: Array, phrasings: Array, vectors: Vectors, attributes: Sequence[DocAttributes] = ()) -> None:
-        """Add one row for each (docid, phrasing); it replaces what the docids had before the last commit.
+        """Add one row per (docid, phrasing); they replace the committed rows of the docids.
 
-        Docids must ascend, from call to call too, and a docid's phrasings come together. Rows that are zero in every
-        part are left out. Raises SearchIndexError where the parts are not those of earlier rows. attributes: not
+        Docids must ascend, also between calls, and a docid's phrasings must be adjacent. Rows that are zero in every
+        part are left out. Raises SearchIndexError if the parts differ from those of earlier rows. attributes: not
         stored, as the archive itself applies filters.
         """
         docids, phrasings = np.asarray(docids, np.int64), np.asarray(phrasings, np.uint16)
@@ -155,12 +155,12 @@ class VectorWriter(IndexWriter[VectorSegment]):
 
 
 def _rows_to_store(vectors: Vectors) -> Array:
-    """Return the rows that are not zero in every part: those are similar to nothing."""
+    """Return the rows that are not zero in every part; rows of zeros are similar to nothing."""
     return np.flatnonzero(np.any([nonzero_rows(part) for part in vectors.parts], axis=0))
 
 
 def _store_rows(vectors: Vectors, rows: Array, storage: Storage) -> tuple[StoredPart, ...]:
-    """Return some rows of vectors as a segment holds them."""
+    """Return some rows of vectors in the form in which a segment stores them."""
     parts = ((SparsePart if part.is_sparse else DensePart).from_part(part, storage) for part in vectors.parts)
     return tuple(part.take(rows) for part in parts)
 

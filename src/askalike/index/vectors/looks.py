@@ -1,7 +1,7 @@
 """First looks at a segment of vectors: each proposes the rows that may be among a query's best.
 
-`ScannedRows` reads a sketch, one byte a number, and leaves out only what cannot be among them. `CodedRows` reads two
-bits a number before, whose bounds hold but for chance.
+`ScannedRows` reads a sketch, one byte per number, and leaves out only rows that cannot be among them. `CodedRows` reads
+codes of two bits per number first, whose bounds hold with high probability.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ from askalike.index.vectors.sketch import Sketch
 from askalike.types import AllowedDocs
 
 SURPLUS = 2
-"""Factor by which more rows are bounded first than are asked for."""
+"""Ratio of the rows bounded first to the rows requested."""
 DEEPER = 4
-"""Factor by which a first look is repeated whose best rows are too few documents."""
+"""Factor by which that number grows if the rows belong to too few documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedRows:
-    """Rows of a segment, rising, with the lowest and the highest possible score of each: −∞ if it must not be found."""
+    """Rows of a segment, ascending, with the lowest and highest possible score of each; −∞ if it must not be found."""
 
     segment: VectorSegment
     rows: Array
@@ -34,13 +34,13 @@ class BoundedRows:
     high: Array
 
     def lows(self) -> Array:
-        """Return what each document scores at least: its rows' best bound."""
+        """Return the minimum score of each document: the highest of its rows' lower bounds."""
         if not self.segment.has_rephrasings or not len(self.rows):
             return self.low
         return np.maximum.reduceat(self.low, np.flatnonzero(np.diff(self.segment.docids[self.rows], prepend=-1)))
 
     def above(self, min_score: float) -> "BoundedRows":
-        """Return the rows that may score so much."""
+        """Return the rows that may score at least `min_score`."""
         chosen = np.flatnonzero(self.high >= min_score)
         return BoundedRows(self.segment, self.rows[chosen], self.low[chosen], self.high[chosen])
 
@@ -49,10 +49,10 @@ class FirstLook(Protocol):
     """The rows of a segment that one query looks at."""
 
     def best(self, k: int) -> BoundedRows:
-        """Return rows of k documents and more, the best ones as far as the look tells; all rows of fewer."""
+        """Return the apparently best rows, of at least k documents; all rows if there are fewer documents."""
 
     def above(self, min_score: float) -> BoundedRows:
-        """Return the rows that may score so much."""
+        """Return the rows that may score at least `min_score`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class PreparedVectors:
 def look_at(
     segment: VectorSegment, queries: PreparedVectors, allowed: AllowedDocs | None
 ) -> Callable[[int], FirstLook]:
-    """Return what gives the first look of each query, by its place. allowed: documents to be found; None for all."""
+    """Return a function from a query's position to its first look. allowed: documents to be found; None for all."""
     mask = segment.mask_allowed(allowed.docids if allowed else None)
     excluded = [segment.excluded_rows(*exclusion) for exclusion in queries.exclusions]
     [part, *_], codes = segment.parts, segment.codes
@@ -96,20 +96,20 @@ class ScannedRows(BoundedRows):
     def without(
         cls, segment: VectorSegment, low: Array, high: Array, mask: NDArray[np.bool_], excluded: Array
     ) -> "ScannedRows":
-        """Take out the rows that must not be found, which changes the bounds. mask: see LiveRows.mask_allowed."""
+        """Exclude the rows that must not be found; overwrites the bounds. mask: see LiveRows.mask_allowed."""
         if len(mask):
             low[~mask], high[~mask] = -np.inf, -np.inf
         low[excluded], high[excluded] = -np.inf, -np.inf
         return cls(segment, np.arange(len(low)), low, high)
 
     def best(self, k: int) -> BoundedRows:
-        """See FirstLook: all are known."""
+        """See FirstLook; the bounds of all rows are known."""
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class CodedRows(FirstLook):
-    """The likely scores of all rows of a segment, and the bounds of those that they leave over."""
+    """The likely scores of all rows of a segment; bounds are computed only for the rows that these leave."""
 
     segment: VectorSegment
     scores: LikelyScores
@@ -118,9 +118,9 @@ class CodedRows(FirstLook):
     excluded: Array
 
     def best(self, k: int) -> BoundedRows:
-        """See FirstLook. The best rows of as many blocks are as many documents, but for phrasings.
+        """See FirstLook. The best rows of different blocks are of different documents, except for rephrasings.
 
-        So many rows are bounded that the k-th of their bounds is near the k-th of all, and few other rows reach it.
+        Enough rows are bounded that the k-th of their bounds is near the k-th of all, and few other rows reach it.
         """
         peaks = self.scores.peaks
         count = SURPLUS * (int(k * self.segment.rows_per_docid) + len(self.excluded))
@@ -135,7 +135,7 @@ class CodedRows(FirstLook):
         return self._bound(min_score).above(min_score)
 
     def _bound(self, min_likely: float) -> BoundedRows:
-        """Return the rows whose likely score is at least so high."""
+        """Return the rows whose likely score is at least `min_likely`."""
         rows = self.scores.find_above(min_likely)
         if len(self.excluded):
             rows = rows[~np.isin(rows, self.excluded)]

@@ -1,4 +1,4 @@
-"""Merges segments of vectors a few rows at a time: an archive's vectors need not fit into memory."""
+"""Merges segments of vectors in chunks of rows: an archive's vectors need not fit into memory."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,9 +20,9 @@ class RowOrigins(NamedTuple):
     """The source of each of n merged rows."""
 
     segments: NDArray[np.uint16]
-    """(n): the place of its segment."""
+    """(n): the index of its segment."""
     rows: NDArray[np.int64]
-    """(n): its row there."""
+    """(n): its row in that segment."""
 
 
 def merge_segments(folder: Path, segments: Sequence[VectorSegment], schemas: Sequence[PartSchema]) -> None:
@@ -52,7 +52,7 @@ def merge_segments(folder: Path, segments: Sequence[VectorSegment], schemas: Seq
 
 
 def _merged_kind(columns: Sequence[Array], rows: int) -> "tuple[np.dtype[Any], tuple[int, ...]]":
-    """Return the type and the shape of one array of all merged rows; arrays that are empty stay so."""
+    """Return the type and the shape of one array of all merged rows; empty arrays remain empty."""
     return columns[0].dtype, (rows if any(map(len, columns)) else 0, *columns[0].shape[1:])
 
 

@@ -23,7 +23,7 @@ Bounds = tuple[Array, Array]
 
 @dataclass(frozen=True, slots=True)
 class PartSchema:
-    """Properties shared by the rows of a part in all segments: metric, weight, length, and whether they are sparse."""
+    """Properties shared by the rows of a part in all segments: metric, weight, dimension, and whether it is sparse."""
 
     metric: Metric
     weight: float
@@ -40,10 +40,10 @@ class StoredPart(Protocol):
     """n rows of one part."""
 
     def arrays(self) -> Mapping[str, Array]:
-        """Return what is written into files, by name."""
+        """Return the arrays to store, by name."""
 
     def score_bounds(self, queries: Any) -> Bounds:
-        """Return the bounds of each row's score for each query, without weight: two arrays that share no memory."""
+        """Return the unweighted bounds of each row's score for each query: two arrays that share no memory."""
 
     def score_rows(self, rows: Array, queries: Any, q: int) -> Floats:
         """Return the scores of these rows for one of the queries: float64 (rows)."""
@@ -54,7 +54,7 @@ class StoredPart(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DensePart(StoredPart):
-    """Dense rows. rows: float16 or float32 (n, dim), or empty (0, dim) where only the sketch is stored (int8)."""
+    """Dense rows. rows: float16 or float32 (n, dim), or empty (0, dim) if only the sketch is stored (int8)."""
 
     metric: Metric
     rows: Array
@@ -62,7 +62,7 @@ class DensePart(StoredPart):
 
     @classmethod
     def from_part(cls, part: VectorPart, storage: Storage) -> "DensePart":
-        """Store rows as an encoder returns them; those of a cosine part get length 1."""
+        """Store an encoder's rows; those of a cosine part are normalised to length 1."""
         values = prepare_rows(part)
         if storage == "f16" and np.abs(values).max(initial=0) > MAX_F16:
             raise SearchIndexError(f"a vector has numbers above {MAX_F16:g}, which f16 cannot hold; set storage=f32")
@@ -79,7 +79,7 @@ class DensePart(StoredPart):
 
     @classmethod
     def concatenate(cls, parts: Sequence["DensePart"]) -> "DensePart":
-        """Return the rows of several parts in a row."""
+        """Return the concatenated rows of several parts."""
         columns = [p.arrays() for p in parts]
         return cls.from_arrays(parts[0].metric, {n: np.concatenate([c[n] for c in columns]) for n in columns[0]})
 
@@ -117,7 +117,7 @@ class SparsePart(StoredPart):
 
     @classmethod
     def from_part(cls, part: VectorPart, storage: Storage) -> "SparsePart":
-        """Store rows as an encoder returns them; those of a cosine part get length 1. `storage` is for dense parts."""
+        """Store an encoder's rows; those of a cosine part are normalised to length 1. `storage` is for dense parts."""
         return cls(part.metric, prepare_rows(part))
 
     @classmethod
@@ -130,7 +130,7 @@ class SparsePart(StoredPart):
 
     @classmethod
     def concatenate(cls, parts: Sequence["SparsePart"]) -> "SparsePart":
-        """Return the rows of several parts in a row."""
+        """Return the concatenated rows of several parts."""
         from scipy import sparse
 
         return cls(parts[0].metric, sparse.vstack([p.rows for p in parts], format="csr"))
@@ -160,7 +160,7 @@ class SparsePart(StoredPart):
 
 
 def prepare_rows(part: VectorPart) -> Any:
-    """Return a part's values in 32 bits, CSR or dense (C order); for the cosine each row has length 1, or is zero."""
+    """Return a part's values in 32 bits, CSR or dense (C order); for the cosine each row has length 1 or is zero."""
     if not part.is_sparse:
         values: Any = np.ascontiguousarray(part.values, np.float32)
         if part.metric == "cosine":
@@ -178,7 +178,7 @@ def prepare_rows(part: VectorPart) -> Any:
 
 
 def nonzero_rows(part: VectorPart) -> NDArray[np.bool_]:
-    """Return which rows are not zero, as a text without a known word is. Euclidean rows all count."""
+    """Return which rows are not zero (a text without known words has a zero row). With Euclidean distance all count."""
     if part.metric == "euclidean":
         return np.ones(len(part), np.bool_)
     return np.asarray(abs(part.values).sum(axis=1)).ravel() > 0

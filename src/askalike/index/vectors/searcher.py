@@ -1,8 +1,8 @@
 """Searches a fixed state of an index of vectors.
 
 A first look at each segment (looks.py) proposes the rows that may be among the k best. They are scored exactly, in
-double precision and in an order of addition that depends on nothing else. So the result is exact, and the same for any
-batch, any k and any layout of segments, but for what a large segment may miss by chance (codes.py).
+double precision and in a fixed order of addition. So the result is exact, and the same for any batch, any k and any
+layout of segments, except for rare misses in large segments (codes.py).
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from askalike.lazy import lazy_property
 from askalike.types import AllowedDocs, Floats, TopDocs, Vectors
 
 MAX_BOUNDS = 1 << 22
-"""Bounds held at a time for all queries of a batch: 32 MiB."""
+"""Maximum number of bounds in memory for all queries of a batch: 32 MiB."""
 TOLERANCE = 1e-5
 """The relative rounding error of the sum of several parts' bounds."""
 MIN_FINITE = float(np.finfo(np.float32).min)
-"""Below the score of every row that may be found: the others have a bound of −∞."""
+"""Not above the bound of any row that may be found; the others have a bound of −∞."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +40,14 @@ class VectorQueries:
 
     @lazy_property
     def prepared(self) -> PreparedVectors:
-        """The vectors as the segments score them."""
+        """The vectors in the form that segments score."""
         parts = self.vectors.parts
         nonzero = np.any([nonzero_rows(part) for part in parts], axis=0)
         return PreparedVectors([prepare_rows(part) for part in parts], self.exclusions, nonzero)
 
 
 class VectorSearcher:
-    """Searches the same segments and deletions for as long as it is held."""
+    """Searches a fixed set of segments and deletions."""
 
     def __init__(self, segments: Sequence[VectorSegment], schemas: Sequence[PartSchema]) -> None:
         self._segments, self._schemas = segments, tuple(schemas)
@@ -69,12 +69,12 @@ class VectorSearcher:
         return top_docs
 
     def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
-        """Return the score of each query's candidates: docids in any order; NaN where a vector is missing or zero."""
+        """Return the score of each query's candidates: docids in any order; NaN if a vector is missing or zero."""
         prepared = self._prepare(queries)
         return [self._score_candidates(prepared, i, docids) for i, docids in enumerate(candidates)]
 
     def best_phrasing(self, queries: VectorQueries, q: int, docid: int) -> int:
-        """Return the phrasing of a question that scores best for a query; 0 where it has no vector."""
+        """Return the phrasing of a question that scores best for a query; 0 if it has no vector."""
         prepared = self._prepare(queries)
         best, phrasing = -np.inf, 0
         for segment in self._segments:
@@ -114,7 +114,7 @@ class VectorSearcher:
 
 
 def _kth_low(found: Sequence[BoundedRows], k: int) -> float:
-    """Return what each of the k best documents scores, less what rounding may have added; the least of fewer."""
+    """Return a lower bound of the k-th best document's score, less rounding errors; MIN_FINITE for fewer documents."""
     bounds = np.concatenate([np.empty(0, np.float32), *(one.lows() for one in found)])
     if k > len(bounds):
         return MIN_FINITE

@@ -17,7 +17,7 @@ from askalike.types import Floats
 
 SCHEMA_FILE = "parts.json"
 UNCHANGED_BY_DELETIONS = "codes", "has_rephrasings"
-"""Attributes that hold for a segment with other deletions too, once they are looked up."""
+"""Cached attributes that do not depend on the deletions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +43,13 @@ class VectorSegment(LiveRows):
         return changed
 
     def look_for_codes(self) -> None:
-        """Look for codes once more where there were none: a commit adds them to a segment that lacks them."""
+        """Look for codes again if there were none: a commit adds missing codes to a segment."""
         if self.__dict__.get("codes") is None:
             self.__dict__.pop("codes", None)
 
     @cached_property
     def codes(self) -> Codes | None:
-        """The codes of the only part, None where it has none."""
+        """The codes of the only part; None if there are none."""
         return Codes.open(self.folder)
 
     @cached_property
@@ -59,7 +59,7 @@ class VectorSegment(LiveRows):
 
     @cached_property
     def rows_per_docid(self) -> float:
-        """The number of rows for each docid that has a live row."""
+        """The number of rows per docid with a live row."""
         if not self.has_rephrasings:
             return len(self.docids) / max(1, len(self.docids) - len(self.deleted))
         live_docids = int(np.count_nonzero(np.diff(self.docids[self.live_mask], prepend=-1)))
@@ -101,12 +101,12 @@ def write_segment(
 
 
 def part_array(part_index: int, name: str) -> str:
-    """Return the name by which an array of a part is stored, as in `0.rows`."""
+    """Return the stored name of an array of a part, such as `0.rows`."""
     return f"{part_index}.{name}"
 
 
 def write_schemas(folder: Path, schemas: Sequence[PartSchema]) -> None:
-    """Write what the parts of a segment are."""
+    """Write the schemas of a segment's parts."""
     (folder / SCHEMA_FILE).write_text(json.dumps([asdict(schema) for schema in schemas]), encoding="utf-8")
 
 

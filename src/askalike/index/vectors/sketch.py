@@ -1,8 +1,8 @@
-"""A first look at many vectors: one byte a number, with a bound on the error.
+"""One-byte quantisation of vectors, to select candidates, with a bound on the error.
 
-Each row is stored as integers −127 … 127 times a scale of its own. The length of the remainder (`residual`) bounds the
-error of an approximate score (Cauchy and Schwarz, or the triangle inequality). A search reads one byte a number for all
-rows, and scores exactly only the rows that the bounds leave over.
+Each row is stored as integers −127 … 127 with its own scale. The length of the remainder (`residual`) bounds the error
+of an approximate score (by the Cauchy–Schwarz or the triangle inequality). A search reads one byte per number for all
+rows, and scores exactly only the rows that the bounds leave.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from askalike.types import Metric
 
 MAX_STEP = 127
 BLOCK_ROWS = 4_096  # rows converted to 32 bits at a time for several queries: 4 MiB of 256 numbers
-CACHED_ROWS = 2_048  # rows that all queries read before the next ones: half a megabyte of 256 numbers
-MATMUL_MIN_QUERIES = 64  # from this many queries on, a matrix product is cheaper, conversion included
-AHEAD = 12  # how many rows ahead the processor is made to read into its cache
+CACHED_ROWS = 2_048  # rows that all queries process before the next ones: half a megabyte of 256 numbers
+MATMUL_MIN_QUERIES = 64  # with at least this many queries a matrix product is faster, conversion included
+AHEAD = 12  # prefetch distance in rows
 ROUNDING_ERROR = 2.0**-22  # of a sum of 32-bit products, per number and unit of length
 
 Floats = NDArray[np.float32]
@@ -94,7 +94,7 @@ class Sketch:
 def _eight_products(
     values: Matrix[np.int8], i: int, step: int, queries: Matrix[np.float32], q: int
 ) -> tuple[np.float32, np.float32, np.float32, np.float32, np.float32, np.float32, np.float32, np.float32]:
-    """Return the products of eight rows that lie `step` apart."""
+    """Return the products of eight rows that are `step` apart."""
     a = b = c = d = e = f = g = h = np.float32(0)
     for j in range(queries.shape[1]):
         number = queries[q, j]
@@ -129,8 +129,8 @@ def _bound_products(
 ) -> None:  # fmt: skip
     """Write the bounds of all rows for each query.
 
-    Eight stretches of rows are read at once, as memory answers eight streams sooner. Several queries read the same rows
-    one after the other, while these lie in the processor's cache.
+    Eight ranges of rows are read in parallel, as memory serves eight streams faster. Several queries read the same rows
+    in turn, while these are in the processor's cache.
     """
     size = len(values) if len(queries) == 1 else CACHED_ROWS
     end = 0
@@ -175,14 +175,14 @@ def _bound_row_products(
 
 
 def exact_dots(rows: Array, query: Floats) -> NDArray[np.float64]:
-    """Return dot products: float64 (n). Each is summed in the same order wherever its row lies."""
+    """Return dot products: float64 (n). The order of addition does not depend on a row's position."""
     dots = np.empty(len(rows))
     _sum_products(rows, query, dots)
     return dots
 
 
 def exact_half_dots(rows: Array, places: Array, query: Floats) -> NDArray[np.float64]:
-    """Return the dot products of the rows at some places, as `exact_dots` does. rows: float16 (n, dim)."""
+    """Return the dot products of the rows at some positions, as `exact_dots` does. rows: float16 (n, dim)."""
     dots = np.empty(len(places))
     _sum_half_products(rows.view(np.uint16), np.ascontiguousarray(places, np.int64), _half_values(), query, dots)
     return dots
@@ -207,7 +207,7 @@ def _sum_products(rows: Matrix[np.float32], query: Floats, dots: NDArray[np.floa
 def _sum_half_products(
     rows: Matrix[np.uint16], places: NDArray[np.int64], values: Floats, query: Floats, dots: NDArray[np.float64]
 ) -> None:
-    """Write one row's product after the other, four at a time: each sum waits for its own last addition alone."""
+    """Write the rows' dot products, four rows at a time, since each sum depends only on its own last addition."""
     for i in range(0, len(places), 4):
         last = len(places) - 1
         a, b, c, d = places[i], places[min(i + 1, last)], places[min(i + 2, last)], places[min(i + 3, last)]
@@ -223,7 +223,7 @@ def _sum_half_products(
 
 
 def exact_distances(rows: Array, query: Floats) -> NDArray[np.float64]:
-    """Return Euclidean distances: float64 (n). Each is summed in the same order wherever its row lies."""
+    """Return Euclidean distances: float64 (n). The order of addition does not depend on a row's position."""
     squares = np.empty(len(rows))
     _sum_squares(rows, query, squares)
     return np.sqrt(squares)

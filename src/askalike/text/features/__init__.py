@@ -1,4 +1,4 @@
-"""Features: texts as the token ids that networks read, one file per kind. A network names the kind that it reads."""
+"""Features: texts as token ids for networks, one file per kind. A network specifies the kind that it reads."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ from askalike.types import Answer, Markup, Question
 Text = Question | Answer
 Ints = NDArray[np.int64]
 FeatureArrays = Mapping[str, NDArray[np.generic]]
-"""The arrays of a batch that a network reads, by name; the first axis of each is the batch."""
+"""A network's input arrays for a batch, by name; the first axis of each is the batch."""
 
 
 class TextSettings(AnalyzerSettings):
-    """The words that a network reads. The defaults are the papers' words: PTB tokens, not stemmed, no code."""
+    """The words that a network reads. The defaults are those of the papers: PTB tokens, not stemmed, no code."""
 
     tokenizer: Tokenizer = "ptb"
     stem: bool = False
@@ -37,38 +37,38 @@ class FeatureRows(Protocol):
 
     @property
     def lengths(self) -> Ints:
-        """The length of each text, (texts,), by which batches of similar lengths are formed."""
+        """The length of each text, (texts,), to form batches of similar lengths."""
 
     def batch(self, indices: Ints) -> FeatureArrays:
-        """Return the texts at these indices, padded to the longest of them."""
+        """Return the texts at these indices, padded to the longest."""
 
 
 class TextFeatures(Protocol):
-    """Encodes texts as token ids. `from_texts` makes one from an archive's texts, `load` from a model's directory."""
+    """Encodes texts as token ids. Created by `from_texts` from an archive's texts, by `load` from a model's folder."""
 
     Settings: ClassVar[type[TextSettings]]
 
     @classmethod
     def from_texts(cls, settings: TextSettings, texts: Iterable[Text]) -> Self:
-        """Return features that know the words of these texts."""
+        """Return features with a vocabulary of these texts."""
 
     @classmethod
     def load(cls, settings: TextSettings, directory: Path) -> Self:
         """Return the features that were saved in a directory."""
 
     def save(self, directory: Path) -> None:
-        """Write what was learned, as text."""
+        """Write the vocabulary as text."""
 
     @property
     def tokens(self) -> Sequence[str]:
-        """The token of each id; ids below RESERVED stand for none."""
+        """The token of each id; ids below RESERVED have none."""
 
     @property
     def idf(self) -> NDArray[np.float32]:
         """The idf of each id, (len(tokens),)."""
 
     def split_words(self, text: Text) -> list[str]:
-        """Return the words of one text, from which skip-gram learns."""
+        """Return the words of a text, for training skip-gram vectors."""
 
     def encode(self, texts: Iterable[Text]) -> FeatureRows:
         """Return the texts as token ids, in their order."""
@@ -76,7 +76,7 @@ class TextFeatures(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RaggedArray:
-    """Rows of token ids of different lengths, end to end: row n is `values[starts[n] : starts[n + 1]]`."""
+    """Concatenated rows of token ids of different lengths: row n is `values[starts[n] : starts[n + 1]]`."""
 
     values: NDArray[np.int32]
     starts: Ints
@@ -106,12 +106,12 @@ class RaggedArray:
 
 
 def make_analyzer(settings: TextSettings) -> Analyzer:
-    """Return the analyzer that the settings describe."""
+    """Return the analyzer for the settings."""
     return Analyzer(AnalyzerSettings(**{key: getattr(settings, key) for key in AnalyzerSettings.model_fields}))
 
 
 def require_text(text: object) -> None:
-    """Raise InputError for what is neither a question nor an answer, such as a string."""
+    """Raise InputError for a value that is neither a question nor an answer, such as a string."""
     if not isinstance(text, Question | Answer):
         raise InputError(f"{text!r:.60}: expected a Question or an Answer; for strings call askalike.encode_texts")
 
@@ -119,7 +119,7 @@ def require_text(text: object) -> None:
 def plain_fields(text: Text, fields: str, to_plain: Callable[[str, Markup], str]) -> list[str]:
     """Return the plain texts of a question's chosen fields, the title first, or of an answer's body.
 
-    Raises InputError for what is neither.
+    Raises InputError for any other value.
     """
     require_text(text)
     if isinstance(text, Answer):
@@ -129,7 +129,7 @@ def plain_fields(text: Text, fields: str, to_plain: Callable[[str, Markup], str]
 
 
 class UntrainedFeatures:
-    """Features that learn nothing from texts: the settings are all that there is, and every id weighs the same."""
+    """Features that depend on the settings only, not on texts; every id has the same weight."""
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
@@ -150,7 +150,7 @@ class UntrainedFeatures:
     @property
     @abstractmethod
     def tokens(self) -> Sequence[str]:
-        """The token of each id; "" for an id that stands for several."""
+        """The token of each id; "" for an id of several tokens."""
 
     @property
     def idf(self) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Texts as rows of pieces: subwords, hashed words and hashed pairs of words, as the static encoder adds them up."""
+"""Texts as rows of pieces, for the static encoder: subwords, hashed words and hashed pairs of words."""
 
 import shutil
 from collections import Counter
@@ -34,7 +34,7 @@ class LookupSettings(Settings):
 
 
 class PieceSettings(LookupSettings):
-    """Preparation, the fields of a question that are looked up, and the number of rows of each kind."""
+    """Preparation of texts, the fields of a question that are looked up, and the number of rows of each kind."""
 
     code: CodeRule = Field("drop", description="whether code is read")
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
@@ -49,7 +49,7 @@ class PieceSettings(LookupSettings):
 
 
 class PieceFeatures:
-    """Pieces by their rows; a network knows row n by the id n + RESERVED."""
+    """Pieces by their rows; the id of row n in a network is n + RESERVED."""
 
     Settings: ClassVar[type[PieceSettings]] = PieceSettings
 
@@ -67,7 +67,7 @@ class PieceFeatures:
 
     @classmethod
     def from_texts(cls, settings: PieceSettings, texts: Iterable[Text]) -> Self:
-        """Count the texts that hold each piece. Subwords are those of the packaged vectors. Raises SettingsError."""
+        """Count the texts with each piece. Subwords are those of the packaged vectors. Raises SettingsError."""
         if not settings.row_counts.total:
             raise SettingsError("features: no rows; set words, bigrams or subwords")
         tokenizer = find_packaged_vectors()[1] if settings.subwords else None
@@ -84,13 +84,13 @@ class PieceFeatures:
         return cls(settings, Bpe.from_file(path) if settings.subwords else None, (), path)
 
     def save(self, directory: Path) -> None:
-        """Copy the tokenizer, where there are subwords."""
+        """Copy the tokenizer if there are subwords."""
         if self._tokenizer:
             shutil.copyfile(self._tokenizer, directory / TOKENIZER_FILE)
 
     @property
     def tokens(self) -> Sequence[str]:
-        """The token of each id: a subword as the tokenizer has it, the commonest word of a row, "" for pairs."""
+        """The token of each id: the tokenizer's subword, the most frequent word of a row, "" for pairs."""
         subwords = self._bpe.pieces if self._bpe else ()
         words = [""] * self.settings.words
         for word, _ in reversed(self._word_counts.most_common()):
@@ -99,12 +99,12 @@ class PieceFeatures:
 
     @property
     def idf(self) -> NDArray[np.float32]:
-        """log(texts / texts with the piece) of each id; a piece in no text counts as if it were in one."""
+        """log(texts / texts with the piece) of each id; a piece in no text counts as being in one."""
         idf = np.log(max(self._total_texts, 1) / np.maximum(self._text_counts, 1)).astype(np.float32)
         return np.concatenate((np.zeros(RESERVED, np.float32), idf))
 
     def extract_text(self, text: Text) -> str:
-        """Return the plain text that is looked up, the beginning of title and body; "" for a text without a word."""
+        """Return the plain text that is looked up, the beginning of title and body; "" for a text without words."""
         to_plain = partial(plain_text, code=self.settings.code, links=self.settings.links)
         fields = plain_fields(text, self.settings.fields, to_plain)
         words = " ".join(fields).split(maxsplit=self.settings.longest)[: self.settings.longest]

@@ -1,4 +1,4 @@
-"""Texts as sentences of words, which hierarchical networks read."""
+"""Texts as sentences of words, for hierarchical networks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class SentenceFeatures(WordFeatures):
         return [words for words in analyzed if words][: self.settings.most]
 
     def split_words(self, text: Text) -> list[str]:
-        """Return the words of one text, unknown ones too."""
+        """Return the words of one text, including unknown ones."""
         return list(chain.from_iterable(self.split_sentences(text)))
 
     def encode(self, texts: Iterable[Text]) -> NestedRaggedArray:  # type: ignore[override] # rows all the same

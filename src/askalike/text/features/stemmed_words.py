@@ -1,4 +1,4 @@
-"""Texts as rows of word ids, and of the ids of their stems: an order of words as written, a bag of stems."""
+"""Texts as rows of word ids and of the ids of their stems: a sequence of words, and a bag of stems."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class StemmedWordSettings(WordSettings):
 
 @dataclass(frozen=True, slots=True)
 class StemmedRows:
-    """Many texts as the ids of their words and of their stems; row for row of one length."""
+    """Many texts as the ids of their words and of their stems; both rows of a text have the same length."""
 
     words: RaggedArray
     stems: RaggedArray
@@ -41,7 +41,7 @@ class StemmedRows:
 
 
 class StemmedWordFeatures(WordFeatures):
-    """Words by their ids, each with the id of its stem; one vocabulary has both."""
+    """Words by their ids, each with the id of its stem, from one vocabulary."""
 
     Settings: ClassVar[type[WordSettings]] = StemmedWordSettings
 
@@ -52,14 +52,14 @@ class StemmedWordFeatures(WordFeatures):
 
     @classmethod
     def load(cls, settings: WordSettings, directory: Path) -> Self:
-        """Return the features of a model. One without a file of stems was trained with a bag of words."""
+        """Return the features of a model. A model without a file of stems was trained with a bag of words."""
         if (directory / STEMS_FILE).exists():
             return cls(settings, Vocabulary.load(directory / STEMS_FILE))  # type: ignore[arg-type] # its Settings
         words = settings.model_copy(update={"bag": "words"})
         return cls(words, Vocabulary.load(directory / VOCABULARY_FILE))  # type: ignore[arg-type]
 
     def save(self, directory: Path) -> None:
-        """Write `words_and_stems.txt`; `vocabulary.txt` where the bag is of words."""
+        """Write `words_and_stems.txt`, or `vocabulary.txt` if the bag is of words."""
         self.vocabulary.save(directory / (VOCABULARY_FILE if self._stemmer is self._analyzer else STEMS_FILE))
 
     def vocabulary_tokens(self, text: Text) -> list[str]:
@@ -67,7 +67,7 @@ class StemmedWordFeatures(WordFeatures):
         return self.split_words(text) + self.split_stems(text)
 
     def split_stems(self, text: Text) -> list[str]:
-        """Return the stems of one text, as many as it has words."""
+        """Return the stems of one text, one per word."""
         plain, language = self.extract_text(text), getattr(text, "language", None)
         return self._stemmer.analyze(plain, language)[: self.settings.longest]
 

@@ -1,4 +1,4 @@
-"""Texts as the sets of their words' letter trigrams, hashed, which SCQA reads."""
+"""Texts as sets of their words' hashed letter trigrams, for SCQA."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -12,7 +12,7 @@ from askalike.types import RESERVED
 
 
 class TrigramSettings(TextSettings):
-    """Words stemmed and without function words, as Das et al. (2016) have them."""
+    """Stemmed words without function words, as in Das et al. (2016)."""
 
     tokenizer: Tokenizer = "standard"
     stem: bool = True
@@ -23,7 +23,7 @@ class TrigramSettings(TextSettings):
 
 
 class TrigramFeatures(UntrainedFeatures):
-    """Letter trigrams of each word with a # before and behind it."""
+    """Letter trigrams of each word with a # before and after it."""
 
     Settings: ClassVar[type[TrigramSettings]] = TrigramSettings
 

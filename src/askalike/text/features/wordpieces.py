@@ -1,4 +1,4 @@
-"""Texts as the word pieces of a pre-trained model's own tokenizer, which fine-tuned transformers read."""
+"""Texts as the word pieces of a pre-trained model's own tokenizer, for fine-tuned transformers."""
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal
@@ -27,7 +27,7 @@ class WordpieceSettings(Settings):
 
 
 class WordpieceFeatures(UntrainedFeatures):
-    """Pieces by the model's own ids. A text without a word has none."""
+    """Pieces by the model's own ids. A text without words has none."""
 
     Settings: ClassVar[type[WordpieceSettings]] = WordpieceSettings
 

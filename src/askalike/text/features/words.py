@@ -23,7 +23,7 @@ class WordSettings(TextSettings):
 
 
 class WordFeatures:
-    """Words by their ids in a vocabulary, in the text's order."""
+    """Words by their ids in a vocabulary, in text order."""
 
     Settings: ClassVar[type[WordSettings]] = WordSettings
 
@@ -34,14 +34,14 @@ class WordFeatures:
 
     @classmethod
     def from_texts(cls, settings: WordSettings, texts: Iterable[Text]) -> Self:
-        """Return features that know the words of these texts."""
+        """Return features with a vocabulary of these texts."""
         untrained = cls(settings, Vocabulary((), (), 0))
         words = (untrained.vocabulary_tokens(text) for text in texts)
         return cls(settings, Vocabulary.from_texts(words, settings.min_texts, settings.vocabulary))
 
     @classmethod
     def load(cls, settings: WordSettings, directory: Path) -> Self:
-        """Return features that know the words of a model's vocabulary."""
+        """Return features with a model's vocabulary."""
         return cls(settings, Vocabulary.load(directory / VOCABULARY_FILE))
 
     def save(self, directory: Path) -> None:
@@ -59,11 +59,11 @@ class WordFeatures:
         return self.vocabulary.idf
 
     def split_words(self, text: Text) -> list[str]:
-        """Return the words of one text, unknown ones too, at most `longest`."""
+        """Return the words of one text, including unknown ones, at most `longest`."""
         return self._analyzer.analyze(self.extract_text(text), getattr(text, "language", None))[: self.settings.longest]
 
     def vocabulary_tokens(self, text: Text) -> list[str]:
-        """Return the tokens of one text that the vocabulary counts."""
+        """Return the tokens of one text for the vocabulary's counts."""
         return self.split_words(text)
 
     def spans(self, text: Text) -> tuple[str, list[tuple[int, int]]]:
@@ -73,7 +73,7 @@ class WordFeatures:
         return plain, [(start, end) for _, start, end in spans]
 
     def extract_text(self, text: Text) -> str:
-        """Return the plain text of a question's chosen fields, a line each, or of an answer."""
+        """Return the plain text of a question's chosen fields, one per line, or of an answer."""
         return "\n".join(plain_fields(text, self.settings.fields, self._analyzer.plain_text))
 
     def encode(self, texts: Iterable[Text]) -> RaggedArray:

@@ -1,4 +1,4 @@
-"""Multiple negatives ranking (Henderson et al. 2017): the positive among all negatives, by softmax."""
+"""Multiple negatives ranking (Henderson et al. 2017): softmax over the positive and all negatives."""
 
 import torch
 from pydantic import Field
@@ -9,7 +9,7 @@ from askalike.training.loss import Loss, Scores
 
 
 class MultipleNegativesLoss(Loss):
-    """−log of the positive's share of exp(scale · s) among itself and the negatives; symmetric: for q and for p."""
+    """−log softmax(scale · s) of the positive among itself and the negatives; symmetric: for q and for p."""
 
     scale: float = Field(20.0, gt=0, description="factor of the scores before the softmax; 20 suits cosines")
     symmetric: bool = Field(True, description="whether the positive is also trained to find the query")

@@ -9,7 +9,7 @@ from askalike.training.loss import Loss, Scores, masked_mean
 class TripletLoss(Loss):
     """The mean of max(0, margin − s(q, p) + s(q, x)).
 
-    Where a network's metric is Euclidean the scores are minus distances and this is [ρ(q, p) − ρ(q, x) + margin]+.
+    With a Euclidean metric the scores are negative distances and this is [ρ(q, p) − ρ(q, x) + margin]+.
     """
 
     margin: float = Field(
