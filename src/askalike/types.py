@@ -390,12 +390,11 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair:
-    """Two texts and whether they match (`relevant`). Texts of the same cluster are never used as negatives."""
+    """Two texts and whether they match (`relevant`). Texts of their clusters are never used as negatives."""
 
     query: Question
     positive: Question | Answer
     cluster: str
     signal: str
     relevant: bool = True
-    query_cluster: str = ""
-    """The query's cluster where it is not that of the positive, `cluster`."""
+    query_cluster: str = ""  # if it differs from `cluster`, that of the positive

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from askalike.compiled import CACHE_VARIABLE, Matrix, compiled
-from askalike.index import commits
+from askalike.index import writing
 from askalike.index.vectors import code_products
 from askalike.index.vectors import codes as codes_module
 from askalike.index.vectors.code_products import BLOCK, GROUP, multiply_codes, pack_levels
@@ -165,7 +165,7 @@ def test_equal_rows_and_rows_of_zeros_are_found(tmp_path):
 
 
 def test_an_index_of_before_gets_codes_with_the_next_commit(tmp_path, monkeypatch):
-    monkeypatch.setattr(commits, "SMALL_SEGMENTS", (8, 16))  # so that the segment stays as it is
+    monkeypatch.setattr(writing, "SMALL_SEGMENTS", (8, 16))  # so that the segment stays as it is
     index = build(tmp_path)
     reader = VectorIndex.open(tmp_path, VectorLayout("x"))
     for searched in (index, reader):

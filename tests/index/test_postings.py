@@ -16,7 +16,7 @@ import pytest
 from brute import SIX, fresh, search
 
 from askalike.errors import IndexBusyError, SearchIndexError
-from askalike.index import commits
+from askalike.index import commits, writing
 from askalike.index.arrays import ARRAYS_FILE
 from askalike.index.commits import MANIFEST
 from askalike.index.lexical.index import BYTES_PER_TOKEN, PostingsIndex, PostingsLayout
@@ -226,7 +226,7 @@ def test_documents_without_a_word_and_an_index_of_nothing(tmp_path):
 
 
 def test_segments_of_a_growing_index_stay_few(tmp_path, monkeypatch):
-    monkeypatch.setattr(commits, "SMALL_SEGMENTS", (8, 64))
+    monkeypatch.setattr(writing, "SMALL_SEGMENTS", (8, 64))
     index = PostingsIndex.open(tmp_path, LAYOUT)
     counts = []
     for change in range(1, 64 + 1):
@@ -238,7 +238,7 @@ def test_segments_of_a_growing_index_stay_few(tmp_path, monkeypatch):
         assert sum(size < 8 for size in sizes) <= 1
         assert sum(8 <= size < 64 for size in sizes) <= 1
         counts.append(len(sizes))
-    assert max(counts) <= 2 + commits.MERGE_FACTOR
+    assert max(counts) <= 2 + writing.MERGE_FACTOR
 
 
 @pytest.mark.parametrize(

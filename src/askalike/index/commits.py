@@ -10,9 +10,7 @@ import json
 import os
 import shutil
 from abc import ABC, abstractmethod
-from array import array
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,20 +22,13 @@ import numpy as np
 
 from askalike.errors import IndexBusyError, SearchIndexError
 from askalike.files import fsync_folder, fsync_path, write_atomically
-from askalike.index.rows import Array, LiveRows, find_distinct
+from askalike.index.rows import Array, LiveRows
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
-MERGE_FACTOR = 4
-"""Number of segments of about the same size that are merged into one."""
-SMALL_SEGMENTS = (4_096, 32_768)
-"""Sizes, in documents, below which two segments suffice for a merge, since every segment makes searches slower.
-
-Commits rewrite the segments below the first limit; a segment that has grown beyond it joins those below the second.
-"""
 DEFAULT_MEMORY = 2 << 30
 """Default memory limit of a build, in bytes."""
 NO_MANIFEST = (0, 0)
@@ -244,99 +235,6 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         _remove_all_but(self.path, {s.name for s in segments} | {s.deletions for s in segments} | {MANIFEST, LOCK})
 
 
-class IndexWriter(ABC, Generic[LiveT]):
-    """Collects changes to an index and commits them at once. Created by an index's `writer()`."""
-
-    def __init__(self, index: CommittedIndex[LiveT, Any, Any]) -> None:
-        self._index = index
-        self._deleted_docids = array("q")
-        self._new_segments: list[CommittedSegment[LiveT]] = []
-        self._name_count = 0
-
-    @property
-    def change(self) -> int:
-        """The archive's change number up to which everything is in the index already."""
-        return self._index.change
-
-    @property
-    def sent_docid(self) -> int:
-        """0: an interrupted update of a local index starts over."""
-        return 0
-
-    @abstractmethod
-    def _write_added(self) -> Sequence[str]:
-        """Write the documents added since the last call; return the names of their segments."""
-
-    @abstractmethod
-    def _write_merged(self, segments: Sequence[LiveT]) -> Sequence[str]:
-        """Write the live documents of several segments as one (or a few); return the names."""
-
-    def _merge_key(self, segment: LiveT) -> int:
-        """Return the sort key of segments of about the same size when a merge is chosen."""
-        return len(segment.docids) - len(segment.deleted)
-
-    def _can_merge(self, segments: Sequence[LiveT]) -> bool:
-        """Return whether these segments can become one."""
-        return True
-
-    def _finish(self, segment: LiveT) -> None:
-        """Write additional files of a segment before it is committed; may be called again for the same segment."""
-
-    def delete(self, docids: Iterable[int]) -> None:
-        """Delete all documents of these docids."""
-        self._deleted_docids.extend(docids)
-
-    def commit(self, change: int, change_date: str | None = None) -> None:
-        """Make everything since the last commit visible at once, as the state of that change number."""
-        deleted = find_distinct(np.array(self._deleted_docids, np.int64))
-        remaining = (self._delete_documents(segment, deleted) for segment in self._index.segments)
-        segments = [segment for segment in remaining if segment.live_count]
-        self._flush()
-        segments += self._new_segments
-        while group := self._choose_merge(segments):
-            merged = self._write_merged([segment.live for segment in group])
-            segments = [s for s in segments if s not in group] + [self._index.open_segment(name) for name in merged]
-        for segment in segments:
-            self._finish(segment.live)
-        self._index.commit(change, segments, change_date)
-        self._new_segments, self._deleted_docids = [], array("q")
-
-    def _choose_merge(self, segments: Sequence[CommittedSegment[LiveT]]) -> list[CommittedSegment[LiveT]]:
-        """Return the segments to merge: one that is mostly deleted, or several of about the same size; else none."""
-        for segment in segments:
-            if segment.deleted_count > segment.live_count:
-                return [segment]
-        tiers: dict[int, list[CommittedSegment[LiveT]]] = {}
-        for segment in sorted(segments, key=lambda s: self._merge_key(s.live)):
-            tiers.setdefault(_size_tier(segment.live_count), []).append(segment)
-        groups = []
-        for size, tier in tiers.items():
-            counts = range(len(tier), (2 if size < len(SMALL_SEGMENTS) else MERGE_FACTOR) - 1, -1)
-            groups.append(next((tier[:n] for n in counts if self._can_merge([s.live for s in tier[:n]])), []))
-        return min(filter(None, groups), key=lambda group: group[0].live_count, default=[])
-
-    def _flush(self) -> None:
-        self._new_segments += [self._index.open_segment(name) for name in self._write_added()]
-
-    def _delete_documents(self, segment: CommittedSegment[LiveT], docids: Array) -> CommittedSegment[LiveT]:
-        """Return the segment without these docids (ascending); the same object if it has none of them."""
-        deleted = _add_deletions(segment.live, docids)
-        if len(deleted) == segment.deleted_count:
-            return segment
-        live, file_name = segment.live.with_deleted(deleted), f"deleted-{self._new_name()}.npz"
-        np.savez(self._index.path / file_name, allow_pickle=False, **live.deletion_arrays())
-        fsync_path(self._index.path / file_name)
-        return CommittedSegment(segment.name, live, file_name)
-
-    def _new_name(self) -> str:
-        """Return a name that no file of the directory has."""
-        while True:
-            self._name_count += 1
-            name = f"{self._index.change}-{os.getpid()}-{self._name_count}"
-            if not any((self._index.path / taken).exists() for taken in (name, f"deleted-{name}.npz")):
-                return name
-
-
 def remove_index(path: Path) -> None:
     """Remove the index in a directory, if there is one, with the directory.
 
@@ -373,22 +271,6 @@ def _remove_all_but(path: Path, names: Set[str | None]) -> None:
     for entry in path.iterdir():
         if entry.name not in names:
             shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
-
-
-def _size_tier(live_count: int) -> int:
-    """Return the size tier of a segment: by the limits of SMALL_SEGMENTS, above these by the logarithm to base 8."""
-    is_small = live_count < SMALL_SEGMENTS[-1]
-    return bisect_right(SMALL_SEGMENTS, live_count) if is_small else live_count.bit_length() // 3
-
-
-def _add_deletions(segment: LiveRows, docids: Array) -> Array:
-    """Return the positions (int32, ascending) of a segment's deleted rows once these docids are deleted too."""
-    dead = np.zeros(len(segment.docids), np.bool_)
-    dead[segment.deleted] = True
-    first, last = (np.searchsorted(segment.docids, docids, side) for side in ("left", "right"))
-    for a, b in zip(first[last > first], last[last > first], strict=True):
-        dead[a:b] = True
-    return np.flatnonzero(dead).astype(np.int32)
 
 
 def _require_in_place(lock: IO[str], path: Path) -> None:

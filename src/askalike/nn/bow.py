@@ -1,4 +1,4 @@
-"""The bag-of-words path of BOW-CNN on its own: the cosine of two weighted bags of stems (dos Santos et al. 2015, eq. 1)."""
+"""The bag-of-words path of BOW-CNN alone: the cosine of two weighted bags of stems (dos Santos et al. 2015, eq. 1)."""
 
 from typing import ClassVar, Literal
 

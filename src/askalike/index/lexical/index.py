@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from askalike.index.commits import CommittedIndex, CommittedSegment, IndexWriter
+from askalike.index.commits import CommittedIndex, CommittedSegment
 from askalike.index.lexical.builder import SegmentBuilder, can_merge, merge_segments
 from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment, Segment
 from askalike.index.rows import Array, DocAttributes
+from askalike.index.writing import IndexWriter
 
 BYTES_PER_TOKEN, BYTES_PER_MERGED_POSTING = 40, 64
 """Maximum bytes in memory per token when building a segment, and per posting when merging."""

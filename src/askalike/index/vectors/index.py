@@ -13,13 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from askalike.errors import SearchIndexError
-from askalike.index.commits import CommittedIndex, CommittedSegment, IndexWriter
+from askalike.index.commits import CommittedIndex, CommittedSegment
 from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.codes import build_codes
 from askalike.index.vectors.merging import merge_segments
 from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
 from askalike.index.vectors.searcher import VectorSearcher
 from askalike.index.vectors.segment import VectorSegment, write_segment
+from askalike.index.writing import IndexWriter
 from askalike.types import Vectors
 
 WAITING_SHARE = 0.25
