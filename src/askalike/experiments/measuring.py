@@ -129,8 +129,8 @@ def evaluate_groups(
     nothing: Columns = ([], np.empty(0))  # a run that is read from a file lacks the queries without hits
     evaluations = {}
     for name in groups:
-        judged = {query: grades for query, grades in qrels.items() if query.startswith(f"{name}/")}
-        ranked = {query: run.columns(query) for query in run if query.startswith(f"{name}/")}
+        judged = {query: qrels[query] for query in splits.ids_of_group(name, qrels)}
+        ranked = {query: run.columns(query) for query in splits.ids_of_group(name, run)}
         if judged:
             evaluations[name] = evaluate(Run(dict.fromkeys(judged, nothing) | ranked), judged, measures, rule)
     return MacroEvaluation(evaluations) if evaluations else evaluate(run, qrels, measures, rule)

@@ -1,6 +1,6 @@
 """Splits: imported ones, those derived from an archive's own labels, and the parts of partitions."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -180,13 +180,18 @@ def group_names(archive: Archive) -> Sequence[str]:
     return archive.meta.get("groups") or ()
 
 
+def ids_of_group(name: str, ids: Iterable[str]) -> list[str]:
+    """Return those of the ids that are of a group."""
+    return [id for id in ids if id.startswith(f"{name}/")]
+
+
 def split_groups(archive: Archive, split: Split) -> Iterator[tuple[str, Split]]:
     """Yield each group of the archive that has queries, with these; the group "" with all queries if it has none."""
     names = group_names(archive)
     if not names:
         yield "", split
     for name in names:
-        part = restrict_split(split, {id for id in split.queries if id.startswith(f"{name}/")})
+        part = restrict_split(split, set(ids_of_group(name, split.queries)))
         if part.queries:
             yield name, part
 

@@ -1,23 +1,17 @@
 """Follow-up imports: only what changed on or after a date."""
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from askalike.clock import parse_limit
-from askalike.config import Settings
+from askalike.config import DateText, Settings
 from askalike.readers._source import SourceFiles
 
 
 class FollowUpReader(Settings):
     """Settings of a reader whose files have dates of changes."""
 
-    since: str | None = Field(
+    since: DateText | None = Field(
         None, description="import only what changed on or after this date, e.g. 2026-01-31; for follow-up imports"
     )
-
-    @field_validator("since")
-    @classmethod
-    def _check_since(cls, value: str | None) -> str | None:
-        return value if value is None else parse_limit(value)
 
     def is_unchanged(self, changed_at: str | None, source: SourceFiles) -> bool:
         """Return whether an item last changed before `since`, and must be left out; it is then counted.

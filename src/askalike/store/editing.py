@@ -41,11 +41,7 @@ def put_records(archive: Archive, records: Sequence[Question | Answer | Link], e
     question is detected. Raises MissingRecordError if an answer's question, or an end of a link, does not exist;
     ArchiveError if the archive cannot be written.
     """
-    complete = [_with_detected_language(archive, r) if isinstance(r, Question) else r for r in records]
-    writer = ArchiveWriter(archive._connection, edited_by=edited_by)
-    for record in complete:
-        check_record(record)
-        writer.put(record)
+    writer = _buffer_records(archive, records, edited_by)
     referenced = {id for record in records for id in _referenced_question_ids(record)}
     with storage_errors(archive.path), change_transaction(archive._connection) as change:
         if missing := sorted(referenced - archive.view().docids(referenced).keys()):
@@ -58,15 +54,23 @@ def replace_record(archive: Archive, before: Question | Answer, after: Question 
 
     Raises ChangedRecordError where it is not; ArchiveError where the archive cannot be written.
     """
-    check_record(after)
-    writer = ArchiveWriter(archive._connection, edited_by=edited_by)
-    writer.put(_with_detected_language(archive, after) if isinstance(after, Question) else after)
+    writer = _buffer_records(archive, [after], edited_by)
     with storage_errors(archive.path), change_transaction(archive._connection) as change:
         view = archive.view()
         stored = view.get_questions([before.id]) if isinstance(before, Question) else view.get_answers([before.id])
         if stored.get(before.id) != before:
             raise ChangedRecordError(f"{before.id}: was changed or deleted in the meantime; read it again and repeat")
         writer.write_buffered(change)
+
+
+def _buffer_records(archive: Archive, records: Sequence[Question | Answer | Link], edited_by: str) -> ArchiveWriter:
+    """Return a writer that holds the records, each checked, ready to be written in one transaction."""
+    complete = [_with_detected_language(archive, r) if isinstance(r, Question) else r for r in records]
+    writer = ArchiveWriter(archive._connection, edited_by=edited_by)
+    for record in complete:
+        check_record(record)
+        writer.put(record)
+    return writer
 
 
 def put_question_with_answer(archive: Archive, question: Question, answer: Answer) -> int:

@@ -77,12 +77,13 @@ def collect_texts(
     numbers = {key: n for n, key in enumerate(texts)}
     cluster_by_id = {_text_key(pair.query)[:2]: pair.query_cluster or pair.cluster for pair in pairs}
     cluster_by_id |= {_text_key(pair.positive)[:2]: pair.cluster for pair in pairs}
-    cluster_by_id = {("Question", id): cluster for id, cluster in (known_clusters or {}).items()} | cluster_by_id
-    names = {name: n for n, name in enumerate(dict.fromkeys(cluster_by_id.values()))}
+    known = known_clusters or {}
+    clusters = [cluster_by_id.get((kind, id), known.get(id) if kind == "Question" else None) for kind, id, _ in texts]
+    names = {name: n for n, name in enumerate(dict.fromkeys(filter(None, clusters)))}
     return TrainingTexts(
         list(texts.values()),
         {id: n for (_, id, _), n in reversed(numbers.items())},
-        np.array([names.get(cluster_by_id.get(key[:2], ""), len(names) + n) for key, n in numbers.items()], np.int64),
+        np.array([names.get(cluster or "", len(names) + n) for n, cluster in enumerate(clusters)], np.int64),
         np.array([numbers[_text_key(pair.query)] for pair in pairs], np.int64),
         np.array([numbers[_text_key(pair.positive)] for pair in pairs], np.int64),
     )
