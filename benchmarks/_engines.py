@@ -26,7 +26,7 @@ class Askalike:
         self.searcher = PostingsIndex.open(path, PostingsLayout("benchmark")).searcher
 
     def prepare(self, similarity: str) -> None:
-        from askalike import registry
+        from askalike.core import registry
 
         self.similarity = registry.load("similarity", similarity)()
 

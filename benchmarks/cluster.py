@@ -29,10 +29,10 @@ from opensearch.jars import NoClusterError
 from opensearch.nodes import Cluster
 
 from askalike import rankers
-from askalike.engines.opensearch import init_cluster
+from askalike.core.types import Question
 from askalike.index.cluster.connection import connect
+from askalike.search.opensearch import init_cluster
 from askalike.store import Archive
-from askalike.types import Question
 
 THREADS = 8
 

@@ -31,9 +31,9 @@ from opensearch.network import open_network
 from opensearch.nodes import Cluster
 
 from askalike import rankers
-from askalike.engines.opensearch import init_cluster
+from askalike.core.types import Question
+from askalike.search.opensearch import init_cluster
 from askalike.store import Archive
-from askalike.types import Question
 
 SETTINGS = Path(__file__).parents[1] / "docs" / "operators" / "docker-compose.yml"
 EVENTS = ("kill the manager", "kill another node", "cut off the manager", "cut off another node")

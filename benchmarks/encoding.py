@@ -58,8 +58,8 @@ def _walk(following: dict[str, list[str]], rng: random.Random) -> list[str]:
 
 def archive_of(folder: Path, pairs: int) -> Any:
     """Return an archive of synthetic titles with answers, each linked to another as its duplicate."""
+    from askalike.core.types import Answer, Link, Question
     from askalike.store.archive import Archive
-    from askalike.types import Answer, Link, Question
 
     made = titles(2 * pairs, 1)
     archive = Archive.create(folder)
@@ -73,8 +73,8 @@ class TorchEncoder:
     """MiniLM in 32 bits by sentence-transformers."""
 
     def __init__(self) -> None:
+        from askalike.core.packages import find_model
         from askalike.nn.transformer import TorchModel
-        from askalike.packages import find_model
 
         self._model = TorchModel(find_model(MINILM, "model"), "cpu", half=False)
 
@@ -85,8 +85,8 @@ class TorchEncoder:
 def encoder_of(name: str, folder: Path, threads: int) -> Any:
     """Return the encoder of that name with random weights, for an archive's vocabulary."""
     from askalike import encoders
+    from askalike.core.trainable import CORPUS_ENCODERS
     from askalike.experiments import models
-    from askalike.trainable import CORPUS_ENCODERS
 
     if name == TORCH:
         return TorchEncoder()
@@ -110,7 +110,7 @@ def encoding(name: str, threads: int, n: int, turns: int) -> dict[str, float]:
 
     One thread is timed in processor time, which does not depend on other processes; two in wall time.
     """
-    from askalike.types import Question
+    from askalike.core.types import Question
 
     _use(threads)
     texts = [Question(str(number), title) for number, title in enumerate(titles(n // 8 if name in SLOW else n, 2))]

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from askalike.calibration.calibration import load_calibration
 from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import retrieve_hits
-from askalike.iteration import chunks
+from askalike.core.iteration import chunks
+from askalike.core.types import Question
 from askalike.labels.splits import load_split
 from askalike.moderation.linking import ProbableLinker
 from askalike.moderation.pairs import Link
 from askalike.rankers import Searcher, active_ranker, create, open_current
 from askalike.store import Archive, Clusters
-from askalike.types import Question
 
 MOST_OF_CLUSTER = 6
 MIN_PAIRS = 20  # with fewer, a precision means little

@@ -11,7 +11,8 @@ import tempfile
 from pathlib import Path
 
 from askalike import encoders, rankers
-from askalike.config import parse_assignments
+from askalike.core.config import parse_assignments
+from askalike.core.types import Run
 from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.recipes import Recipe
 from askalike.evaluation.trec import write_run
@@ -19,7 +20,6 @@ from askalike.labels.partitions import create_partition
 from askalike.labels.splits import load_split
 from askalike.rankers.dense import DenseRanker, DenseSettings
 from askalike.store.archive import Archive
-from askalike.types import Run
 
 FOLDS = 5
 

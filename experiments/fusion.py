@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from askalike import rankers
-from askalike.config import parse_assignments
+from askalike.core.config import parse_assignments
+from askalike.core.types import Run, Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.labels.splits import load_split
 from askalike.rankers.hybrid import HybridSearcher
 from askalike.store.archive import Archive
-from askalike.types import Run, Split
 
 MEASURES = ("Success@1", "Success@10", "AP")
 DEPTH = 200

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from askalike import rankers
-from askalike.config import parse_assignments
+from askalike.core.config import parse_assignments
+from askalike.core.types import Qrels, Question
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.trec import separate_ties
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
 from askalike.text.typos import misspell
-from askalike.types import Qrels, Question
 
 MEASURES = ("Success@1", "Success@5", "Success@10", "RR")
 SEED = 1

@@ -22,11 +22,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from askalike.core.types import Run
 from askalike.evaluation.trec import write_run
 from askalike.labels.splits import load_split
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive
-from askalike.types import Run
 
 DIM, HIDDEN, LONGEST, EPOCHS, BATCH, RATE, SEED = 128, 128, 60, 3, 128, 2e-3, 1
 MARGIN, SCALE, DEPTH = 0.3, 20.0, 1000

@@ -19,11 +19,11 @@ from plain_lstm import LOSSES, SEED, learn, split
 from torch import Tensor, nn
 from torch.nn import functional
 
+from askalike.core.types import Run
 from askalike.evaluation.trec import write_run
 from askalike.labels.splits import load_split
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive
-from askalike.types import Run
 
 TRIGRAMS, DIM, FILTERS, WIDTH, POOL, UNITS = 8192, 512, (8, 16), 5, 4, 128
 EPOCHS, BATCH = 3, 64

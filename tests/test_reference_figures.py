@@ -11,11 +11,11 @@ import re
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from askalike.core.types import Question
 from askalike.experiments.measuring import evaluate_ranker
 from askalike.rankers import create, open_current
 from askalike.readers import import_archive
 from askalike.store.archive import Archive
-from askalike.types import Question
 
 ORDER = ("tfidf", "bm25", "ib", "dfr", "lm_dirichlet", "lm_jelinek_mercer")
 SUCCESS = ("Success@1", "Success@5", "Success@10")

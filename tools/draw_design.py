@@ -294,7 +294,7 @@ class LayerChart:
 
 
 class Code:
-    """Looks names up in the source. A place is `module:name`, such as `engines.local:LocalEngine.search_batch`."""
+    """Looks names up in the source. A place is `module:name`, such as `search.local:LocalEngine.search_batch`."""
 
     def __init__(self) -> None:
         self._trees: dict[str, ast.Module] = {}
@@ -350,11 +350,11 @@ class Step:
     """Whether the arrow points to the box on its left, which takes its result."""
 
 
-ENGINE, RESULTS = "engines.local:LocalEngine", "engines._hits:HitSelection"
+ENGINE, RESULTS = "search.local:LocalEngine", "search._hits:HitSelection"
 SESSION, SEARCHER = "rankers._ranker:SearchSession", "rankers._ranker:Searcher"
 CALIBRATOR = "calibration.calibrator:Calibrator"
 ROWS: tuple[tuple[Step, ...], ...] = (
-    (Step(0, "engines._engine:SearchRequest", f"{ENGINE}.search"),),
+    (Step(0, "search._engine:SearchRequest", f"{ENGINE}.search"),),
     (
         Step(
             0,
@@ -438,14 +438,14 @@ ROWS: tuple[tuple[Step, ...], ...] = (
         Step(
             0,
             "text.snippet:extract_snippet",
-            "engines._display:extract_shown_snippet",
+            "search._display:extract_shown_snippet",
             "The passage that matched, to be shown.",
         ),
         Step(1, f"{SESSION}.explain", RESULTS, "Why each hit that is shown was found; only on request.", returns=True),
     ),
     (
-        Step(0, "engines._engine:SearchResult", f"{ENGINE}._search_together"),
-        Step(1, "types:SearchHit", "engines._hits:HitSelection", begins=True),
+        Step(0, "search._engine:SearchResult", f"{ENGINE}._search_together"),
+        Step(1, "core.types:SearchHit", "search._hits:HitSelection", begins=True),
     ),
 )
 """Rows from top to bottom. Column 0: the engine, 1: the ranker, 2: what a ranker reads."""

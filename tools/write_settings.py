@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from askalike import registry
-from askalike.config import Settings
+from askalike.core import registry
+from askalike.core.config import Settings
+from askalike.core.trainable import RECIPE_FOLDER, list_recipes
 from askalike.encoders.recipes import TABLE_NAMES, Recipe
-from askalike.trainable import RECIPE_FOLDER, list_recipes
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 HEAD = """# Settings

@@ -18,17 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from askalike.answering.reply import Reply
-    from askalike.assistants.tools import ArchiveTools
     from askalike.calibration.calibrate import CalibrationReport, calibrate, measure_abstention
     from askalike.calibration.samples import load_off_topic_queries
-    from askalike.config import Settings, validate_settings
+    from askalike.core.config import Settings, validate_settings
+    from askalike.core.errors import (
+        ArchiveError,
+        AskalikeError,
+        InputError,
+        NotFittedError,
+        SettingsError,
+        TrainingError,
+    )
+    from askalike.core.filters import Filter
     from askalike.encoders import Encoder
     from askalike.encoders.learning.text_vectors import encode_texts
-    from askalike.engines import Engine, SearchRequest, SearchResult
-    from askalike.engines.local import LocalEngine
-    from askalike.engines.opensearch import OpenSearchEngine, cluster_status, drop_indexes, init_cluster, merge_indexes
-    from askalike.errors import ArchiveError, AskalikeError, InputError, NotFittedError, SettingsError, TrainingError
     from askalike.evaluation.evaluate import evaluate
     from askalike.evaluation.outcome import Evaluation
     from askalike.evaluation.significance import compare
@@ -39,9 +42,9 @@ if TYPE_CHECKING:
     from askalike.experiments.models import distil, list_models, load_recipe, train
     from askalike.experiments.outcome import ExperimentResult
     from askalike.export.exporting import export_archive
-    from askalike.filters import Filter
     from askalike.health.checks import run_checks
     from askalike.health.statistics import compute_statistics
+    from askalike.integrations.mcp.tools import ArchiveTools
     from askalike.labels.partitions import create_partition
     from askalike.labels.splits import identify_queries, load_split, splits_to_hold_out
     from askalike.labels.training_pairs import count_pairs, training_pairs
@@ -55,7 +58,11 @@ if TYPE_CHECKING:
     from askalike.rankers import create as build
     from askalike.readers import Reader, SourceFiles, import_archive, parse_rows, read_candidates, read_queries, reject
     from askalike.replay.replay import replay as replay_archive
-    from askalike.retriever import Retriever
+    from askalike.search import Engine, SearchRequest, SearchResult
+    from askalike.search.answering.reply import Reply
+    from askalike.search.local import LocalEngine
+    from askalike.search.opensearch import OpenSearchEngine, cluster_status, drop_indexes, init_cluster, merge_indexes
+    from askalike.search.retriever import Retriever
     from askalike.service.processes.supervisor import supervise as serve
     from askalike.service.settings import ServiceSettings
     from askalike.similarities import Similarity
@@ -71,7 +78,7 @@ if TYPE_CHECKING:
     from askalike.tuning.promotion import promote
     from askalike.tuning.run import TuningResult
     from askalike.tuning.run import tune_archive as tune
-    from askalike.types import (  # isort: skip
+    from askalike.core.types import (  # isort: skip
         Answer, Collection, Contribution, EvaluationQuery, Explanation, Hit, Judgement, Link, LocatedRecord,
         Place, Progress, Qrels, Question, Record, RejectedRow, Run, SearchHit, Span, Split, TopDocs, TrainingPair,
         VectorPart, Vectors,
@@ -112,11 +119,11 @@ def load(path: "str | Path", ranker: str | None = None, *, engine: str | None = 
     Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
     cluster cannot be reached.
     """
-    from askalike.engines.local import LocalEngine
+    from askalike.search.local import LocalEngine
 
     if engine is None:
         return LocalEngine.open(path, ranker, settings)
-    from askalike.engines.opensearch import OpenSearchEngine
+    from askalike.search.opensearch import OpenSearchEngine
 
     return OpenSearchEngine.open(path, ranker, settings, engine)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from askalike import rankers, registry
+from askalike import rankers
 from askalike.calibration import samples
 from askalike.calibration.calibrate import calibrate, calibrate_each_use, measure_abstention
 from askalike.calibration.calibration import Calibration, load_calibration
@@ -21,12 +21,13 @@ from askalike.calibration.samples import (
     load_off_topic_queries,
     rank_labelled,
 )
-from askalike.engines.local import LocalEngine
-from askalike.errors import ArchiveError, InputError, SettingsError
-from askalike.filters import Filter
+from askalike.core import registry
+from askalike.core.errors import ArchiveError, InputError, SettingsError
+from askalike.core.filters import Filter
+from askalike.core.types import EvaluationQuery, Judgement, Question, Split
 from askalike.labels.splits import load_split
+from askalike.search.local import LocalEngine
 from askalike.store.archive import Archive
-from askalike.types import EvaluationQuery, Judgement, Question, Split
 from calibration.riverside import DEFAULT_RANKER, riverside
 
 QUERY = "how long may I keep a book?"

@@ -10,9 +10,9 @@ from askalike import rankers
 from askalike.calibration.calibrator import Calibrator
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.calibration.thresholds import Threshold
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question
 from askalike.store.archive import Archive
-from askalike.types import Question
 from calibration.riverside import DEFAULT_RANKER as RANKER
 
 QUERY = Question("typed", "how long may I keep a book?")

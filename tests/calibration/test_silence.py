@@ -9,9 +9,9 @@ from askalike import rankers
 from askalike.calibration.contrast import Contrast
 from askalike.calibration.silence import SilenceThreshold, find_rule, off_topic_questions
 from askalike.cli.search import index_command
-from askalike.engines.local import LocalEngine
+from askalike.core.types import Question
+from askalike.search.local import LocalEngine
 from askalike.store import Archive
-from askalike.types import Question
 from calibration.riverside import riverside
 
 OFF_TOPIC = (

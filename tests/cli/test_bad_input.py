@@ -11,8 +11,8 @@ from pathlib import Path
 import py7zr
 import pytest
 
+from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.types import Question
 
 Run = Callable[..., tuple[int, str, str]]
 HEAD = "id,question,answer,date\n"

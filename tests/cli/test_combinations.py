@@ -5,8 +5,8 @@ import typer
 
 from askalike.cli import register
 from askalike.cli._combinations import RULES
-from askalike.config import validate_settings
-from askalike.errors import SettingsError
+from askalike.core.config import validate_settings
+from askalike.core.errors import SettingsError
 from askalike.experiments.comparing import load_judgements
 from askalike.moderation.dedupe import dedupe
 from askalike.service.settings import ServiceSettings

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from askalike.core.types import Answer, Question
 from askalike.store import Archive
-from askalike.types import Answer, Question
 
 QRELS = "q1 0 a 1\nq2 0 b 1\nq3 0 c 1\n"
 GOOD = "q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\nq3 Q0 c 1 2 t\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from askalike.cli._tuning import TuningPrinter, format_settings
-from askalike.config import parse_assignments
+from askalike.core.config import parse_assignments
 from askalike.experiments.trials import Trial
 from askalike.tuning.candidates import Candidate
 from askalike.tuning.ladder_search import CandidateResult

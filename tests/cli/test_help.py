@@ -16,7 +16,7 @@ import askalike
 from askalike.cli import FILES, GROUP_OF, register, register_summaries
 from askalike.cli._command import RENAMED_OPTIONS
 from askalike.cli._options import parse_settings
-from askalike.config import validate_settings
+from askalike.core.config import validate_settings
 from askalike.encoders.pretrained import PretrainedEncoderSettings
 from askalike.encoders.recipes import Recipe
 from commands import run_command
@@ -90,7 +90,7 @@ def test_list_of_commands_imports_none_of_them() -> None:
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stderr.strip() == (
-        "['askalike.errors', 'askalike.cli._combinations', 'askalike.cli._command', 'askalike.cli']"
+        "['askalike.core', 'askalike.core.errors', 'askalike.cli._combinations', 'askalike.cli._command', 'askalike.cli']"
     )
 
 

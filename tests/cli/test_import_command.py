@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.registry import load, names
+from askalike.core.registry import load, names
 from commands import MAIN, askalike
 
 FAQ = "id,question,answer,duplicate_of\n1,How do I log in?,Press.,\n2,Where do I log in?,There.,1\n3,,,\n"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from askalike.core.types import Link, Question
 from askalike.store import Archive
-from askalike.types import Link, Question
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from askalike.core.types import Answer, Question
 from askalike.store import Archive
-from askalike.types import Answer, Question
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import pytest
 from pydantic import ValidationError
 
 from askalike import Archive, Filter, Question, SettingsError, load
-from askalike.config import validate_settings
+from askalike.core.config import validate_settings
+from askalike.core.values import check_weights, parse_language, parse_memory, parse_tag
 from askalike.labels.splitters import TimeSplitter
 from askalike.rankers.hybrid import HybridSettings
 from askalike.readers import import_archive
 from askalike.service.requests.schema import SimilarRequest
-from askalike.values import check_weights, parse_language, parse_memory, parse_tag
 
 NO_DATES = ["soon", "2021-13-45", "", "01.09.2021", "2021-02-30", "20-01-01"]
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 from opensearch.nodes import free_port
 
-from askalike.errors import EngineError, SettingsError
+from askalike.core.errors import EngineError, SettingsError
 from askalike.index.cluster.connection import ClusterAddress, ClusterConnection, connect
 
 

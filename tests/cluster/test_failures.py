@@ -10,11 +10,11 @@ from opensearch.network import open_network
 from opensearch.nodes import Cluster
 
 from askalike import rankers
-from askalike.engines.opensearch import OpenSearchEngine, init_cluster
-from askalike.errors import EngineError
+from askalike.core.errors import EngineError
+from askalike.core.types import Question
 from askalike.index.cluster.connection import connect
+from askalike.search.opensearch import OpenSearchEngine, init_cluster
 from askalike.store import Archive
-from askalike.types import Question
 from service import serving
 
 pytestmark = pytest.mark.long

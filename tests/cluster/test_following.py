@@ -3,12 +3,12 @@
 import pytest
 
 from askalike import rankers
-from askalike.engines.opensearch import cluster_status
-from askalike.errors import EngineError, SearchIndexError
+from askalike.core.errors import EngineError, SearchIndexError
+from askalike.core.types import Question
 from askalike.index.cluster.index import ClusterWriter
 from askalike.index.rows import DocAttributes
+from askalike.search.opensearch import cluster_status
 from askalike.store import Archive
-from askalike.types import Question
 
 opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
 

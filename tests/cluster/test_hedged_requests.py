@@ -5,9 +5,9 @@ import random
 import pytest
 
 from askalike import rankers
+from askalike.core.types import Question
 from askalike.store import Archive
 from askalike.text.typos import misspell
-from askalike.types import Question
 from calibration.riverside import riverside
 
 opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opensearch")

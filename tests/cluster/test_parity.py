@@ -6,11 +6,11 @@ import random
 import pytest
 
 from askalike import rankers
-from askalike.filters import Filter
+from askalike.core.filters import Filter
+from askalike.core.types import Question
 from askalike.index.cluster.connection import connect
 from askalike.readers import import_archive
 from askalike.store import Archive
-from askalike.types import Question
 
 pytestmark = pytest.mark.long
 

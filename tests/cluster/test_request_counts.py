@@ -5,12 +5,12 @@ import threading
 import pytest
 
 from askalike import rankers
-from askalike.engines import SearchRequest
-from askalike.engines.opensearch import OpenSearchEngine
+from askalike.core.types import Question
 from askalike.index.cluster import state
 from askalike.index.cluster.state import ClusterState, SharedIndex, StoredState
+from askalike.search import SearchRequest
+from askalike.search.opensearch import OpenSearchEngine
 from askalike.store import Archive
-from askalike.types import Question
 
 opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
 REQUEST = SearchRequest("bake bread", explain=False, min_similarity=0.0)

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from askalike import rankers
-from askalike.errors import EngineError, SettingsError
+from askalike.core.errors import EngineError, SettingsError
+from askalike.core.types import Question
 from askalike.index.cluster.connection import connect
 from askalike.store import Archive
-from askalike.types import Question
 
 USER, PASSWORD = "desk", "s@cret"
 

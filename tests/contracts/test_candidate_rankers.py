@@ -3,9 +3,9 @@
 import pytest
 
 from askalike import rankers
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.types import Question
 from needs import need
 from small_models import write_cross_encoder
 

@@ -6,13 +6,13 @@ import pytest
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
-from askalike.engines import SearchRequest
-from askalike.engines.local import LocalEngine
-from askalike.engines.opensearch import OpenSearchEngine
-from askalike.errors import SettingsError
-from askalike.filters import Filter
+from askalike.core.errors import SettingsError
+from askalike.core.filters import Filter
+from askalike.core.types import Answer, Link, Question
+from askalike.search import SearchRequest
+from askalike.search.local import LocalEngine
+from askalike.search.opensearch import OpenSearchEngine
 from askalike.store import Archive
-from askalike.types import Answer, Link, Question
 from calibration.riverside import riverside
 
 QUICK, OTHERS = ("hybrid",), ("bm25", "dfr", "ib", "lm_dirichlet", "tfidf", "static", "cascade", "distinct")

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from askalike import rankers
-from askalike.errors import NotFittedError, SettingsError
-from askalike.filters import Filter
+from askalike.core.errors import NotFittedError, SettingsError
+from askalike.core.filters import Filter
+from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.types import Question
 
 TITLES = (
     "how do I boil an egg", "how long does an egg boil", "boil rice", "boil an egg", "boil an egg",

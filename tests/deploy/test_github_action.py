@@ -20,8 +20,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from askalike.calibration.calibrate import calibrate
-from askalike.engines.local import LocalEngine
 from askalike.readers import import_archive
+from askalike.search.local import LocalEngine
 from askalike.store import Archive
 from commands import environment
 

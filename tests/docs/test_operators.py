@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from askalike.engines.opensearch import MAX_CLAUSES
 from askalike.index.cluster.connection import ClusterAddress
+from askalike.search.opensearch import MAX_CLAUSES
 from askalike.service.routes import monitoring
 from commands import run_command
 

@@ -8,8 +8,8 @@ import pytest
 import typer
 
 import askalike
-from askalike import registry
 from askalike.cli import register
+from askalike.core import registry
 
 INTEGRATIONS = {"pyterrier"}
 """Modules of their own, as they import what another tool needs."""

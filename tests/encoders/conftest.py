@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from askalike.core.types import Answer, Link, Question
 from askalike.store.archive import Archive
-from askalike.types import Answer, Link, Question
 
 THINGS = (
     *("egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk"),

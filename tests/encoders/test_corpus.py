@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from askalike import encoders, rankers
-from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
+from askalike.core.errors import InputError, NotFittedError, SettingsError, TrainingError
+from askalike.core.trainable import CORPUS_ENCODERS
+from askalike.core.types import Question
 from askalike.experiments import models
-from askalike.trainable import CORPUS_ENCODERS
-from askalike.types import Question
 
 SMALL = {
     "doc2vec": {"min_texts": 1, "dim": 24, "passes": 60, "sample": 0},

@@ -10,7 +10,10 @@ import torch
 from safetensors.numpy import load_file
 from tests.encoders.conftest import TINY
 
-from askalike import encoders, rankers, registry
+from askalike import encoders, rankers
+from askalike.core import registry
+from askalike.core.errors import SettingsError
+from askalike.core.types import Link, Question, VectorPart, Vectors
 from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.distillation import (
     RIDGE_PENALTY,
@@ -25,7 +28,6 @@ from askalike.encoders.learning.trained_network import create_network, load_feat
 from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.recipes import Recipe
 from askalike.encoders.static import WEIGHTS_FILE
-from askalike.errors import SettingsError
 from askalike.experiments import models
 from askalike.nn import Network
 from askalike.nn.static import StaticNetwork
@@ -33,7 +35,6 @@ from askalike.store import Archive
 from askalike.text.features import RaggedArray
 from askalike.training.objective import DistillationLoss
 from askalike.training.settings import TeacherSettings
-from askalike.types import Link, Question, VectorPart, Vectors
 
 STATIC = {k: v for k, v in TINY.items() if k not in ("units", "min_texts", "random")} | {
     "subwords": 0, "words": 300, "bigrams": 300, "start": "random", "batch_size": 16,
@@ -41,7 +42,7 @@ STATIC = {k: v for k, v in TINY.items() if k not in ("units", "min_texts", "rand
 SERVED = """
 import sys
 from askalike import encoders
-from askalike.types import Question
+from askalike.core.types import Question
 from pathlib import Path
 vectors = encoders.open_encoder(Path(sys.argv[1])).encode([Question("q", "how do I cook rice")], "query")
 print(vectors.parts[0].values.tolist())

@@ -14,18 +14,24 @@ import torch
 from tests.encoders.conftest import THINGS
 
 from askalike import rankers
-from askalike.answering.generate import WritingSettings, distinct_n, fill_unknown_words, join_words, open_generator
+from askalike.core.errors import SettingsError
+from askalike.core.types import Answer, Question
 from askalike.encoders import open_encoder
 from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.neural import NeuralEncoder
 from askalike.encoders.recipes import Recipe
-from askalike.engines.local import LocalEngine
-from askalike.errors import SettingsError
 from askalike.experiments import models
 from askalike.labels.partitions import create_partition
 from askalike.labels.training_pairs import training_pairs
+from askalike.search.answering.generate import (
+    WritingSettings,
+    distinct_n,
+    fill_unknown_words,
+    join_words,
+    open_generator,
+)
+from askalike.search.local import LocalEngine
 from askalike.store.archive import Archive
-from askalike.types import Answer, Question
 
 TINY = {
     "dim": 8, "hidden": 12, "latent": 10, "min_texts": 1, "training.epochs": 3, "training.accelerator": "cpu",

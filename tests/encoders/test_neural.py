@@ -6,13 +6,13 @@ import torch
 from tests.encoders.conftest import TINY
 
 from askalike import rankers
+from askalike.core.errors import ArchiveError, InputError, NotFittedError, SettingsError, TrainingError
+from askalike.core.types import Question
 from askalike.encoders import open_encoder
 from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.neural import NeuralEncoder
 from askalike.encoders.recipes import Recipe
-from askalike.errors import ArchiveError, InputError, NotFittedError, SettingsError, TrainingError
 from askalike.experiments import models
-from askalike.types import Question
 
 
 def parts(encoder, texts, role="query"):

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from askalike.core.errors import InputError
+from askalike.core.packages import find_model
+from askalike.core.types import Question
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.errors import InputError
-from askalike.packages import find_model
-from askalike.types import Question
 from needs import need
 from small_models import ARCHITECTURES, SIZES, WORDS, make_model_folder
 

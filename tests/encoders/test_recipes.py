@@ -2,10 +2,10 @@ import tomllib
 
 import pytest
 
-from askalike import registry
+from askalike.core import registry
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.trainable import list_recipes
 from askalike.encoders.recipes import TABLE_NAMES, Recipe, _load_settings_classes, format_toml
-from askalike.errors import InputError, SettingsError
-from askalike.trainable import list_recipes
 
 
 def test_every_network_is_packaged_with_a_recipe():

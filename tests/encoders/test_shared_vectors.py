@@ -7,6 +7,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from askalike import rankers
+from askalike.core.types import Link, Question
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.experiments.cells import CellContext, run_cell
 from askalike.experiments.declaration import Experiment
@@ -20,7 +21,6 @@ from askalike.rankers import dense
 from askalike.store import Archive
 from askalike.tuning import model_training
 from askalike.tuning.state import TuningState
-from askalike.types import Link, Question
 from needs import need
 from small_models import write_encoder
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from askalike import encoders
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Answer, Question
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoder
-from askalike.errors import InputError, SettingsError
 from askalike.text.features.pieces import TOKENIZER_FILE
 from askalike.text.pieces import PieceLookup, RowCounts, sum_weighted_rows
 from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
-from askalike.types import Answer, Question
 from random_examples import examples
 
 VOCABULARY = ["▁", "▁b", "a", "b", "c", "ab", "▁ab", *(f"<0x{byte:02X}>" for byte in range(256))]

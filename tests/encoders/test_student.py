@@ -10,6 +10,8 @@ torch = pytest.importorskip("torch", reason="needs torch")
 pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
 
 from askalike import encoders, rankers  # noqa: E402
+from askalike.core.errors import SettingsError, TrainingError  # noqa: E402
+from askalike.core.types import Question  # noqa: E402
 from askalike.encoders.learning import student  # noqa: E402
 from askalike.encoders.learning.student import Student, choose_layers, compute_losses  # noqa: E402
 from askalike.encoders.learning.student_network import StudentNetwork, save_student  # noqa: E402
@@ -19,10 +21,8 @@ from askalike.encoders.onnx.model import OnnxModel  # noqa: E402
 from askalike.encoders.onnx.modules import read_json, read_steps  # noqa: E402
 from askalike.encoders.onnx.weights import map_tensors  # noqa: E402
 from askalike.encoders.pretrained import PretrainedEncoder  # noqa: E402
-from askalike.errors import SettingsError, TrainingError  # noqa: E402
 from askalike.experiments.models import distil  # noqa: E402
 from askalike.store import Archive  # noqa: E402
-from askalike.types import Question  # noqa: E402
 from small_models import WORDS, make_model_folder, write_encoder  # noqa: E402
 
 THINGS = ("rice", "bike", "pot", "police", "night")
@@ -174,7 +174,7 @@ def test_it_ranks_and_explains(archive):
 
 def test_serving_needs_no_torch(archive):
     script = (
-        "import sys; from pathlib import Path; from askalike import encoders; from askalike.types import Question;"
+        "import sys; from pathlib import Path; from askalike import encoders; from askalike.core.types import Question;"
         "encoders.open_encoder(Path(sys.argv[1])).encode([Question('q', 'cook rice')], 'query');"
         "print('torch' in sys.modules, 'onnxruntime' in sys.modules)"
     )

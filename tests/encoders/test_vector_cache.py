@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from askalike.core.errors import ArchiveError
 from askalike.encoders import VectorCache
 from askalike.encoders._vector_cache import MAX_ENCODERS
-from askalike.errors import ArchiveError
 
 
 class SlowEncoder:

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from askalike.core.errors import InputError, SettingsError, TrainingError
 from askalike.encoders.learning import word_vectors
 from askalike.encoders.learning.word_vectors import initialise_vectors, read_vectors
 from askalike.encoders.recipes import EmbeddingSettings
-from askalike.errors import InputError, SettingsError, TrainingError
 
 TOKENS = ("", "", "egg", "Rice", "new york", "water")
 WORD2VEC = "4 2\negg 1 2\nwater 3.5 -4e-1 \nRICE 9 9\nother 0 0\n"

@@ -10,11 +10,11 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Hit, Run
 from askalike.evaluation.evaluate import CHUNK_SIZE, evaluate
 from askalike.evaluation.tables import to_text
 from askalike.evaluation.trec import read_run
-from askalike.types import Hit, Run
 
 NAMES = {
     "AP": "map",

@@ -1,6 +1,6 @@
 import pytest
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
 from askalike.evaluation.measures import canonical_name
 
 

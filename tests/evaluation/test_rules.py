@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
 from askalike.evaluation.rules import RULES, get_rule
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.resampling import group_column, sign_flip_p

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike import rankers
+from askalike.core.types import Question, Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.significance import compare
 from askalike.evaluation.trec import separate_ties
@@ -12,7 +13,6 @@ from askalike.experiments.outcome import ExperimentResult, SeedResult, SystemRes
 from askalike.health.checks import run_checks
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
-from askalike.types import Question, Split
 
 MEASURES = ("Success@1", "Success@5", "AP")
 TWO: Mapping[str, Sequence[tuple[str, dict[str, Any]]]] = {

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import tomli_w
 
+from askalike.core.types import Question
 from askalike.store.archive import Archive
-from askalike.types import Question
 
 TOPICS = ("bread", "bicycle", "guitar", "garden", "camera", "coffee", "printer", "window", "kitten", "sailing")
 TEMPLATES = ("how do I start with {}?", "what {} should I buy", "my {} broke, can it be mended", "is {} fun in winter?")

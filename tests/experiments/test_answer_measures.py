@@ -7,12 +7,12 @@ import pytest
 from small import TEMPLATES, TOPICS, toml_at
 
 from askalike import rankers
+from askalike.core.types import Answer, Question
 from askalike.experiments.answer_measures import MARGIN, relevant_pairs, triplet_loss
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.run import run_experiment
 from askalike.store.archive import Archive
-from askalike.types import Answer, Question
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 TINY = {

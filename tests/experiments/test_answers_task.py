@@ -5,13 +5,13 @@ import json
 import pytest
 from small import TEMPLATES, TOPICS, toml_at
 
-from askalike.errors import ArchiveError, SettingsError
+from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.types import Answer, Question
 from askalike.evaluation.trec import read_run
 from askalike.experiments.comparing import compare_runs, load_judgements, parse_sources
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.run import run_experiment
 from askalike.store.archive import Archive
-from askalike.types import Answer, Question
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

@@ -3,8 +3,8 @@
 import pytest
 from small import archive_at, toml_at
 
-from askalike.config import parse_assignments, validate_settings
-from askalike.errors import SettingsError
+from askalike.core.config import parse_assignments, validate_settings
+from askalike.core.errors import SettingsError
 from askalike.experiments.declaration import PartitionSettings, read_experiment
 
 WRONG = """

@@ -2,14 +2,15 @@
 
 import pytest
 
-from askalike import rankers, registry
-from askalike.errors import SettingsError
+from askalike import rankers
+from askalike.core import registry
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question, Split
 from askalike.experiments import grid_search
 from askalike.experiments.grid_search import combinations, lexical_grids, search_grid, tune_ranker
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.store import Archive
-from askalike.types import Question, Split
 
 LABELS = Split({"q": Question("q", "egg")}, {"q": {"long": 1}})
 """BM25 with b = 0.75 prefers the short text (.64 to .62 by hand), with b = 0 the one that message egg three times."""

@@ -11,7 +11,8 @@ from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.calibration.groups import GroupAverages
 from askalike.calibration.reliability import measure_reliability
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Link, Question
 from askalike.evaluation.evaluate import evaluate
 from askalike.experiments.comparing import compare_runs, load_judgements, parse_sources
 from askalike.experiments.declaration import read_experiment
@@ -20,7 +21,6 @@ from askalike.experiments.run import run_experiment
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.labels.splits import load_split
 from askalike.store import Archive
-from askalike.types import Link, Question
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

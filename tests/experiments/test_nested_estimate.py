@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import EvaluationQuery, Judgement, Link, Question, Split
 from askalike.experiments.grid_search import estimate_tuning, sample_queries
 from askalike.experiments.measuring import tuning_splits
 from askalike.labels.clusters import assign_folds, clusters_from_qrels
 from askalike.labels.splits import restrict_split
 from askalike.store import Archive
-from askalike.types import EvaluationQuery, Judgement, Link, Question, Split
 
 SPACE = {"k1": [1.2, 0.1, 0.5, 2.0, 5.0], "b": [0.75, 0.0, 0.3, 1.0]}
 N = 60

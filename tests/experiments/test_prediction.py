@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import Link, Question
 from askalike.experiments.predictors import predict_performance
 from askalike.store import Archive
-from askalike.types import Link, Question
 from commands import run_command
 
 TITLES = [

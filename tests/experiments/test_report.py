@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from outcomes import TWO, outcome_of
 
+from askalike.core.types import Question
 from askalike.experiments.outcome import ExperimentResult
 from askalike.experiments.reporting import cards, figures, report
 from askalike.experiments.reporting.cards import collect_ranks
 from askalike.experiments.reporting.report import select_pairs, write_report
 from askalike.readers import import_archive
 from askalike.store.archive import Archive
-from askalike.types import Question
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
 HOSTILE = """<script>alert("x")</script><img src=x onerror='a()'> & "quoted" </details>"""

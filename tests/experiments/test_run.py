@@ -13,14 +13,14 @@ import pytest
 import tomli_w
 from small import archive_at, toml_at
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question
 from askalike.evaluation.trec import read_run
 from askalike.experiments.cells import truncate_title
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.run import run_experiment
 from askalike.store.archive import Archive
 from askalike.store.statistics import content_hash
-from askalike.types import Question
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

@@ -10,13 +10,13 @@ from hypothesis import example
 from hypothesis import given as given_records
 from hypothesis import strategies as st
 
-from askalike.errors import ArchiveError, InputError, SettingsError
+from askalike.core.errors import ArchiveError, InputError, SettingsError
+from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.export.csv_tables import join_answers_cell, join_cell, parse_cell
 from askalike.export.exporting import export_archive
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.statistics import content_hash
-from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 from random_examples import examples
 
 FULL = Question(

@@ -7,11 +7,11 @@ import random
 import pytest
 
 from askalike import rankers
+from askalike.core.types import Link, Question
 from askalike.experiments.measuring import evaluate_ranker
 from askalike.export.exporting import export_archive
 from askalike.labels.partitions import create_partition
 from askalike.store import Archive
-from askalike.types import Link, Question
 from needs import need
 from small_models import WORDS, make_model_folder
 

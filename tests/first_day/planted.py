@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
+from askalike.core.types import Link, Question
 from askalike.labels.partitions import create_partition
 from askalike.store import Archive
-from askalike.types import Link, Question
 
 N_PAIRS = 60
 NETWORK = {"dim": 32, "units": 64, "window": 1, "min_texts": 1, "start": "random", "loss": "multiple_negatives"}

@@ -9,8 +9,9 @@ from tests.first_day.planted import CHEATING, HONEST, N_PAIRS, NETWORK, day, pla
 import askalike
 from askalike import rankers
 from askalike.calibration.samples import draw_sample
+from askalike.core.errors import NotFittedError, SettingsError
+from askalike.core.types import Question
 from askalike.encoders import read_model_file
-from askalike.errors import NotFittedError, SettingsError
 from askalike.experiments import models
 from askalike.experiments.measuring import RankingTask
 from askalike.labels.learned import LearnedLabels
@@ -18,7 +19,6 @@ from askalike.labels.partitions import create_partition
 from askalike.moderation.dedupe import ClusterProposal, _agreement
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
-from askalike.types import Question
 
 MEASURES = ["Success@1"]
 OPTIONS = [word for key, value in NETWORK.items() for word in ("--set", f"{key}={json.dumps(value)}")]

@@ -15,11 +15,11 @@ from tests.calibration.riverside import riverside
 
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
+from askalike.core.types import EvaluationQuery, Judgement
 from askalike.moderation import neighbours
 from askalike.moderation.dedupe import DEFAULT_SIMILARITY
 from askalike.store import Archive, get_served_ranker
 from askalike.tuning import ladder_search
-from askalike.types import EvaluationQuery, Judgement
 from commands import MAIN, environment, run_command
 
 WORDS = ("-r", "lm_jelinek_mercer")

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.health.boilerplate import extract_mark, extract_opening, merge_ngrams, word_ngrams
 from askalike.health.checks import CHECKS, run_checks
 from askalike.health.texts import normalise_title
 from askalike.store import Archive
-from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 
 @pytest.fixture

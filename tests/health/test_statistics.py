@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.health.statistics import SplitSize, compute_statistics, disk_sizes
 from askalike.store import Archive
 from askalike.store.statistics import sample_answers, sample_questions
-from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from askalike import registry
+from askalike.core import registry
+from askalike.core.types import AllowedDocs, Collection, TopDocs
 from askalike.index.lexical.builder import SegmentBuilder, round_lengths
 from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import MAX_REPHRASING_GAIN, TermScorer
 from askalike.similarities import Similarity
-from askalike.types import AllowedDocs, Collection, TopDocs
 
 Documents = Mapping[int, Sequence[tuple[int, Sequence[str]]]]
 """Docid → its phrasings as (phrasing, terms)."""

@@ -5,15 +5,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from askalike.compiled import CACHE_VARIABLE, Matrix, compiled
+from askalike.core.types import AllowedDocs, VectorPart, Vectors
 from askalike.index import writing
 from askalike.index.vectors import code_products
 from askalike.index.vectors import codes as codes_module
 from askalike.index.vectors.code_products import BLOCK, GROUP, multiply_codes, pack_levels
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
-from askalike.lanes import has_feature
-from askalike.types import AllowedDocs, VectorPart, Vectors
+from askalike.native.compiled import CACHE_VARIABLE, Matrix, compiled
+from askalike.native.simd import has_feature
 
 DIM = 100
 DOCUMENTS = 3_000

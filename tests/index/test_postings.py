@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from brute import SIX, fresh, search
 
-from askalike.errors import IndexBusyError, SearchIndexError
+from askalike.core.errors import IndexBusyError, SearchIndexError
 from askalike.index import commits, writing
 from askalike.index.arrays import ARRAYS_FILE
 from askalike.index.commits import MANIFEST

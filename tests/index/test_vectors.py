@@ -14,13 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from askalike.errors import SearchIndexError
+from askalike.core.errors import SearchIndexError
+from askalike.core.types import AllowedDocs, VectorPart, Vectors
 from askalike.index.vectors import merging
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
 from askalike.index.vectors.sketch import CACHED_ROWS, Sketch, exact_dots, exact_half_dots
-from askalike.types import AllowedDocs, VectorPart, Vectors
 from random_examples import examples
 
 DIM = 5
@@ -200,7 +200,7 @@ import os, signal, sys
 import numpy as np
 from pathlib import Path
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
-from askalike.types import AllowedDocs, VectorPart, Vectors
+from askalike.core.types import AllowedDocs, VectorPart, Vectors
 index = VectorIndex.open(Path(sys.argv[1]), VectorLayout("x"))
 left = int(sys.argv[2])
 def counted(name, call):

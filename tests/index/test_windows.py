@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from brute import ALL, assert_agrees, search
 
+from askalike.core.types import Collection
 from askalike.index.lexical.builder import SegmentBuilder, round_lengths
 from askalike.index.lexical.maxscore import WINDOW
 from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 from askalike.index.lexical.segment import LiveSegment
 from askalike.similarities import Similarity
-from askalike.types import Collection
 
 DOCUMENTS = 2 * WINDOW + 9_000
 SHARES = [0.6, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.004, 0.001, 0.0005, 0.0002, 0.0001, 0.00005]

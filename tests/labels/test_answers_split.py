@@ -2,12 +2,12 @@
 
 import pytest
 
-from askalike.errors import ArchiveError
+from askalike.core.errors import ArchiveError
+from askalike.core.types import Answer, Question
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import document_kind, identical_answers, labelled_splits, load_split, splits_to_hold_out
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive
-from askalike.types import Answer, Question
 
 FOCI = ("asthma", "gout", "measles", "mumps", "rabies", "scurvy", "tetanus", "typhus", "malaria", "cholera")
 TYPES = ("symptoms", "treatment", "causes", "outlook")

@@ -1,7 +1,7 @@
 """What a model records to have learned."""
 
+from askalike.core.types import Question, Split
 from askalike.labels.learned import LearnedLabels
-from askalike.types import Question, Split
 
 
 def test_a_dev_query_that_finds_its_own_question_is_no_label():

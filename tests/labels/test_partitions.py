@@ -8,14 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from askalike.errors import ArchiveError, SettingsError
+from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.types import EvaluationQuery, Judgement, Link, Question
 from askalike.labels.partitions import create_partition, get_partition, list_partitions
 from askalike.labels.splits import labelled_splits, load_split, splits_to_hold_out
 from askalike.labels.splitters import ClusterSplitter, FoldSplitter, SplitQuery, TimeSplitter
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import Clusters, connected_components, read_labels
-from askalike.types import EvaluationQuery, Judgement, Link, Question
 from random_examples import examples
 
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from askalike.errors import ArchiveError
+from askalike.core.errors import ArchiveError
+from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.labels.splits import default_split, labelled_splits, load_split
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import imported_splits
-from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import askalike
-from askalike.errors import ArchiveError, SettingsError
+from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question, TrainingPair
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import splits_to_hold_out
 from askalike.labels.training_pairs import SIGNALS, count_pairs, training_pairs
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import Clusters, read_labels
-from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question, TrainingPair
 from random_examples import examples
 
 

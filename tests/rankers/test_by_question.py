@@ -3,9 +3,9 @@
 import pytest
 
 from askalike import rankers
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import Answer, Question
 from askalike.store.archive import Archive
-from askalike.types import Answer, Question
 
 
 @pytest.fixture

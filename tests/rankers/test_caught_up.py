@@ -6,10 +6,10 @@ import time
 import pytest
 
 from askalike import rankers
-from askalike.errors import IndexBusyError
+from askalike.core.errors import IndexBusyError
+from askalike.core.types import Link, Question
 from askalike.store import Archive
 from askalike.tuning.promotion import promote
-from askalike.types import Link, Question
 
 
 @pytest.fixture

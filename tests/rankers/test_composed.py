@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.config import parse_assignments
-from askalike.errors import InputError, SettingsError
-from askalike.filters import Filter
+from askalike.core.config import parse_assignments
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.filters import Filter
+from askalike.core.types import Question, TopDocs
 from askalike.rankers import hybrid
 from askalike.store import Archive
-from askalike.types import Question, TopDocs
 
 TITLES = ["boil an egg", "boil rice", "boil eggs in a pot", "sticky rice", "which pot", "how hot is tea", "egg timer"]
 QUERIES = {"q": Question("q", "how do I boil an egg"), "r": Question("r", "rice in a pot")}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Question
 from askalike.store import Archive
 from askalike.tuning import ladder_search
 from askalike.tuning.run import tune_archive
-from askalike.types import Question
 from needs import need
 from small_models import ARCHITECTURES, WORDS, make_model_folder
 

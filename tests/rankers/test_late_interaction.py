@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question
 from askalike.rankers.late_interaction import LateInteractionRanker
 from askalike.store import Archive
-from askalike.types import Question
 from needs import need
 from small_models import WORDS, write_encoder
 

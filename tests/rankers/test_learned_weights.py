@@ -10,10 +10,10 @@ from tests.first_day.planted import plant
 
 import askalike
 from askalike import rankers
-from askalike.errors import InputError, NotFittedError
+from askalike.core.errors import InputError, NotFittedError
+from askalike.core.types import Link, Question
 from askalike.rankers.learned_weights import TermWeights, _cross_entropy
 from askalike.store import Archive
-from askalike.types import Link, Question
 
 NOISE = 60
 

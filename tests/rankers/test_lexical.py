@@ -7,11 +7,12 @@ import sys
 import numpy as np
 import pytest
 
-from askalike import rankers, registry
-from askalike.errors import SearchIndexError, SettingsError
-from askalike.filters import Filter
+from askalike import rankers
+from askalike.core import registry
+from askalike.core.errors import SearchIndexError, SettingsError
+from askalike.core.filters import Filter
+from askalike.core.types import Answer, Question
 from askalike.store import Archive
-from askalike.types import Answer, Question
 
 QUESTIONS = (
     Question(
@@ -228,7 +229,7 @@ def test_explaining_an_index_that_the_archive_has_left_behind(archive):
 def test_the_index_follows_from_any_process(archive):
     ranker = indexed(archive)
     script = (
-        "import sys; from askalike import rankers; from askalike.store import Archive; from askalike.types import *\n"
+        "import sys; from askalike import rankers; from askalike.store import Archive; from askalike.core.types import *\n"
         "with Archive.open(sys.argv[1]) as archive:\n"
         "    archive.upsert([Question('new', 'boil a lobster')])\n"
         "    rankers.create('tfidf').build(archive.view())\n"

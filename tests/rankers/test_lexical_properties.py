@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike import rankers, registry
-from askalike.filters import Filter
+from askalike import rankers
+from askalike.core import registry
+from askalike.core.filters import Filter
+from askalike.core.types import Answer, Question
 from askalike.store import Archive
-from askalike.types import Answer, Question
 from random_examples import examples
 
 WORDS = ["egg", "eggs", "boil", "boiling", "water", "salt", "café", "茶水", "how", "?!"]

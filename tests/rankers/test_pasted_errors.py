@@ -3,10 +3,10 @@
 import pytest
 
 from askalike import rankers
-from askalike.config import parse_assignments
-from askalike.errors import SettingsError
+from askalike.core.config import parse_assignments
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.types import Question
 
 REPORTS = {
     "The nightly job stops": "OSError: [Errno 28] No space left on device: '/var/backups/desk.tar'",

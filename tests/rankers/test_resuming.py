@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from askalike import rankers
+from askalike.core.types import Question, Run
 from askalike.experiments import measuring
 from askalike.experiments.measuring import evaluate_ranker
 from askalike.health.statistics import disk_sizes
 from askalike.labels.partitions import create_partition
 from askalike.rankers import resume_runs, resume_work
 from askalike.store import Archive
-from askalike.types import Question, Run
 from calibration.riverside import riverside
 
 SCORES = (0.1 + 0.2, 1e-310, -0.0, math.inf, 1 / 3)

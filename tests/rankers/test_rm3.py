@@ -3,9 +3,9 @@
 import pytest
 
 from askalike import rankers
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.types import Question
 
 FILLING = [f"thing{n} of kind{n % 7}" for n in range(40)]
 TITLES = ["boil an egg in water", "egg timer for water", "poach an egg softly", "softly poach", *FILLING]

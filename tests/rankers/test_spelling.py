@@ -8,10 +8,10 @@ import random
 import pytest
 
 from askalike import rankers
+from askalike.core.types import Question
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.text.typos import misspell
-from askalike.types import Question
 
 TITLES = {
     "printer": "How do I install the printer driver?",

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from askalike.core.types import Question
 from askalike.store import Archive
 from askalike.store.statistics import ArchiveSummary
-from askalike.types import Question
 
 
 @dataclass

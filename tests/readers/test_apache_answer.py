@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from imported import Importing
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Link
 from askalike.readers import import_archive
 from askalike.readers._site import MAX_RESPONSE_BYTES, MAX_TRIES, SiteClient
-from askalike.types import Link
 
 Envelope = dict[str, Any]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from imported import Importing
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Link
 from askalike.readers import import_archive
-from askalike.types import Link
 
 HEADER = ["Question", "Answer", "Source", "Metadata", "SuggestedQuestions", "IsContextOnly", "Prompts", "QnaId"]
 PROMPTS = '[{"displayOrder":0,"qnaId":3,"displayText":"Hours"},{"displayOrder":1,"qnaId":2,"displayText":"Me"}]'

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
 from askalike.readers import import_archive
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from imported import Importing
 
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
 from askalike.readers import import_archive
 
 

@@ -8,11 +8,11 @@ import pytest
 from imported import Importing
 
 from askalike import rankers
-from askalike.engines.local import LocalEngine
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Link
 from askalike.readers import import_archive
+from askalike.search.local import LocalEngine
 from askalike.store import Archive
-from askalike.types import Link
 
 SITE = "https://github.com/riverside/library"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from imported import Importing
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
 from askalike.readers import import_archive
 
 ir_datasets = pytest.importorskip("ir_datasets", reason="needs the extra ir_datasets")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from imported import Importing
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
 from askalike.readers import import_archive
 
 pyarrow = pytest.importorskip("pyarrow", reason="needs the extra parquet")

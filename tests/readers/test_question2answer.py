@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from imported import Importing
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Link
 from askalike.readers import import_archive
-from askalike.types import Link
 
 NAMES = [
     "postid", "type", "parentid", "categoryid", "selchildid", "closedbyid", "userid", "netvotes", "format", "created",

@@ -3,7 +3,7 @@ from pathlib import Path
 import py7zr
 import pytest
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
 from askalike.readers import SourceFiles, import_archive
 from askalike.readers._sevenzip import read_pieces
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from askalike import Archive
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
 from askalike.readers import import_archive
 from askalike.readers._threads import find_question
 from askalike.store.drafts import accept_draft, list_drafts, reject_draft

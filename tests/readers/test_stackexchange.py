@@ -6,9 +6,9 @@ import py7zr
 import pytest
 from imported import Importing
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Answer, Link
 from askalike.readers import import_archive
-from askalike.types import Answer, Link
 
 HEAD = '\ufeff<?xml version="1.0" encoding="utf-8"?>\n'
 BANNER = '<blockquote><p><strong>Possible Duplicate:</strong><br> <a href="#">Foam?</a></p></blockquote>'

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from imported import Importing
 
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Link
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.database import FirstTextStore
-from askalike.types import Link
 
 
 def write(path: Path, text: str) -> Path:

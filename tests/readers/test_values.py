@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.clock import parse_utc
+from askalike.core.clock import parse_utc
+from askalike.core.types import Place, Question, RejectedRow
 from askalike.readers import SourceFiles, parse_rows
 from askalike.readers._values import derive_id, split_cell
 from askalike.readers._xml import read_elements
 from askalike.text.clean import replace_forbidden
-from askalike.types import Place, Question, RejectedRow
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from imported import Importing
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
 from askalike.readers import import_archive
 
 OPENING = '<?xml version="1.0" encoding="UTF-8"?>\n<ystfeed><vespaadd>\n'

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from askalike import Archive
-from askalike.errors import InputError
+from askalike.core.errors import InputError
 from askalike.readers import import_archive
 from askalike.store.drafts import Draft, list_drafts
 

@@ -6,15 +6,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from askalike import rankers, registry
-from askalike.errors import ArchiveError, SettingsError
+from askalike import rankers
+from askalike.core import registry
+from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.types import Link, Question
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.rankers.lexical import LexicalRanker
 from askalike.replay.replay import replay, select_queries, wilson_interval
 from askalike.replay.report import group_into_periods, quarter_name, write_replay
 from askalike.store import Archive
 from askalike.store.point_in_time import PointInTimeArchive
-from askalike.types import Link, Question
 
 WORDS = [f"w{n}" for n in range(40)]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from serving import wait_for
 
-from askalike.errors import AskalikeError
+from askalike.core.errors import AskalikeError
+from askalike.core.types import Question
 from askalike.service.processes.indexer import Indexer
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, deployments
-from askalike.types import Question
 
 
 @contextmanager

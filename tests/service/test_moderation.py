@@ -11,9 +11,9 @@ from serving import Service, wait_for
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
+from askalike.core.types import Question
 from askalike.store import Archive, keys
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
-from askalike.types import Question
 
 V1 = "/v1/riverside"
 EAGER = ("--set", "propose=0.9")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from serving import Service
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
 from askalike.store import Archive, keys
 from commands import askalike, askalike_process
 

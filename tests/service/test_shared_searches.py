@@ -1,12 +1,12 @@
 import pytest
 
-from askalike.engines import SearchRequest
-from askalike.engines.local import LocalEngine
-from askalike.errors import SettingsError
-from askalike.filters import Filter
+from askalike.core.errors import SettingsError
+from askalike.core.filters import Filter
+from askalike.core.types import Question
+from askalike.search import SearchRequest
+from askalike.search.local import LocalEngine
 from askalike.service.state.shared_searches import MAX_BATCH, SharedSearches
 from askalike.store import Archive
-from askalike.types import Question
 
 TITLES = ["boil an egg", "cook rice", "egg timer", "boil rice", "hens", "boil"]
 

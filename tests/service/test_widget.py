@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from serving import Service, wait_for
 
+from askalike.core.types import Question
 from askalike.moderation.gaps import find_gaps
 from askalike.service.routes.widget import load_script
 from askalike.store import Archive, keys
 from askalike.store.use_counts import daily_use, sum_use
-from askalike.types import Question
 
 MAX_BYTES = 5_000
 HOSTILE = "Zeppelin <img src=x onerror=\"document.title='taken'\"> & <b>more</b>"

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from askalike import registry
+from askalike.core import registry
+from askalike.core.types import Collection
 from askalike.index.lexical.builder import decoded_lengths, round_lengths
 from askalike.similarities import Similarity
-from askalike.types import Collection
 
 COLLECTION = Collection(documents=1000, total=52_500)
 NORMALISATION = r"(?P<normalisation>none|H1|H2|H3|Z)(?:\((?P<p>[\d.]+)\))?"

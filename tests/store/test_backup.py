@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from askalike.errors import ArchiveError
+from askalike.core.errors import ArchiveError
+from askalike.core.types import Question
 from askalike.store.archive import Archive
 from askalike.store.backup import MANIFEST_FILE, backup, restore
 from askalike.store.database import DATABASE_FILE
 from askalike.store.statistics import content_hash
-from askalike.types import Question
 
 N = 300
 

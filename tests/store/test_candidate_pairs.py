@@ -2,6 +2,7 @@
 
 import pytest
 
+from askalike.core.types import Link, Question
 from askalike.store import candidate_pairs as proposals
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import (
@@ -14,7 +15,6 @@ from askalike.store.candidate_pairs import (
     undo_decision,
 )
 from askalike.store.editing import MissingRecordError
-from askalike.types import Link, Question
 
 
 @pytest.fixture

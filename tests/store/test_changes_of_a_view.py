@@ -1,5 +1,5 @@
+from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.types import Question
 
 
 def test_what_has_changed_is_found_without_reading_the_whole_table(tmp_path):

@@ -3,8 +3,8 @@
 import pytest
 
 import askalike
-from askalike.errors import InputError
-from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.core.errors import InputError
+from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from askalike import rankers
+from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.types import Question
 
 NEED_A_MODEL = {"cross_encoder", "pretrained", "late_interaction", "learned_weights"}
 

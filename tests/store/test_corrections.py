@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
+from askalike.core.types import Answer, Question
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.editing import put_records
 from askalike.store.keys import create_key
 from askalike.store.migrations import MIGRATIONS
 from askalike.store.revisions import get_revisions
-from askalike.types import Answer, Question
 
 ROWS = {"a": ("How long do I boil an eg?", "Five minuts."), "b": ("May I bring a dog?", "Yes.")}
 FIRST = ("How long do I boil an eg?", "How long do I boil an egg?")

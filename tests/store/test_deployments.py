@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from askalike import rankers
-from askalike.errors import ArchiveError
+from askalike.core.errors import ArchiveError
 from askalike.experiments.models import remove_model
 from askalike.store import Archive
 from askalike.store.deployments import get_served_ranker, serve_ranker, serving_history, withdraw_ranker

@@ -7,9 +7,9 @@ from threading import Barrier
 
 import pytest
 
+from askalike.core.types import Answer, Question
 from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import ChangedRecordError, put_records, replace_record
-from askalike.types import Answer, Question
 
 N_CALLERS = 4
 N_ROUNDS = 30

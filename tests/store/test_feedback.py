@@ -4,7 +4,8 @@ import csv
 
 import pytest
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Link, Question
 from askalike.labels.training_pairs import training_pairs
 from askalike.readers import import_archive
 from askalike.store import candidate_pairs as proposals
@@ -19,7 +20,6 @@ from askalike.store.feedback import (
     training_pairs_from_feedback,
 )
 from askalike.store.query_log import LoggedQuery, insert_feedback
-from askalike.types import Link, Question
 
 
 def ids_held_out(held: bool, count: int) -> list[str]:

@@ -2,8 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.types import Question
 
 N_THREADS, N_ROUNDS, BATCH = 8, 20, 10
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from askalike.errors import ArchiveError, InputError, SettingsError
+from askalike.core.errors import ArchiveError, InputError, SettingsError
+from askalike.core.types import Answer, Link, Question
 from askalike.health.checks import run_checks
 from askalike.health.statistics import compute_statistics
 from askalike.readers import import_archive
@@ -16,7 +17,6 @@ from askalike.store.import_sinks import ArchiveSink
 from askalike.store.migrations import MIGRATIONS
 from askalike.store.sources import SourceSummary, import_numbers, plan_source
 from askalike.store.statistics import ArchiveSummary
-from askalike.types import Answer, Link, Question
 
 HEADER = "id,question,answer,duplicate_of\n"
 BEER = f"{HEADER}1,How long does a keg last?,A month.,\n2,What is a stout?,Dark beer.,\n3,Stout?,,2\n"

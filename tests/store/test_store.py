@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.errors import ArchiveError, SettingsError
-from askalike.filters import Filter
+from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.filters import Filter
+from askalike.core.types import Answer, Link, Question
 from askalike.store import Archive
 from askalike.store.migrations import MIGRATIONS
-from askalike.types import Answer, Link, Question
 from random_examples import examples
 
 FORKED = multiprocessing.get_context("fork")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from askalike.config import validate_settings
-from askalike.errors import SettingsError
+from askalike.core.config import validate_settings
+from askalike.core.errors import SettingsError
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.clean import LINK_TOKEN, plain_text
 from askalike.text.stop_words import stop_words

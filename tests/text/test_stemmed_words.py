@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from askalike.core.types import Question
 from askalike.text.features.stemmed_words import StemmedWordFeatures, StemmedWordSettings
 from askalike.text.features.words import WordFeatures, WordSettings
-from askalike.types import Question
 
 TEXTS = [Question("1", "boiling eggs"), Question("2", "boiled egg"), Question("3", "plant a tree")]
 

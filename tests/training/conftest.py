@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from askalike import registry
+from askalike.core import registry
+from askalike.core.types import Question, TrainingPair
 from askalike.training.dev import DevSet
 from askalike.training.examples import Examples, collect_texts
 from askalike.training.negatives import draw_negatives
 from askalike.training.settings import NegativesSettings, TrainingSettings
 from askalike.training.trainer import TrainingJob
-from askalike.types import Question, TrainingPair
 
 THINGS = ["egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk", "butter", "cheese", "fish"]
 WAYS = ("how do I cook {}", "what is the way to prepare {}", "{} : best recipe ?", "making {} at home")

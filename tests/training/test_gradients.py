@@ -4,9 +4,9 @@ import pytest
 import torch
 from tests.training.conftest import job_of
 
+from askalike.core.errors import SettingsError
+from askalike.core.parallel import work_on
 from askalike.encoders.recipes import Recipe
-from askalike.errors import SettingsError
-from askalike.pieces import work_on
 from askalike.training.trainer import train
 
 WITH_DROPOUT = {"network": "lstm", "sizes": {"dim": 8, "hidden": 6, "dropout": 0.3}}

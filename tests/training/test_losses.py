@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from askalike import registry
+from askalike.core import registry
 from askalike.training.loss import Scores
 from askalike.training.losses.contrastive import ContrastiveLoss
 from askalike.training.losses.cross_entropy import CrossEntropyLoss

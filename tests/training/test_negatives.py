@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from askalike.core.types import Answer, Question, Run, TrainingPair
 from askalike.training.examples import collect_texts
 from askalike.training.negatives import draw_negatives, mine_negatives, select_negatives
 from askalike.training.settings import NegativesSettings
-from askalike.types import Answer, Question, Run, TrainingPair
 
 
 def pair(query, positive, cluster):

@@ -13,13 +13,13 @@ import pytest
 import torch
 from tests.training.conftest import THINGS, job_of, question
 
-from askalike import registry
-from askalike.errors import TrainingError
+from askalike.core import registry
+from askalike.core.errors import TrainingError
+from askalike.core.types import TrainingPair
 from askalike.training.checkpoint import BEST_WEIGHTS_FILE, CHECKPOINT_FILE, read_history
 from askalike.training.objective import Objective, make_training_batch
 from askalike.training.settings import NegativesSettings
 from askalike.training.trainer import convert_memory_errors, find_best_epoch, train
-from askalike.types import TrainingPair
 
 
 def weights(network):
@@ -104,7 +104,7 @@ import torch
 torch.set_num_threads(1)
 from tests.training.conftest import THINGS, WAYS, job_of, question
 from askalike.training.trainer import train
-from askalike.types import TrainingPair
+from askalike.core.types import TrainingPair
 pairs = [TrainingPair(question(t, 0), question(t, way), t, "made") for t in THINGS for way in range(1, len(WAYS))]
 train(job_of(pairs, Path(sys.argv[1]), epochs=40, optimizer="adam"))
 """

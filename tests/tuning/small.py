@@ -1,7 +1,7 @@
 """Archives in which lexical rankers find little, or everything."""
 
+from askalike.core.types import Answer, Link, Question
 from askalike.store.archive import Archive
-from askalike.types import Answer, Link, Question
 
 THINGS = (
     "bread", "bicycle", "guitar", "garden", "camera", "coffee", "printer", "window", "kitten", "sailing", "violin",

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from askalike import rankers
-from askalike.errors import ArchiveError, InputError, SettingsError
+from askalike.core.errors import ArchiveError, InputError, SettingsError
+from askalike.core.types import Question
 from askalike.experiments.models import remove_model
 from askalike.experiments.trials import Trial
 from askalike.health.checks import run_checks
@@ -21,7 +22,6 @@ from askalike.store.archive_encoder import get_archive_encoder
 from askalike.tuning.adoption import adopt_encoder
 from askalike.tuning.candidates import Candidate, late_interaction_candidate
 from askalike.tuning.run import _encoder_trial
-from askalike.types import Question
 from commands import askalike
 from needs import need
 from small_models import WORDS, write_encoder

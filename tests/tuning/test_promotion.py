@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import Link, Question
 from askalike.labels.learned import LearnedLabels
 from askalike.store import deployments as serving
 from askalike.store.archive import Archive
@@ -13,7 +14,6 @@ from askalike.store.feedback import is_held_out
 from askalike.store.query_log import LoggedQuery, insert_feedback
 from askalike.tuning import promotion
 from askalike.tuning.promotion import promote
-from askalike.types import Link, Question
 from commands import askalike
 
 WORDS = "lm_jelinek_mercer"

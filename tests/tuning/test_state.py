@@ -2,7 +2,7 @@
 
 import pytest
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
 from askalike.experiments.trials import Trial
 from askalike.tuning.state import Budget, TuningState, format_duration, parse_duration
 

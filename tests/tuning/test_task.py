@@ -3,13 +3,13 @@
 import pytest
 from tests.tuning.small import labelled, linked, unlabelled
 
-from askalike.errors import ArchiveError
+from askalike.core.errors import ArchiveError
+from askalike.core.types import EvaluationQuery, Judgement, Question
 from askalike.labels.training_pairs import training_pairs
 from askalike.store.archive import Archive
 from askalike.store.labels import Clusters
 from askalike.tuning import task
 from askalike.tuning.task import make_task
-from askalike.types import EvaluationQuery, Judgement, Question
 
 SIGNALS = ("duplicates", "judgements", "rephrasings", "related", "title_body", "question_answer")
 

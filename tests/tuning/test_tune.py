@@ -12,8 +12,8 @@ import pytest
 from tests.tuning.small import labelled, unlabelled
 
 from askalike import rankers
+from askalike.core.errors import SettingsError
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.errors import SettingsError
 from askalike.experiments import trials
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import Trial

@@ -4,13 +4,13 @@ import pytest
 from tests.tuning.small import REPHRASED, TEMPLATES, THINGS
 
 from askalike import rankers
+from askalike.core.types import Question
 from askalike.experiments.measuring import LEADING_MEASURE, RankingTask, evaluate_ranker
 from askalike.labels.splits import load_split
 from askalike.store import Archive
 from askalike.store.deployments import get_served_ranker
 from askalike.tuning import ladder_search, run
 from askalike.tuning.candidates import DEFAULT_RANKER
-from askalike.types import Question
 
 
 @pytest.fixture

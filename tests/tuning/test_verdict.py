@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from askalike.core.types import Split
 from askalike.experiments.trials import Trial
 from askalike.tuning.candidates import TUNED, UNTUNED, Candidate
 from askalike.tuning.task import TuningTask
 from askalike.tuning.verdict import EvaluatedTrial, PairedDifference, TuningVerdict
-from askalike.types import Split
 
 EMPTY = Split({}, {})
 LEXICAL = EvaluatedTrial(Candidate("lm_jelinek_mercer", UNTUNED, ()), Trial("lm_jelinek_mercer"), {}, {})

@@ -3,10 +3,10 @@
 import pytest
 
 from askalike import rankers
+from askalike.core.types import EvaluationQuery, Judgement, Link, Question
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker
 from askalike.tuning import ladder_search, run
-from askalike.types import EvaluationQuery, Judgement, Link, Question
 
 THINGS = 60
 CROWD = 11

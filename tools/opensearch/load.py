@@ -6,12 +6,12 @@ import traceback
 from collections.abc import Callable
 
 from askalike import rankers
-from askalike.engines import SearchRequest
-from askalike.engines.opensearch import OpenSearchEngine
-from askalike.errors import EngineError
+from askalike.core.errors import EngineError
+from askalike.core.types import Question
 from askalike.index.cluster.connection import connect
+from askalike.search import SearchRequest
+from askalike.search.opensearch import OpenSearchEngine
 from askalike.store import Archive
-from askalike.types import Question
 
 SEARCHES_PER_S, SEARCHERS = 50, 10
 WRITES_PER_S, WRITERS = 20, 10

@@ -29,10 +29,10 @@ from askalike.calibration.thresholds import (
     measure_thresholds,
     trace_abstention,
 )
-from askalike.errors import ArchiveError, SettingsError
+from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.types import Floats, Progress, Question, Split
 from askalike.rankers import Ranker
 from askalike.store import Archive
-from askalike.types import Floats, Progress, Question, Split
 
 
 @dataclass(frozen=True, slots=True)

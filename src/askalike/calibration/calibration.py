@@ -11,13 +11,13 @@ from pydantic import ConfigDict, Field
 
 from askalike.calibration.curves import Curve, shift_balanced_prior
 from askalike.calibration.thresholds import Threshold
-from askalike.config import Settings, validate_settings
-from askalike.counts import format_count
-from askalike.errors import ArchiveError
-from askalike.files import folder_errors, write_atomically
+from askalike.core.config import Settings, validate_settings
+from askalike.core.counts import format_count
+from askalike.core.errors import ArchiveError
+from askalike.core.files import folder_errors, write_atomically
+from askalike.core.types import Floats
 from askalike.rankers import Ranker
 from askalike.store import Archive, View
-from askalike.types import Floats
 
 FORMAT = 1
 FOLDER = "calibration"

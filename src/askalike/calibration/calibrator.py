@@ -5,10 +5,10 @@ from typing import Self
 
 from askalike.calibration.calibration import Calibration, Use, load_calibration
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
-from askalike.errors import SettingsError, UncalibratedError
+from askalike.core.errors import SettingsError, UncalibratedError
+from askalike.core.types import Floats, Question
 from askalike.rankers import Ranker
 from askalike.store import Archive
-from askalike.types import Floats, Question
 
 
 class Calibrator:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.calibration.curves import Bools
+from askalike.core.types import Floats
 from askalike.encoders.learning.text_vectors import concatenate_parts
 from askalike.rankers import SearchSession
-from askalike.types import Floats
 
 NEAREST = 3
 """Number of nearest everyday questions with which a query is compared."""

@@ -19,8 +19,8 @@ from askalike.calibration.curves import (
 from askalike.calibration.features import FEATURES, SIMILARITY_COLUMN
 from askalike.calibration.reliability import log_loss
 from askalike.calibration.samples import CalibrationSample, LabelledHits
+from askalike.core.types import Floats
 from askalike.labels.clusters import assign_folds
-from askalike.types import Floats
 
 OUTER_FOLDS, INNER_FOLDS = 5, 3
 FEATURE_SETS = (*(FEATURES[:n] for n in range(1, 5)), ("score", "length", "shared", "overlap"), FEATURES)

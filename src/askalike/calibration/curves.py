@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.config import Settings
-from askalike.types import Floats
+from askalike.core.config import Settings
+from askalike.core.types import Floats
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController

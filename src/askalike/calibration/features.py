@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from askalike.core.types import Floats, Question
 from askalike.text.analyzer import Analyzer
-from askalike.types import Floats, Question
 
 FEATURES = ("score", "length", "margin", "mean_margin", "shared", "overlap")
 """The columns of the features of a hit.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from askalike.calibration.curves import Bools
+from askalike.core.types import Floats
 from askalike.evaluation.resampling import bootstrap_means, percentile_interval
-from askalike.types import Floats
 
 BOOTSTRAP_DRAWS = 2_000
 MAX_BINS, MIN_BINS, HITS_PER_BIN = 10, 5, 100

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from askalike.calibration.curves import Bools
 from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, HitFeatureExtractor
-from askalike.counts import format_count
-from askalike.errors import ArchiveError, InputError, SettingsError
-from askalike.iteration import remaining_chunks
+from askalike.core.counts import format_count
+from askalike.core.errors import ArchiveError, InputError, SettingsError
+from askalike.core.iteration import remaining_chunks
+from askalike.core.types import Floats, Progress, Question, Split
 from askalike.labels import splits
 from askalike.labels.splits import (
     labelled_splits,
@@ -29,7 +30,6 @@ from askalike.rankers import Ranker, Searcher, SearchSession, open_current, resu
 from askalike.readers import read_queries
 from askalike.store import Archive, Clusters, View, read_labels, sample_questions, shuffle_names
 from askalike.store.labels import ranks_answers
-from askalike.types import Floats, Progress, Question, Split
 
 MAX_QUERIES = 5_000
 MAX_PER_CLUSTER = 3

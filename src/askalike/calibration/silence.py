@@ -15,12 +15,12 @@ import numpy as np
 
 from askalike.calibration.calibration import FOLDER, ArchiveState, load_calibration, settings_json
 from askalike.calibration.contrast import Contrast
-from askalike.config import Settings
-from askalike.files import replace_file, write_atomically
+from askalike.core.config import Settings
+from askalike.core.files import replace_file, write_atomically
+from askalike.core.types import Floats, Question
 from askalike.rankers import Ranker, Searcher, SearchSession
 from askalike.store import Archive, View
 from askalike.text.analyzer import content_analyzer
-from askalike.types import Floats, Question
 
 QUESTIONS_FILE = "off_topic.tsv"
 CONTRAST_SHARE = 0.5

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from askalike.calibration.curves import Bools
-from askalike.config import Settings
+from askalike.core.config import Settings
+from askalike.core.types import Floats
 from askalike.evaluation.proportion import BinomialProportion
 from askalike.index.rows import find_distinct
-from askalike.types import Floats
 
 THRESHOLD_GRID = tuple(step / 20 for step in range(20))
 MIN_HITS_ABOVE = 30

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from askalike.cli._command import USAGE_ERROR, ArchiveCommand, CommandGroup
-from askalike.errors import AskalikeError
+from askalike.core.errors import AskalikeError
 
 INTERRUPTED_EXIT_CODE = 130
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

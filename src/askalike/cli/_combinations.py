@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
 
 
 class Needs(NamedTuple):

@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal
 from typer import Argument, BadParameter, Option
 
 from askalike import rankers
-from askalike.addresses import parse_url
 from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._output import print_remark
-from askalike.clock import parse_limit
-from askalike.config import parse_assignments
-from askalike.errors import SettingsError
+from askalike.core.addresses import parse_url
+from askalike.core.clock import parse_limit
+from askalike.core.config import parse_assignments
+from askalike.core.errors import SettingsError
+from askalike.core.states import LEFT_OUT, parse_left_out
+from askalike.core.values import parse_tag
 from askalike.rankers import Ranker
-from askalike.states import LEFT_OUT, parse_left_out
 from askalike.store import Archive
-from askalike.values import parse_tag
 
 
 def checked(parse: Callable[[str], Any]) -> Callable[[Any], Any]:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from askalike.cli._output import print_remark
-from askalike.iteration import ProgressTracker
-from askalike.types import LogCallback, Progress
+from askalike.core.iteration import ProgressTracker
+from askalike.core.types import LogCallback, Progress
 
 if TYPE_CHECKING:
     from askalike.experiments.run import OpenBar

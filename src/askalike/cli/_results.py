@@ -5,10 +5,10 @@ from typing import Any
 
 from rich.text import Text
 
-from askalike.answering.reply import AnswerSource, Reply
-from askalike.engines import Precedent, corrected_words
+from askalike.core.types import Explanation, SearchHit
+from askalike.search import Precedent, corrected_words
+from askalike.search.answering.reply import AnswerSource, Reply
 from askalike.text.snippet import extract_snippet
-from askalike.types import Explanation, SearchHit
 
 BAR_LENGTH = 5
 """Length of the bar that shows the similarity of two questions on a scale common to all queries and rankers."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.calibration.calibrate import CalibrationReport
-from askalike.counts import format_count
+from askalike.core.counts import format_count
 from askalike.evaluation.outcome import Evaluation
 from askalike.experiments.grid_search import TuningEstimate
 from askalike.experiments.measuring import LEADING_MEASURE

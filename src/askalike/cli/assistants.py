@@ -6,7 +6,7 @@ from typer import Option
 
 from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, RankerName, build_ranker
 from askalike.cli._output import print_remark
-from askalike.engines.local import LocalEngine
+from askalike.search.local import LocalEngine
 from askalike.store import Archive
 
 
@@ -34,11 +34,11 @@ def mcp_command(
     askalike mcp DIR --http --port 8081
     ```
     """
-    from askalike.assistants import require_extra
+    from askalike.integrations.mcp import require_extra
 
     require_extra()
-    from askalike.assistants.server import create_server
-    from askalike.assistants.transports import serve_http, serve_stdio
+    from askalike.integrations.mcp.server import create_server
+    from askalike.integrations.mcp.transports import serve_http, serve_stdio
 
     with (
         Archive.open(directory, engine) as archive,

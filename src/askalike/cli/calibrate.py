@@ -23,12 +23,12 @@ from askalike.calibration.thresholds import (
 from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, Seed, build_ranker
 from askalike.cli._output import format_proportion, print_remark, to_json
 from askalike.cli._progress import progress_bar
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.types import Question
 from askalike.evaluation.tables import ResultTable, to_text
 from askalike.experiments.measuring import describe_choice
 from askalike.rankers import Ranker
 from askalike.store import Archive
-from askalike.types import Question
 
 OFF_TOPIC_HELP = "Queries that should find nothing: JSON lines, or another archive."
 PREVALENCE_HELP = "The share of new questions that somebody has asked before."

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from askalike.addresses import parse_url
 from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, build_ranker, checked
 from askalike.cli._output import print_remark, to_json
-from askalike.counts import format_count
-from askalike.errors import SettingsError
+from askalike.core.addresses import parse_url
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
 from askalike.store import Archive
 
 cluster_command = Typer(
@@ -45,7 +45,7 @@ def init_cluster_command(
     askalike cluster init http://127.0.0.1:9200 --shards 3 --replicas 2
     ```
     """
-    from askalike.engines.opensearch import init_cluster
+    from askalike.search.opensearch import init_cluster
 
     counts = f"{format_count(shards, 'shard')}, {format_count(replicas, 'replica')}"
     print(f"OpenSearch {init_cluster(url, shards, replicas)}: new indexes have {counts}")
@@ -69,7 +69,7 @@ def cluster_status_command(
     askalike cluster status DIR --ranker bm25 --json
     ```
     """
-    from askalike.engines.opensearch import cluster_status
+    from askalike.search.opensearch import cluster_status
 
     with _open_archive(directory, engine) as archive:
         statuses = cluster_status(archive, build_ranker(archive, ranker, settings, fields))
@@ -94,7 +94,7 @@ def merge_indexes_command(directory: Directory, engine: EngineUrl = None) -> Non
     askalike cluster merge DIR --engine http://127.0.0.1:9200
     ```
     """
-    from askalike.engines.opensearch import merge_indexes
+    from askalike.search.opensearch import merge_indexes
 
     with _open_archive(directory, engine) as archive:
         remaining = merge_indexes(archive)
@@ -117,7 +117,7 @@ def drop_indexes_command(
     askalike cluster drop DIR --engine http://127.0.0.1:9200 --yes
     ```
     """
-    from askalike.engines.opensearch import drop_indexes
+    from askalike.search.opensearch import drop_indexes
 
     if not yes:
         raise SettingsError(f"cluster drop removes every index of {directory} from the cluster; confirm with --yes")

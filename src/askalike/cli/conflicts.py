@@ -9,7 +9,7 @@ from typer import Option
 
 from askalike.cli._options import Directory, Json
 from askalike.cli._output import to_json
-from askalike.counts import format_count
+from askalike.core.counts import format_count
 from askalike.moderation.conflicts import AnswerConflict, find_conflicts
 from askalike.store import Archive
 

@@ -9,7 +9,7 @@ from typer import Argument, Option
 from askalike.cli._options import Directory, Json
 from askalike.cli._output import to_json
 from askalike.cli._progress import progress_tracker
-from askalike.counts import format_count
+from askalike.core.counts import format_count
 from askalike.export.exporting import export_archive
 from askalike.store import Archive
 from askalike.store.backup import BackupManifest, backup, restore

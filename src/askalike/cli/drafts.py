@@ -8,8 +8,8 @@ from typer import Option
 
 from askalike.cli._options import Directory, Json
 from askalike.cli._output import to_json
-from askalike.counts import format_count
-from askalike.errors import InputError
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError
 from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
 from askalike.store import Archive
 from askalike.store.drafts import Draft, accept_draft, list_drafts, reject_draft

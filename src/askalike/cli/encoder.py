@@ -7,7 +7,7 @@ from typer import Argument, Option, Typer
 
 from askalike.cli._options import Directory, Json
 from askalike.cli._output import to_json
-from askalike.counts import format_count
+from askalike.core.counts import format_count
 from askalike.store import Archive
 from askalike.tuning.adoption import adopt_encoder
 

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 from typer import Argument, Option
 
-from askalike.addresses import parse_url
 from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._options import (
     Assignments,
@@ -32,11 +31,12 @@ from askalike.cli._options import (
 )
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import lines_without_terminal, nested_progress_bars, progress_bar
-from askalike.clock import parse_limit
-from askalike.config import parse_assignments
-from askalike.counts import format_count
-from askalike.engines.local import LocalEngine
-from askalike.errors import SettingsError
+from askalike.core.addresses import parse_url
+from askalike.core.clock import parse_limit
+from askalike.core.config import parse_assignments
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
+from askalike.core.parallel import work_on
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
@@ -51,8 +51,8 @@ from askalike.experiments.measuring import (
 from askalike.labels.partitions import Partition, create_partition
 from askalike.labels.splits import load_split
 from askalike.labels.splitters import create_splitter
-from askalike.pieces import work_on
 from askalike.rankers import Ranker
+from askalike.search.local import LocalEngine
 from askalike.store import Archive
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ def evaluate_command(
     askalike evaluate --run run.trec --qrels qrels.txt --per-query values.csv
     ```
     """
-    from askalike.answering.chat_endpoint import named_endpoint
     from askalike.experiments.answer_support import measure_support
+    from askalike.search.answering.chat_endpoint import named_endpoint
 
     writer, wanted = named_endpoint(endpoint, model) if grounded else None, split_list(measures)
     if run and qrels:

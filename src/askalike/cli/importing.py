@@ -12,19 +12,19 @@ import typer
 from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
-from askalike.addresses import parse_url
 from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
 from askalike.cli._options import checked
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import byte_progress_bar
-from askalike.clock import parse_limit
-from askalike.counts import format_count
-from askalike.errors import SettingsError
+from askalike.core.addresses import parse_url
+from askalike.core.clock import parse_limit
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
+from askalike.core.registry import load, names
+from askalike.core.values import parse_encoding, parse_ids, parse_language
 from askalike.readers import import_archive
-from askalike.registry import load, names
 from askalike.store.import_counts import describe_counts
 from askalike.store.rejects import REJECTS_FILE
-from askalike.values import parse_encoding, parse_ids, parse_language
 
 COMMON_PARAMETERS: dict[str, Any] = {
     "paths": Annotated[list[Path], Argument(metavar="PATH", help="Files or folders to read.")],

@@ -26,13 +26,13 @@ from askalike.cli._options import (
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.cli._tuning import format_ranker
+from askalike.core.errors import SettingsError
+from askalike.core.parallel import work_on
+from askalike.core.trainable import list_trainable
 from askalike.encoders import NEURAL_EXTRA_MODULES
-from askalike.errors import SettingsError
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.models import list_models, load_recipe, remove_model, train
-from askalike.pieces import work_on
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
-from askalike.trainable import list_trainable
 from askalike.tuning.promotion import promote
 
 REFUSED_EXIT_CODE = 1

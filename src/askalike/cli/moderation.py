@@ -21,8 +21,8 @@ from askalike.cli._options import (
 from askalike.cli._output import format_proportion, to_json
 from askalike.cli._progress import progress_bar
 from askalike.cli._results import NO_RESULT_MESSAGE
-from askalike.counts import format_count
-from askalike.errors import SettingsError
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
 from askalike.evaluation.proportion import BinomialProportion
 from askalike.moderation.dedupe import DedupeReport, dedupe
 from askalike.moderation.gaps import REASON_LABELS, find_gaps, get_gap, ignore_gap, restore_gap

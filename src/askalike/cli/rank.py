@@ -19,9 +19,9 @@ from askalike.cli._options import (
     build_ranker,
 )
 from askalike.cli._progress import progress_bar
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.filters import Filter
 from askalike.evaluation.trec import write_run
-from askalike.filters import Filter
 from askalike.labels.splits import identify_queries, load_split
 from askalike.readers import read_candidates, read_queries
 from askalike.store import Archive

@@ -19,8 +19,8 @@ from askalike.cli._options import (
 )
 from askalike.cli._output import to_json
 from askalike.cli._progress import progress_bar
-from askalike.counts import format_count
-from askalike.filters import Filter
+from askalike.core.counts import format_count
+from askalike.core.filters import Filter
 from askalike.replay.replay import WORDING_REMARK, parse_moment, replay
 from askalike.replay.report import write_replay
 from askalike.store import Archive

@@ -9,8 +9,6 @@ from rich.text import Text
 from typer import Argument, Option
 
 from askalike import rankers
-from askalike.addresses import parse_url
-from askalike.answering.replies import DEFAULT_SURE
 from askalike.calibration.silence import prepare_silence
 from askalike.cli._options import (
     After,
@@ -33,14 +31,16 @@ from askalike.cli._options import (
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.cli._results import NO_RESULT_MESSAGE, match_lines, matches_as_json, reply_as_json, reply_lines
-from askalike.counts import format_count
-from askalike.engines.local import LocalEngine
-from askalike.errors import ArchiveError, InputError
-from askalike.filters import Filter
-from askalike.pieces import work_on
+from askalike.core.addresses import parse_url
+from askalike.core.counts import format_count
+from askalike.core.errors import ArchiveError, InputError
+from askalike.core.filters import Filter
+from askalike.core.parallel import work_on
+from askalike.core.types import Question
+from askalike.core.values import parse_memory
+from askalike.search.answering.replies import DEFAULT_SURE
+from askalike.search.local import LocalEngine
 from askalike.store import Archive
-from askalike.types import Question
-from askalike.values import parse_memory
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]
 MAX_SHOWN_CHARACTERS = 40
@@ -196,8 +196,8 @@ def answer_command(
     askalike answer DIR "Can I return a book late?" --mode auto --json
     ```
     """
-    from askalike.answering.chat_endpoint import named_endpoint
-    from askalike.answering.grounded import write_grounded
+    from askalike.search.answering.chat_endpoint import named_endpoint
+    from askalike.search.answering.grounded import write_grounded
 
     if mode == "grounded":
         named_endpoint(endpoint, model)  # raises before the archive is opened

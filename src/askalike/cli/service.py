@@ -6,7 +6,6 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from askalike.addresses import parse_origin
 from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._options import (
     Directory,
@@ -21,8 +20,9 @@ from askalike.cli._options import (
     parse_settings,
 )
 from askalike.cli._output import print_remark, to_json
-from askalike.config import validate_settings
-from askalike.counts import format_count
+from askalike.core.addresses import parse_origin
+from askalike.core.config import validate_settings
+from askalike.core.counts import format_count
 from askalike.store import Archive
 from askalike.store.feedback import export_feedback
 from askalike.store.keys import Scope, create_key, list_keys, revoke_key

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from typer import Option
 
-from askalike import registry
 from askalike.cli import _tuning
 from askalike.cli._options import (
     Directory,
@@ -23,6 +22,8 @@ from askalike.cli._options import (
 )
 from askalike.cli._output import print_remark, to_json
 from askalike.cli._progress import progress_bar
+from askalike.core import registry
+from askalike.core.parallel import work_on
 from askalike.experiments.grid_search import (
     FOLDS,
     SEED,
@@ -34,7 +35,6 @@ from askalike.experiments.grid_search import (
 )
 from askalike.experiments.measuring import LEXICAL_TUNING_MEASURE, TUNING_MEASURE, tuning_splits
 from askalike.labels.splits import load_split
-from askalike.pieces import work_on
 from askalike.store import Archive
 from askalike.tuning.run import tune_archive
 from askalike.tuning.state import parse_duration

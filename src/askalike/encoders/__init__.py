@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from askalike import registry
+from askalike.core import registry
+from askalike.core.errors import InputError, SettingsError
 from askalike.encoders._encoder import Encoder, Role, TextWords, TracedText, VectorContributions
 from askalike.encoders._vector_cache import VectorCache
-from askalike.errors import InputError, SettingsError
 
 __all__ = ["Encoder", "Role", "TextWords", "TracedText", "VectorCache", "VectorContributions"]
 __all__ += ["MODEL_FILE", "NEURAL_EXTRA_MODULES", "build", "open_encoder", "read_model_file"]

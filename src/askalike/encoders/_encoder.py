@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.types import Answer, Question, Vectors
 from askalike.store import TrainingView
 from askalike.text.words import find_form
-from askalike.types import Answer, Question, Vectors
 
 Role = Literal["query", "document"]
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.config import Settings, validate_settings
+from askalike.core.config import Settings, validate_settings
+from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import MODEL_FILE, TextWords, read_model_file
 from askalike.encoders.lookup import LookupEncoder, TeacherReference
 from askalike.encoders.onnx.modules import MIN_NORM, normalise
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.encoders.static import StaticEncoder
-from askalike.types import Answer, Question, VectorPart, Vectors
 
 STUDENT_FOLDER = "student"
 

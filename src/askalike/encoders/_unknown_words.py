@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.files import folder_errors
+from askalike.core.files import folder_errors
 from askalike.text.pieces import WORD
 
 WORDS_FILE = "words.txt"

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.files import folder_errors
+from askalike.core.files import folder_errors
 
 KEY_BYTES = 16
 SHARED_FOLDER = Path("index/encoded")

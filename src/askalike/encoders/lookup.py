@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import encoders
-from askalike.config import Settings, validate_settings
+from askalike.core.config import Settings, validate_settings
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import MODEL_FILE, Encoder, Role, TextWords, read_model_file
 from askalike.encoders._unknown_words import UnknownWords
 from askalike.encoders.static import StaticEncoder
-from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView
-from askalike.types import Answer, Question, VectorPart, Vectors
 
 
 class TeacherReference(Settings):

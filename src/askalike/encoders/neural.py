@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 from pydantic import Field
 from safetensors.numpy import save_file
 
-from askalike import encoders, registry
-from askalike.config import Settings, validate_settings
+from askalike import encoders
+from askalike.core import registry
+from askalike.core.config import Settings, validate_settings
+from askalike.core.errors import NotFittedError, SettingsError
+from askalike.core.trainable import Tables, list_recipes
+from askalike.core.types import Answer, Vectors
 from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions, read_model_file
 from askalike.encoders.learning.trained_network import WEIGHTS_FILE, open_network, start_fingerprints
 from askalike.encoders.learning.training_run import train_recipe
 from askalike.encoders.recipes import Recipe
-from askalike.errors import NotFittedError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.nn import Network, TokenTrace
 from askalike.store import TrainingView
 from askalike.text.features import Text, TextFeatures
-from askalike.trainable import Tables, list_recipes
 from askalike.training.encoding import encode_rows, score_pairs, trace_rows
-from askalike.types import Answer, Vectors
 
 
 class NeuralEncoderSettings(Settings):

@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from askalike import config
+from askalike.core import config
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.packages import find_model
+from askalike.core.trainable import Tables
+from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import Role, TextWords, VectorCache, read_model_file
-from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
-from askalike.packages import find_model
 from askalike.store import TrainingView
 from askalike.text.clean import CodeRule, plain_text
 from askalike.text.features import require_text
-from askalike.trainable import Tables
-from askalike.types import Answer, Question, VectorPart, Vectors
 
 MODEL_FOLDER = "pretrained"
 """The subfolder of a fine-tuned model in its folder of `models/`."""
@@ -100,7 +100,7 @@ class PretrainedEncoder:
         """Write a fine-tuned network in sentence-transformers' format; see NeuralEncoder.save_model."""
         import torch
 
-        from askalike import registry
+        from askalike.core import registry
 
         network = registry.load("network", recipe.name)(recipe.network, len(features.tokens))
         network.load_state_dict({name: torch.from_numpy(tensor) for name, tensor in tensors.items()})

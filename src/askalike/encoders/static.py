@@ -21,17 +21,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike import config
-from askalike.counts import format_count
+from askalike.core import config
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.trainable import Tables
+from askalike.core.types import RESERVED, Answer, Question, VectorPart, Vectors
 from askalike.encoders import MODEL_FILE, Role, TextWords, read_model_file
-from askalike.errors import InputError, SettingsError
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView
 from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
 from askalike.text.pieces import sum_weighted_rows
 from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
-from askalike.trainable import Tables
-from askalike.types import RESERVED, Answer, Question, VectorPart, Vectors
 
 WEIGHTS_FILE = "static.safetensors"
 DEFAULT_MIN_SCORE = 0.35

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
 from askalike.evaluation.tables import ResultTable, TableCell, to_csv, to_html, to_latex, to_text
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.iteration import check_list
+from askalike.core.types import Hit, Qrels, Run
 from askalike.evaluation.measures import (
     AVG_REC,
     CALCULATOR,
@@ -18,8 +20,6 @@ from askalike.evaluation.measures import (
 )
 from askalike.evaluation.outcome import Evaluation, means_and_intervals
 from askalike.evaluation.rules import Rule, get_rule
-from askalike.iteration import check_list
-from askalike.types import Hit, Qrels, Run
 
 Hits = Sequence[Hit] | Mapping[str, float]
 AnyRun = Run | Mapping[str, Hits]

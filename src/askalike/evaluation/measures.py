@@ -15,7 +15,7 @@ import numpy as np
 from ir_measures.providers import FallbackProvider
 from numpy.typing import NDArray
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
 from askalike.evaluation.err import ExpectedReciprocalRank
 
 AVG_REC = "AvgRec"

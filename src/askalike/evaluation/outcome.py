@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from askalike.counts import format_count
-from askalike.errors import SettingsError
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
 from askalike.evaluation.measures import canonical_name
 from askalike.evaluation.resampling import bootstrap_means, group_column, percentile_interval
 from askalike.evaluation.tables import ResultTable

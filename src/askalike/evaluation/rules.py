@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
 from askalike.evaluation.measures import HitMatrix, RelevantCounts, Values, average_precision, reciprocal_rank
 
 RuleMeasure = Callable[[HitMatrix, RelevantCounts], Values]

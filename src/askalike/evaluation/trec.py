@@ -19,10 +19,10 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.counts import format_count
-from askalike.errors import InputError
-from askalike.files import replace_file
-from askalike.types import Qrels, Run
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError
+from askalike.core.files import replace_file
+from askalike.core.types import Qrels, Run
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"

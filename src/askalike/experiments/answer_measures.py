@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.types import Answer, Question, Split
 from askalike.experiments.measuring import RankingTask
 from askalike.rankers import Ranker
 from askalike.rankers.dense import DenseRanker
-from askalike.types import Answer, Question, Split
 
 MARGIN = 10.0
 """The margin of the triplet loss, as in the paper; it only suits Euclidean distances."""
@@ -43,7 +43,7 @@ def diagnose_answers(ranker: Ranker, task: RankingTask, labels: Split, validatio
         values[TRIPLET_LOSS] = loss
     if not getattr(ranker.encoder, "can_write_answers", False):
         return AnswerDiagnostics(values)
-    from askalike.answering.generate import Generator, distinct_n  # imports torch, which is already loaded
+    from askalike.search.answering.generate import Generator, distinct_n  # imports torch, which is already loaded
 
     writer, pairs = Generator.from_encoder(ranker.encoder, ranker.name), relevant_pairs(task, labels)
     values[PERPLEXITY] = writer.perplexity(pairs)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from askalike.answering.chat_endpoint import ChatEndpoint
-from askalike.answering.grounded import write_grounded
-from askalike.counts import format_count
-from askalike.engines.local import LocalEngine
+from askalike.core.counts import format_count
+from askalike.core.types import Question
 from askalike.evaluation.resampling import bootstrap_means, percentile_interval
-from askalike.types import Question
+from askalike.search.answering.chat_endpoint import ChatEndpoint
+from askalike.search.answering.grounded import write_grounded
+from askalike.search.local import LocalEngine
 
 STORED_ANSWERS = 3
 DRAWS, SEED = 10_000, 0

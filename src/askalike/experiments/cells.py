@@ -11,7 +11,10 @@ from typing import Any, Self
 import numpy as np
 
 from askalike import rankers
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.files import measure_folder, write_atomically
+from askalike.core.iteration import T
+from askalike.core.types import Progress, Question, Run, Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.trec import read_run, separate_ties, write_run
 from askalike.experiments.answer_measures import diagnose_answers
@@ -19,13 +22,10 @@ from askalike.experiments.declaration import Experiment, SystemSettings
 from askalike.experiments.folder import ExperimentFolder, cell_name, file_name
 from askalike.experiments.measuring import RankingTask, merge_runs
 from askalike.experiments.outcome import SeedResult
-from askalike.files import measure_folder, write_atomically
 from askalike.index.commits import CommittedIndex
-from askalike.iteration import T
 from askalike.labels.splits import labelled_splits, splits_to_hold_out
 from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store import Archive, View
-from askalike.types import Progress, Question, Run, Split
 
 TypingCurve = Mapping[str, Mapping[str, float]]
 """Share of the words → measure → mean."""

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from askalike.counts import format_count
-from askalike.errors import InputError, SettingsError
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import DocumentKind, Qrels, Question, Run, Split
 from askalike.evaluation.comparison import Comparison, SystemPair
 from askalike.evaluation.evaluate import first_relevant_ranks, order_documents
 from askalike.evaluation.rules import get_rule
@@ -20,7 +21,6 @@ from askalike.experiments.measuring import RankingTask, as_evaluation, evaluate_
 from askalike.experiments.reporting.texts import ReportTexts, load_texts
 from askalike.labels.splits import document_kind, group_names
 from askalike.store import Archive
-from askalike.types import DocumentKind, Qrels, Question, Run, Split
 
 RUN_ENDINGS = (".trec", ".trec.gz")
 _SEED_SUFFIX = re.compile(r"(.+)-seed(\d+)")

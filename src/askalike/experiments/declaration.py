@@ -20,9 +20,10 @@ from pydantic import (
 )
 
 from askalike import rankers
-from askalike.config import DateText, Settings, describe_errors, format_path
-from askalike.counts import format_count
-from askalike.errors import ArchiveError, SettingsError
+from askalike.core.config import DateText, Settings, describe_errors, format_path
+from askalike.core.counts import format_count
+from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.trainable import list_trainable
 from askalike.evaluation import rules
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.folder import file_name
@@ -31,7 +32,6 @@ from askalike.experiments.measuring import DEFAULT_MEASURES
 from askalike.labels.splits import load_split
 from askalike.labels.splitters import create_splitter
 from askalike.store import Archive
-from askalike.trainable import list_trainable
 
 Grid = dict[str, tuple[Any, ...]]
 """Setting → the values to try."""

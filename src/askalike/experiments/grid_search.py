@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from askalike import rankers, registry
-from askalike.counts import format_count
-from askalike.errors import InputError, SettingsError
+from askalike import rankers
+from askalike.core import registry
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Progress, Qrels, Run, Split
 from askalike.evaluation.comparison import Comparison, SystemPair
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.significance import compare
@@ -24,7 +26,6 @@ from askalike.labels.clusters import assign_folds, clusters_from_qrels
 from askalike.labels.splits import restrict_split
 from askalike.rankers import Tunable
 from askalike.store import Archive
-from askalike.types import Progress, Qrels, Run, Split
 
 Grid = Mapping[str, Sequence[Any]]
 """Setting → the values to try."""

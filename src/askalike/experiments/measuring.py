@@ -10,11 +10,12 @@ from typing import Self
 import numpy as np
 
 from askalike import rankers
-from askalike.errors import ArchiveError, InputError, SettingsError
+from askalike.core.errors import ArchiveError, InputError, SettingsError
+from askalike.core.iteration import remaining_chunks
+from askalike.core.types import Columns, DocumentKind, Progress, Qrels, Run, Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
-from askalike.iteration import remaining_chunks
 from askalike.labels import splits
 from askalike.labels.learned import LearnedLabels
 from askalike.labels.splits import (
@@ -29,7 +30,6 @@ from askalike.labels.splits import (
 from askalike.rankers import Ranker, Searcher, open_current, resume_runs
 from askalike.store import Archive, TrainingView, View
 from askalike.store.deployments import get_served_ranker
-from askalike.types import Columns, DocumentKind, Progress, Qrels, Run, Split
 
 DEFAULT_MEASURES = ("Success@1", "Success@5", "Success@10", "AP", "RR")
 """The measures that an evaluation reports."""

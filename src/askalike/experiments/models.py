@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askalike import encoders, rankers
-from askalike.config import validate_settings
+from askalike.core.config import validate_settings
+from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.files import measure_folder
+from askalike.core.trainable import CORPUS_ENCODERS
+from askalike.core.types import Question, Run
 from askalike.encoders import MODEL_FILE
 from askalike.encoders.learning.corpus import CorpusEncoder
 from askalike.encoders.recipes import Recipe
-from askalike.errors import ArchiveError, SettingsError
-from askalike.files import measure_folder
 from askalike.labels.splits import document_kind, load_split
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts
 from askalike.store.archive_encoder import get_archive_encoder, set_archive_encoder
-from askalike.trainable import CORPUS_ENCODERS
 from askalike.training.settings import NegativesSettings
-from askalike.types import Question, Run
 
 if TYPE_CHECKING:
     from askalike.training.trainer import TrainingProgress

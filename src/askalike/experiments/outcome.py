@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.types import Run, Split
 from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, Evaluation
 from askalike.evaluation.resampling import group_column
@@ -16,7 +17,6 @@ from askalike.evaluation.significance import interval_over_seeds
 from askalike.evaluation.tables import ResultTable, TableCell
 from askalike.health.checks import LEAK_CHECKS
 from askalike.health.findings import Finding
-from askalike.types import Run, Split
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from askalike.files import write_atomically
+from askalike.core.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.types import Floats, Question
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED
 from askalike.evaluation.resampling import bootstrap_taus, percentile_interval
 from askalike.evaluation.tables import ResultTable
@@ -15,7 +16,6 @@ from askalike.experiments.predictors import PREDICTORS, predict_performance
 from askalike.labels.splits import load_split, split_groups
 from askalike.rankers import Ranker, open_current
 from askalike.store import Archive
-from askalike.types import Floats, Question
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import Floats, Question, TopDocs
 from askalike.index.lexical.searcher import CollectionFrequencies
 from askalike.rankers import Searcher
 from askalike.rankers.lexical import LexicalSearcher
-from askalike.types import Floats, Question, TopDocs
 
 COLLECTION_DEPTH = 1_000
 CLARITY_DOCUMENTS, CLARITY_TERMS = 100, 100

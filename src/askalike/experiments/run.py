@@ -10,7 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from askalike import rankers
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.iteration import ProgressTracker, T
+from askalike.core.parallel import has_cluster, map_pieces
+from askalike.core.types import LogCallback, Progress, Split
 from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.significance import compare
 from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
@@ -23,11 +26,8 @@ from askalike.experiments.provenance import collect_provenance
 from askalike.experiments.trials import TrialEvaluator
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
-from askalike.iteration import ProgressTracker, T
 from askalike.labels.partitions import create_partition
-from askalike.pieces import has_cluster, map_pieces
 from askalike.store import Archive
-from askalike.types import LogCallback, Progress, Split
 
 OpenBar = Callable[[str], AbstractContextManager[Progress | None]]
 """Opens a progress bar with a description; bars may be nested."""

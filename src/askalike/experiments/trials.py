@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from askalike import rankers
-from askalike.errors import AskalikeError, SearchIndexError
+from askalike.core.errors import AskalikeError, SearchIndexError
+from askalike.core.parallel import has_cluster, map_pieces
+from askalike.core.types import DocumentKind, Run, Split
 from askalike.evaluation.measures import parse_cutoff
 from askalike.evaluation.outcome import Evaluation
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH, RankingTask, merge_runs
 from askalike.index.commits import remove_index
 from askalike.labels.splits import restrict_split
-from askalike.pieces import has_cluster, map_pieces
 from askalike.rankers import Ranker, Searcher
 from askalike.store import Archive, TrainingView
-from askalike.types import DocumentKind, Run, Split
 
 RankerSettings = Mapping[str, Any]
 QueryValues = Mapping[str, float]
@@ -122,7 +122,7 @@ class TrialEvaluator:
 
         Consecutive hybrids that differ only in their weights are ranked together. is_over: called while an index is
         built, and between queries. Raises OutOfTimeError, which says where a trial was stopped; its values are lost.
-        On a Ray cluster (askalike.pieces.work_on), trials that are ranked together are one piece of work.
+        On a Ray cluster (askalike.core.parallel.work_on), trials that are ranked together are one piece of work.
         """
         batches = [list(group) for _, group in groupby(trials, _key_without_weights)]
         if has_cluster():

@@ -6,12 +6,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from askalike.core.iteration import ProgressTracker, chunks
+from askalike.core.types import Answer, DocumentKind, Question
 from askalike.export.rows import check_split_file_name, nondefault_fields, write_jsonl, write_table
-from askalike.iteration import ProgressTracker, chunks
 from askalike.labels.splits import load_split
 from askalike.store import Archive, View, imported_splits
 from askalike.store.tables import JUDGEMENT_COLUMNS, LINK_COLUMNS, extra_judgement_rows, link_rows, query_sources
-from askalike.types import Answer, DocumentKind, Question
 
 FILE_PREFIXES: dict[DocumentKind, str] = {"questions": "", "answers": "answer-"}
 """Prefix of files about judged answers; BEIR's own names are for those about questions."""

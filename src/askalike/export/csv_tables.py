@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from askalike.core.iteration import ProgressTracker, chunks
 from askalike.export.rows import write_table
-from askalike.iteration import ProgressTracker, chunks
 from askalike.store import Archive, tables
 from askalike.store.statistics import summarise_archive
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from askalike.core.iteration import ProgressTracker
+from askalike.core.types import Question
 from askalike.export.rows import check_split_file_name, write_jsonl, write_table
-from askalike.iteration import ProgressTracker
 from askalike.labels.splits import labelled_splits, load_split
 from askalike.store import Archive
 from askalike.text.clean import plain_text
-from askalike.types import Question
 
 
 def write_retrieval(archive: Archive, folder: Path, track: ProgressTracker, *, html: bool = False) -> dict[str, int]:

@@ -7,8 +7,8 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from askalike.errors import ArchiveError
-from askalike.types import Answer, Question
+from askalike.core.errors import ArchiveError
+from askalike.core.types import Answer, Question
 
 FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 """Prefixes of cells that a spreadsheet runs as formulas."""

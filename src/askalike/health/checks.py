@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.iteration import ProgressTracker, skip_tracking
 from askalike.health import boilerplate, leaks, models, references, texts
 from askalike.health.findings import Check, CheckContext, Finding
-from askalike.iteration import ProgressTracker, skip_tracking
 from askalike.store import Archive, storage_errors
 
 LEAK_CHECKS: Sequence[Check] = (

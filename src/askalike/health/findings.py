@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from askalike.iteration import ProgressTracker, skip_tracking
+from askalike.core.iteration import ProgressTracker, skip_tracking
+from askalike.core.types import Question
 from askalike.store import Archive, View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
-from askalike.types import Question
 
 MAX_EXAMPLES = 5
 

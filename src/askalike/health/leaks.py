@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 
+from askalike.core.iteration import chunks
+from askalike.core.types import Answer, Question, Split
 from askalike.health.boilerplate import WORD_PATTERN, word_ngrams
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
-from askalike.iteration import chunks
 from askalike.labels.splits import document_kind, load_split
 from askalike.store import imported_splits, partition_parts, read_labels, sample_answers
 from askalike.store.integrity import find_faults
 from askalike.store.statistics import SAMPLE_SIZE, count_links
-from askalike.types import Answer, Question, Split
 
 NEAR_DUPLICATE_JACCARD = 0.8
 """Minimum Jaccard similarity of the sets of terms of near duplicates."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from askalike.files import compute_sha256
+from askalike.core.files import compute_sha256
 from askalike.health.findings import CheckContext, Finding, count_with_examples
 from askalike.store.archive_encoder import get_archive_encoder
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from askalike.files import measure_folder
+from askalike.core.files import measure_folder
 from askalike.labels.partitions import Partition, list_partitions
 from askalike.store import Archive, ArchiveSummary, count_questions_by, sample_answers, sample_questions, statistics
 from askalike.store.archive_encoder import ArchiveEncoder, get_archive_encoder

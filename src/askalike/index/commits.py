@@ -20,8 +20,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from askalike.errors import IndexBusyError, SearchIndexError
-from askalike.files import fsync_folder, fsync_path, write_atomically
+from askalike.core.errors import IndexBusyError, SearchIndexError
+from askalike.core.files import fsync_folder, fsync_path, write_atomically
 from askalike.index.rows import Array, LiveRows
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from askalike.files import fsync_path
+from askalike.core.files import fsync_path
 from askalike.index.commits import CommittedIndex, CommittedSegment, LiveT
 from askalike.index.rows import Array, LiveRows, find_distinct
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from askalike.core.types import Qrels
 from askalike.store import connected_components
-from askalike.types import Qrels
 
 
 def clusters_from_qrels(qrels: Qrels) -> dict[str, str]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import Answer, Split, TrainingPair
 from askalike.labels.splits import document_kind, labelled_splits, load_split, restrict_split
 from askalike.store import Archive, Clusters
 from askalike.store.labels import labelled_ids
-from askalike.types import Answer, Split, TrainingPair
 
 LEARNED_FILE = "learned.json"
 LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings", "feedback")

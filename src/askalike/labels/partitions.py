@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from askalike.errors import ArchiveError, SettingsError
+from askalike.core.errors import ArchiveError, SettingsError
 from askalike.labels.splits import default_split, document_kind, load_split
 from askalike.labels.splitters import SplitQuery, create_splitter
 from askalike.store import Archive, Clusters, imported_splits, labels, read_labels

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from askalike.errors import ArchiveError
-from askalike.iteration import chunks
+from askalike.core.errors import ArchiveError
+from askalike.core.iteration import chunks
+from askalike.core.types import DocumentKind, Question, Split
 from askalike.store import Archive, View, imported_splits, labels, partition_parts
 from askalike.store.labels import ANSWERS_SPLIT, part_query_ids
-from askalike.types import DocumentKind, Question, Split
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from askalike.config import DateText, NumberList, Settings, validate_settings
-from askalike.errors import SettingsError
+from askalike.core.config import DateText, NumberList, Settings, validate_settings
+from askalike.core.errors import SettingsError
 from askalike.labels.clusters import deal_clusters
 from askalike.store import connected_components, shuffle_names
 

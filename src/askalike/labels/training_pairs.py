@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from askalike.errors import SettingsError
-from askalike.iteration import chunks
+from askalike.core.errors import SettingsError
+from askalike.core.iteration import chunks
+from askalike.core.types import Answer, Question, TrainingPair
 from askalike.labels.learned import LABEL_SIGNALS
 from askalike.store import Clusters, TrainingView, View, imported_splits, read_labels, shuffle_names
 from askalike.store.feedback import training_pairs_from_feedback
 from askalike.store.labels import imported_queries, ranks_answers
-from askalike.types import Answer, Question, TrainingPair
 
 RARE_TAG_SHARE = 0.005
 """A tag is rare if at most this share of the questions have it."""

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from askalike.core.types import Answer, Question
 from askalike.moderation.groups import find_groups
 from askalike.store import Archive
 from askalike.text.claims import ClaimDifference, Claims
 from askalike.text.clean import readable_text
-from askalike.types import Answer, Question
 
 MAX_ANSWERS = 3
 """Maximum number of answers compared per question: the accepted one, then those with most votes."""

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from askalike.calibration.calibrate import calibrate
 from askalike.calibration.calibration import Calibration, load_calibration
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.files import replace_file
+from askalike.core.types import Progress, Question
 from askalike.evaluation.proportion import BinomialProportion
-from askalike.files import replace_file
 from askalike.moderation.duplicate_rate import estimate_duplicate_rate
 from askalike.moderation.linking import ProbableLinker, SimilarLinker
 from askalike.moderation.neighbours import find_neighbours
@@ -21,7 +22,6 @@ from askalike.rankers import Ranker, open_current
 from askalike.rankers.distinct import DistinctRanker
 from askalike.store import Archive, Clusters, View
 from askalike.store.originals import find_originals
-from askalike.types import Progress, Question
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason", "similarity")
 DEFAULT_PROBABILITY, DEFAULT_SIMILARITY = 0.5, 0.7

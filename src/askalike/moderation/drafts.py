@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from askalike.core.types import Answer, Question
 from askalike.moderation.groups import find_groups
 from askalike.store import Archive
 from askalike.store.drafts import FAQ_ID_PREFIX, Draft, add_drafts
 from askalike.store.editing import get_links
 from askalike.text.analyzer import content_analyzer
-from askalike.types import Answer, Question
 
 MIN_QUESTIONS = 2
 MAX_REPHRASINGS = 20

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from askalike.calibration.calibrator import Calibrator
-from askalike.errors import ArchiveError
+from askalike.core.errors import ArchiveError
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs
 from askalike.rankers import Ranker, create
 from askalike.store import Archive, query_log

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import retrieve_hits
-from askalike.iteration import chunks
+from askalike.core.iteration import chunks
+from askalike.core.parallel import has_cluster, map_pieces, work_on
+from askalike.core.types import Progress, Question
 from askalike.moderation.linking import Linker
 from askalike.moderation.pairs import Link, PairProbabilities
-from askalike.pieces import has_cluster, map_pieces, work_on
 from askalike.rankers import Ranker, Searcher, create, open_current, resume_work
 from askalike.store import Archive, View
-from askalike.types import Progress, Question
 
 A = TypeVar("A")
 B = TypeVar("B")

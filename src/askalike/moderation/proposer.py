@@ -8,7 +8,8 @@ from askalike.calibration.calibration import Calibration, settings_json
 from askalike.calibration.calibrator import Calibrator
 from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import retrieve_hits
-from askalike.clock import now
+from askalike.core.clock import now
+from askalike.core.types import Question
 from askalike.moderation.dedupe import original_keys
 from askalike.moderation.duplicate_rate import estimate_duplicate_rate
 from askalike.moderation.linking import Linker, ProbableLinker, SimilarLinker
@@ -16,7 +17,6 @@ from askalike.moderation.pairs import MIN_PROBABILITY, Link, PairProbabilities, 
 from askalike.rankers import Ranker, SearchSession
 from askalike.store import Archive, candidate_pairs
 from askalike.store.candidate_pairs import CandidatePair, ProposalScan, add_proposals, drop_open_proposals
-from askalike.types import Question
 
 FORMAT = 2
 """Format of a stored scan. A scan in another format starts again."""

@@ -4,12 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from askalike.errors import ArchiveError
+from askalike.core.errors import ArchiveError
+from askalike.core.iteration import chunks
+from askalike.core.types import TYPED_QUERY_ID, Hit, Question
 from askalike.evaluation.proportion import BinomialProportion
-from askalike.iteration import chunks
 from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store import Archive, sample_questions
-from askalike.types import TYPED_QUERY_ID, Hit, Question
 
 NEIGHBOUR_COUNT = 20
 """The number of most similar questions that vote for their tags."""

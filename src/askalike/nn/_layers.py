@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from askalike.core.types import RESERVED
 from askalike.nn._network import TokenTrace, make_embedding
-from askalike.types import RESERVED
 
 
 class WindowMax(nn.Module):

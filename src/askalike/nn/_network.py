@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.config import Settings
-from askalike.errors import SettingsError
-from askalike.types import Metric
+from askalike.core.config import Settings
+from askalike.core.errors import SettingsError
+from askalike.core.types import Metric
 
 MIN_SQUARED_DISTANCE = 1e-12
 """Lower limit of squared distances before the square root, so that the gradient of equal vectors is 0."""

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from askalike.config import IntegerList, Settings
+from askalike.core.config import IntegerList, Settings
 from askalike.nn._decoder import Decoder
 from askalike.nn._network import Batch, PartVectors, WordVectorNetwork, make_embedding
 

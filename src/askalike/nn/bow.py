@@ -6,7 +6,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from askalike.config import Settings
+from askalike.core.config import Settings
 from askalike.nn._layers import WeightedBag
 from askalike.nn._network import Batch, Network, PartVectors, TokenTrace
 

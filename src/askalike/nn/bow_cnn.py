@@ -6,11 +6,11 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from askalike.config import Settings
+from askalike.core.config import Settings
+from askalike.core.types import Metric
 from askalike.nn._layers import WeightedBag, WindowMax
 from askalike.nn._network import Batch, PartVectors, TokenTrace, WordVectorNetwork
 from askalike.nn.cnn import CnnNetworkSettings
-from askalike.types import Metric
 
 
 class BowCnnNetworkSettings(CnnNetworkSettings):

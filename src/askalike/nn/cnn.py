@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field, field_validator
 from torch import nn
 
-from askalike.config import Settings
+from askalike.core.config import Settings
 from askalike.nn._layers import WindowMax
 from askalike.nn._network import Batch, PartVectors, TokenTrace, WordVectorNetwork
 

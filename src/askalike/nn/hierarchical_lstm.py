@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 from torch import nn
 
-from askalike.config import Settings
+from askalike.core.config import Settings
 from askalike.nn._network import Batch, PartVectors, WordVectorNetwork
 from askalike.nn._recurrent import LstmLayer, WordLstm, pool_sentences
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.config import Settings
+from askalike.core.config import Settings
 from askalike.nn._network import Batch, PartVectors, WordVectorNetwork
 from askalike.nn._recurrent import Pooling, WordLstm, pool_states
 

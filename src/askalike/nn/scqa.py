@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from torch import nn
 from torch.nn import functional
 
-from askalike.config import IntegerList, Settings
+from askalike.core.config import IntegerList, Settings
 from askalike.nn._network import Batch, Network, PartVectors, make_embedding
 
 

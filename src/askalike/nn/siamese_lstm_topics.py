@@ -7,8 +7,8 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from askalike.config import Settings
-from askalike.errors import SettingsError
+from askalike.core.config import Settings
+from askalike.core.errors import SettingsError
 from askalike.nn._network import Batch, PartVectors, WordVectorNetwork, make_embedding
 from askalike.nn._recurrent import LstmLayer, pool_states
 from askalike.nn.siamese_lstm import SiameseLstmNetwork, SiameseLstmNetworkSettings

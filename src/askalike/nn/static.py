@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from askalike.config import Settings
+from askalike.core.config import Settings
 from askalike.nn._network import Batch, Network, PartVectors, copy_pretrained_vectors, make_embedding, select_rows
 
 RANDOM_ROW_SCALE = 0.1

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.config import Settings
-from askalike.errors import SettingsError
+from askalike.core.config import Settings
+from askalike.core.errors import SettingsError
+from askalike.core.packages import find_model
 from askalike.nn._network import Batch, Network, PartVectors
-from askalike.packages import find_model
 
 
 class TransformerNetworkSettings(Settings):

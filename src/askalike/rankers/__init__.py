@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from askalike import registry
-from askalike.errors import IndexBusyError, ReadOnlyClusterError, SettingsError
+from askalike.core import registry
+from askalike.core.errors import IndexBusyError, ReadOnlyClusterError, SettingsError
+from askalike.core.trainable import CORPUS_ENCODERS, list_recipes, list_trainable
+from askalike.core.types import Progress
 from askalike.index.commits import CommittedIndex
 from askalike.rankers._queries import ResolvedQuery, resolve_queries
 from askalike.rankers._ranker import DEPTH_FACTOR, Ranker, Searcher, SearchSession, Tunable
 from askalike.rankers._resuming import resume_runs, resume_work
 from askalike.store import Archive, TrainingView, View, get_served_ranker
-from askalike.trainable import CORPUS_ENCODERS, list_recipes, list_trainable
-from askalike.types import Progress
 
 __all__ = [
     "DEPTH_FACTOR",

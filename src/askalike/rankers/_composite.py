@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field
 
 from askalike import rankers
-from askalike.config import NumberList, Settings, TextList, validate_settings
-from askalike.errors import IndexBusyError, SettingsError
+from askalike.core.config import NumberList, Settings, TextList, validate_settings
+from askalike.core.errors import IndexBusyError, SettingsError
+from askalike.core.trainable import list_recipes
+from askalike.core.types import Progress, Vectors
+from askalike.core.values import check_weights
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker, Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
-from askalike.trainable import list_recipes
-from askalike.types import Progress, Vectors
-from askalike.values import check_weights
 
 if TYPE_CHECKING:
     from askalike.index.cluster.index import ClusterIndex

@@ -14,11 +14,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from askalike.core.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 from askalike.encoders import Encoder, TracedText, VectorContributions
 from askalike.rankers._word_vectors import TextField, Word, WordComparison, WordReader
 from askalike.text.clean import plain_text
 from askalike.text.words import WordForm
-from askalike.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 
 MIN_SUM = 1e-9
 """Minimum sum of contributions that is scaled to the score."""

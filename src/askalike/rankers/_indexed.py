@@ -7,11 +7,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from askalike.errors import NotFittedError
+from askalike.core.errors import NotFittedError
+from askalike.core.types import Progress
 from askalike.index.commits import CommittedIndex
 from askalike.rankers._ranker import Ranker
 from askalike.store import View
-from askalike.types import Progress
 
 if TYPE_CHECKING:
     from askalike.index.cluster.connection import ClusterConnection

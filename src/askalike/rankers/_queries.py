@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Question
 from askalike.store import View
-from askalike.types import Question
 
 PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import SettingsError
-from askalike.filters import Filter
+from askalike.core.errors import SettingsError
+from askalike.core.filters import Filter
+from askalike.core.lazy import lazy_property
+from askalike.core.types import AllowedDocs, Contribution, Explanation, Progress, Question, Run, TopDocs, Vectors
 from askalike.index.commits import remove_index
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
-from askalike.lazy import lazy_property
 from askalike.rankers._queries import ResolvedQuery, resolve_queries
 from askalike.store import TrainingView, View
-from askalike.types import AllowedDocs, Contribution, Explanation, Progress, Question, Run, TopDocs, Vectors
 
 if TYPE_CHECKING:
     from askalike.index.cluster.index import ClusterIndex

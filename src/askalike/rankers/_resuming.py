@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from askalike import registry
-from askalike.files import replace_file
+from askalike.core import registry
+from askalike.core.files import replace_file
+from askalike.core.types import Run
 from askalike.rankers._ranker import Ranker
 from askalike.store import View
-from askalike.types import Run
 
 
 def resume_work(

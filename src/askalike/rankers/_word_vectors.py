@@ -8,10 +8,10 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled
+from askalike.core.types import Answer, Floats, Markup, Question, Span
 from askalike.encoders import TextWords
+from askalike.native.compiled import Matrix, compiled
 from askalike.text.words import find_form
-from askalike.types import Answer, Floats, Markup, Question, Span
 
 MIN_WORD_SIMILARITY = 0.4
 """Minimum cosine of two words that are shown as a pair."""

@@ -9,14 +9,14 @@ import numpy as np
 from pydantic import Field
 
 from askalike import rankers
-from askalike.config import Settings, validate_settings
-from askalike.errors import SettingsError
+from askalike.core.config import Settings, validate_settings
+from askalike.core.errors import SettingsError
+from askalike.core.types import AllowedDocs, Progress, TopDocs, Vectors
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import DEPTH_FACTOR, Docids, Explanations, Ranker, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
-from askalike.types import AllowedDocs, Progress, TopDocs, Vectors
 
 if TYPE_CHECKING:
     from askalike.index.cluster.index import ClusterIndex

@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from askalike.config import TextList
-from askalike.errors import SettingsError
+from askalike.core.config import TextList
+from askalike.core.errors import SettingsError
+from askalike.core.types import AllowedDocs, TopDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Texts, top_k
 from askalike.store import View
-from askalike.types import AllowedDocs, TopDocs
 
 
 class CascadeSettings(CompositeSettings):

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from askalike.config import Settings, validate_settings
-from askalike.errors import SettingsError
+from askalike.core.config import Settings, validate_settings
+from askalike.core.errors import SettingsError
+from askalike.core.types import Answer, Question
 from askalike.rankers.pairwise import PairwiseRanker
 from askalike.text.clean import CodeRule, plain_text
-from askalike.types import Answer, Question
 
 
 class CrossEncoderSettings(Settings):

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 import numpy as np
 from pydantic import Field
 
-from askalike import encoders, registry
-from askalike.config import Settings, validate_settings
+from askalike import encoders
+from askalike.core import registry
+from askalike.core.config import Settings, validate_settings
+from askalike.core.parallel import map_pieces
+from askalike.core.types import AllowedDocs, Answer, LaterTopDocs, Progress, Question, TopDocs, Vectors
 from askalike.encoders import Encoder
 from askalike.index.rows import DocAttributes
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.labels.learned import LearnedLabels
-from askalike.pieces import map_pieces
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._indexed import IndexedRanker
 from askalike.rankers._queries import ResolvedQuery
@@ -28,7 +30,6 @@ from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Searc
 from askalike.rankers._word_vectors import TextField, WordReader
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
-from askalike.types import AllowedDocs, Answer, LaterTopDocs, Progress, Question, TopDocs, Vectors
 
 if TYPE_CHECKING:
     from askalike.index.cluster.connection import ClusterConnection

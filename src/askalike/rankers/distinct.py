@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from askalike.config import TextList
-from askalike.errors import SettingsError
+from askalike.core.config import TextList
+from askalike.core.errors import SettingsError
+from askalike.core.types import AllowedDocs, TopDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._ranker import DEPTH_FACTOR, Docids, Explanations, Ranker, Scores, Texts
 from askalike.store import View
-from askalike.types import AllowedDocs, TopDocs
 
 
 class DistinctSettings(CompositeSettings):

@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from askalike import rankers
-from askalike.counts import format_count
-from askalike.errors import SettingsError
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
+from askalike.core.lazy import lazy_property
+from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run, Span, TopDocs, Vectors
 from askalike.index.rows import find_distinct
-from askalike.lazy import lazy_property
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Candidates, Docids, Explanations, Ranker, Scores, Texts, top_k
 from askalike.store import View
-from askalike.types import AllowedDocs, Contribution, Explanation, Question, Run, Span, TopDocs, Vectors
 
 RANK_OFFSET = 60
 """The constant added to ranks in reciprocal rank fusion (Cormack, Clarke and Büttcher 2009)."""

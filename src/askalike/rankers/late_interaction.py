@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.config import TextList
-from askalike.errors import SettingsError
+from askalike.core.config import TextList
+from askalike.core.errors import SettingsError
+from askalike.core.lazy import lazy_property
+from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, TopDocs, Vectors
 from askalike.index.rows import find_distinct
-from askalike.lazy import lazy_property
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Texts, top_k
 from askalike.store import View
-from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs, Vectors
 
 CACHED_TEXTS = 2_048
 """Number of titles cached with their token vectors, about 50 MB: while a query is typed, the same titles recur."""

@@ -20,18 +20,18 @@ import scipy.sparse
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.config import Settings
-from askalike.errors import InputError, NotFittedError, SettingsError
-from askalike.files import replace_file
+from askalike.core.config import Settings
+from askalike.core.errors import InputError, NotFittedError, SettingsError
+from askalike.core.files import replace_file
+from askalike.core.iteration import chunks
+from askalike.core.types import Floats, Question, TrainingPair
 from askalike.index.lexical.searcher import QueryTerms
-from askalike.iteration import chunks
 from askalike.labels.learned import LABEL_SIGNALS, LearnedLabels
 from askalike.labels.training_pairs import training_pairs
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, PreparedTerms, split_settings
 from askalike.similarities import Similarity
 from askalike.store import Clusters, TrainingView, View
-from askalike.types import Floats, Question, TrainingPair
 
 if TYPE_CHECKING:
     from askalike.index.cluster.connection import ClusterConnection

@@ -11,9 +11,20 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 import numpy as np
 from pydantic import Field
 
-from askalike import registry
-from askalike.config import Settings, validate_settings
-from askalike.errors import SettingsError
+from askalike.core import registry
+from askalike.core.config import Settings, validate_settings
+from askalike.core.errors import SettingsError
+from askalike.core.types import (
+    AllowedDocs,
+    Answer,
+    Contribution,
+    Explanation,
+    Markup,
+    Progress,
+    Question,
+    Span,
+    TopDocs,
+)
 from askalike.index.lexical.index import PostingsIndex, PostingsLayout
 from askalike.index.lexical.searcher import (
     CollectionFrequencies,
@@ -31,7 +42,6 @@ from askalike.similarities import Similarity
 from askalike.store import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import detect_language
-from askalike.types import AllowedDocs, Answer, Contribution, Explanation, Markup, Progress, Question, Span, TopDocs
 
 if TYPE_CHECKING:
     from askalike.index.cluster.connection import ClusterConnection

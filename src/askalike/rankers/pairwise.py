@@ -7,7 +7,8 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import AllowedDocs, Answer, Question, TopDocs
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._explanations import explain_by_occlusion
 from askalike.rankers._queries import ResolvedQuery
@@ -21,7 +22,6 @@ from askalike.rankers._ranker import (
     candidates_needed,
 )
 from askalike.store import View
-from askalike.types import AllowedDocs, Answer, Question, TopDocs
 
 
 class PairScorer(Protocol):

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field
 
-from askalike.config import Settings
-from askalike.errors import SettingsError
+from askalike.core.config import Settings
+from askalike.core.errors import SettingsError
+from askalike.core.types import TopDocs
 from askalike.index.lexical.searcher import QueryTerms
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, PreparedTerms, split_settings
 from askalike.similarities import Similarity
 from askalike.store import View
-from askalike.types import TopDocs
 
 if TYPE_CHECKING:
     from askalike.index.cluster.connection import ClusterConnection

@@ -9,14 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from askalike import clock
-from askalike.config import Settings, validate_settings
-from askalike.errors import SettingsError
+from askalike.core import clock
+from askalike.core.config import Settings, validate_settings
+from askalike.core.errors import SettingsError
+from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, TopDocs
 from askalike.index.rows import find_distinct
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Searcher, SearchSession, Texts
 from askalike.store import View
-from askalike.types import AllowedDocs, Contribution, Explanation, Question, TopDocs
 
 MANY_VOTES = 100.0
 """Number of votes that gives an absolute score of 1."""

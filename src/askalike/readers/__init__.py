@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from askalike.config import validate_settings
-from askalike.errors import InputError, SettingsError
+from askalike.core.config import validate_settings
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.registry import load
+from askalike.core.types import LocatedRecord
+from askalike.core.values import parse_encoding, parse_language
 from askalike.readers._queries import read_candidates, read_queries
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
 from askalike.readers._threads import ThreadReader
-from askalike.registry import load
 from askalike.store import ArchiveSummary
 from askalike.store.draft_importing import DraftImport, import_drafts
 from askalike.store.importing import ImportRequest, import_records, open_for_import, open_for_plan, plan_import
-from askalike.types import LocatedRecord
-from askalike.values import parse_encoding, parse_language
 
 __all__ = ["Reader", "SourceFiles", "import_archive", "parse_rows", "read_candidates", "read_queries", "reject"]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
 
 BINARY_KINDS = (
     (b"%PDF-", "a PDF; save its questions as CSV"),

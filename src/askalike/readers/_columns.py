@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import LocatedRecord, Record, RejectedRow
 from askalike.readers._json import PlacedRow, Row
 from askalike.readers._source import SourceFiles, parse_rows
-from askalike.types import LocatedRecord, Record, RejectedRow
 
 MAX_HEADERS = 1_000
 MAX_LISTED = 8

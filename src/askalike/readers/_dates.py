@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from askalike.clock import parse_utc
+from askalike.core.clock import parse_utc
 from askalike.readers._source import SourceFiles
 from askalike.readers._values import to_text
 

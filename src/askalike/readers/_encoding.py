@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
 
 CHUNK_SIZE = 1 << 18
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -6,10 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Place, RejectedRow
 from askalike.readers._source import SourceFiles, reject
 from askalike.text.clean import replace_forbidden
-from askalike.types import Place, RejectedRow
 
 DECODER = json.JSONDecoder(strict=False)
 MAX_VALUE_SIZE = 1 << 26

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Place, Question, RejectedRow
 from askalike.readers._json import Row, read_json_lines
 from askalike.readers._source import SourceFiles
-from askalike.types import Place, Question, RejectedRow
 
 
 def read_queries(path: Path) -> dict[str, Question]:

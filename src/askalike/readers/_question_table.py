@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from askalike.config import Settings
+from askalike.core.config import Settings
+from askalike.core.states import Mark, parse_marks
+from askalike.core.types import Answer, Link, LocatedRecord, Question, Record, RejectedRow
 from askalike.readers._columns import Columns, TableOpener, read_table
 from askalike.readers._dates import DateOrder, DateReader
 from askalike.readers._source import DerivedIds, SourceFiles
 from askalike.readers._values import derive_id, split_cell, to_text
-from askalike.states import Mark, parse_marks
 from askalike.store.database import FirstTextStore
-from askalike.types import Answer, Link, LocatedRecord, Question, Record, RejectedRow
 
 USUAL_COLUMNS = {
     "question": ("question", "question_text", "title", "subject", "query", "text"),

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Place, RejectedRow
 from askalike.readers._columns import Table
 from askalike.readers._json import PlacedRow, read_json_items, read_json_lines, refuse_document
 from askalike.readers._source import SourceFiles, reject
-from askalike.types import Place, RejectedRow
 
 PlacedFields = tuple[Place, list[str] | RejectedRow]
 

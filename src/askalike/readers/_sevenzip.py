@@ -7,8 +7,8 @@ from pathlib import Path, PureWindowsPath
 
 import py7zr
 
-from askalike.counts import format_count
-from askalike.errors import InputError
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError
 from askalike.readers._source import SourceFiles
 
 MAX_COMPRESSION_RATIO = 100

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from askalike.config import DateText, Settings
+from askalike.core.config import DateText, Settings
 from askalike.readers._source import SourceFiles
 
 

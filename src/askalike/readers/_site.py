@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from askalike.errors import InputError
-from askalike.files import write_atomically
+from askalike.core.errors import InputError
+from askalike.core.files import write_atomically
 
 MAX_RESPONSE_BYTES = 1 << 26
 MAX_TRIES = 5

@@ -14,11 +14,11 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import LocatedRecord, Place, Record, RejectedRow
 from askalike.readers._binary import refuse_binary
 from askalike.readers._encoding import CHUNK_SIZE, describe_invalid_utf8, recode
 from askalike.store.database import DATABASE_FILE
-from askalike.types import LocatedRecord, Place, Record, RejectedRow
 
 MAX_LINE_SIZE = 1 << 26
 DAMAGE_ERRORS = (EOFError, OSError, zlib.error)

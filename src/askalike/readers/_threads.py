@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from askalike.clock import parse_utc
+from askalike.core.clock import parse_utc
 from askalike.readers._since import FollowUpReader
 from askalike.readers._source import SourceFiles
 from askalike.store.drafts import LocatedThread, ThreadDraft

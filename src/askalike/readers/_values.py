@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from askalike.clock import parse_utc
+from askalike.core.clock import parse_utc
 
 
 def parse_optional_utc(text: Any) -> str | None:

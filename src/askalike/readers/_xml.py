@@ -7,10 +7,10 @@ from itertools import chain
 from pathlib import Path
 from xml.parsers import expat
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Place
 from askalike.readers._encoding import describe_invalid_utf8
 from askalike.readers._source import SourceFiles
-from askalike.types import Place
 
 MAX_ELEMENT_SIZE = 1 << 26
 CONTROL_CHARACTERS = bytes(b for b in range(32) if b not in b"\t\n\r")

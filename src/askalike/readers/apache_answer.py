@@ -8,14 +8,14 @@ from typing import Any
 
 from pydantic import Field
 
-from askalike.config import Settings
-from askalike.errors import InputError
-from askalike.files import user_cache
+from askalike.core.config import Settings
+from askalike.core.errors import InputError
+from askalike.core.files import user_cache
+from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.readers._site import SiteClient
 from askalike.readers._source import SourceFiles, parse_rows
 from askalike.readers._values import parse_optional_utc, to_text
 from askalike.text.clean import replace_forbidden
-from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 
 API = "/answer/api/v1"
 PAGE_SIZE = 100

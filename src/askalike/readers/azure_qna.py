@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import Field
 
-from askalike.config import Settings
-from askalike.errors import InputError, SettingsError
+from askalike.core.config import Settings
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.readers._json import PlacedRow
 from askalike.readers._rows import open_table
 from askalike.readers._source import DerivedIds, SourceFiles, find_files, parse_rows
 from askalike.readers._values import derive_id, to_text
 from askalike.text.clean import replace_forbidden
-from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
 NEEDED = ("Question", "Answer")

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from askalike.config import Settings
-from askalike.errors import InputError
+from askalike.core.config import Settings
+from askalike.core.errors import InputError
+from askalike.core.types import EvaluationQuery, Judgement, LocatedRecord, Question
 from askalike.readers._exported import read_beir_export_extras, read_export_facts
 from askalike.readers._json import Row, read_json_lines
 from askalike.readers._rows import read_rows
 from askalike.readers._source import SourceFiles, parse_rows
 from askalike.readers._values import to_text
-from askalike.types import EvaluationQuery, Judgement, LocatedRecord, Question
 
 COMPRESSED_SUFFIXES = ("", ".gz", ".bz2")
 EXPECTED_JUDGEMENT = "expected query id, document id and a whole number, tab separated"

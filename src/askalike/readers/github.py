@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.states import Mark
+from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.readers._json import read_json_values
 from askalike.readers._since import FollowUpReader
 from askalike.readers._source import SourceFiles, find_files, parse_rows, reject
 from askalike.readers._values import parse_optional_utc, to_text
-from askalike.states import Mark
-from askalike.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 
 Item = Mapping[str, Any]
 """An issue or a discussion; `gh` and GraphQL name its fields in camelCase, the REST API in snake_case."""

@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import Field
 
-from askalike.config import Settings
-from askalike.errors import InputError, SettingsError
+from askalike.core.config import Settings
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import EvaluationQuery, Judgement, LocatedRecord, Place, Question
 from askalike.readers._source import SourceFiles
 from askalike.readers._values import to_text
 from askalike.text.clean import replace_forbidden
-from askalike.types import EvaluationQuery, Judgement, LocatedRecord, Place, Question
 
 SPLITS = ("train", "dev", "validation", "test")
 DEFAULT_SPLIT = "test"

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from askalike.config import Settings
-from askalike.errors import InputError
+from askalike.core.config import Settings
+from askalike.core.errors import InputError
+from askalike.core.types import EvaluationQuery, Judgement, LocatedRecord, Question, Record
 from askalike.readers._source import SourceFiles, parse_rows
-from askalike.types import EvaluationQuery, Judgement, LocatedRecord, Question, Record
 
 TEXT_FILES = ("text_tokenized.txt", "text_tokenized.txt.gz")
 SPLIT_FILES = {"train": "train_random.txt", "dev": "dev.txt", "test": "test.txt"}

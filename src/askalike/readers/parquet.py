@@ -6,13 +6,13 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any
 
-from askalike.errors import InputError, SettingsError
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import LocatedRecord, Place
 from askalike.readers._columns import Table
 from askalike.readers._json import PlacedRow
 from askalike.readers._question_table import QuestionTable
 from askalike.readers._source import SourceFiles, find_files
 from askalike.text.clean import replace_forbidden
-from askalike.types import LocatedRecord, Place
 
 BATCH_ROWS = 1_000
 

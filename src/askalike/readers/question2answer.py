@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import Field
 
-from askalike.config import Settings
-from askalike.errors import InputError
+from askalike.core.config import Settings
+from askalike.core.errors import InputError
+from askalike.core.types import Answer, Link, LocatedRecord, Markup, Place, Question, Record, RejectedRow
 from askalike.readers._json import PlacedRow, read_json_values
 from askalike.readers._rows import open_table
 from askalike.readers._source import SourceFiles, find_files, parse_rows, reject
 from askalike.readers._values import parse_optional_utc, to_text
-from askalike.types import Answer, Link, LocatedRecord, Markup, Place, Question, Record, RejectedRow
 
 NEEDED = ("postid", "type", "title", "content")
 NULL = "NULL"

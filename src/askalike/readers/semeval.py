@@ -9,12 +9,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from askalike.config import Settings
-from askalike.errors import InputError
+from askalike.core.config import Settings
+from askalike.core.errors import InputError
+from askalike.core.types import Answer, EvaluationQuery, Judgement, LocatedRecord, Question, Record
 from askalike.readers._source import SourceFiles, find_files, parse_rows, reject
 from askalike.readers._values import parse_optional_utc
 from askalike.readers._xml import Element, read_elements
-from askalike.types import Answer, EvaluationQuery, Judgement, LocatedRecord, Question, Record
 
 GRADES = {"PerfectMatch": 2, "Relevant": 1, "Irrelevant": 0}
 GOLD_SUFFIX = ".relevancy"

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from askalike.clock import parse_utc
-from askalike.errors import InputError, SettingsError
+from askalike.core.clock import parse_utc
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Place
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, reject
 from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question, parse_sent_at
 from askalike.readers._values import split_cell, to_text
 from askalike.store.drafts import LocatedThread
-from askalike.types import Place
 
 OF_PEOPLE = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
 """Subtypes of messages written by people or bots; all others are about the channel."""

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from askalike.clock import parse_utc
-from askalike.config import Settings
-from askalike.errors import InputError
+from askalike.core.clock import parse_utc
+from askalike.core.config import Settings
+from askalike.core.errors import InputError
+from askalike.core.types import Answer, Link, LinkKind, LocatedRecord, Question, Record
 from askalike.readers._source import SourceFiles, parse_rows
 from askalike.readers._values import parse_optional_utc
 from askalike.readers._xml import read_elements
 from askalike.text.clean import strip_banner
-from askalike.types import Answer, Link, LinkKind, LocatedRecord, Question, Record
 
 QUESTION_TYPE, ANSWER_TYPE = "1", "2"
 POSTS_FILE, LINKS_FILE, USERS_FILE = "posts.xml", "postlinks.xml", "users.xml"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pydantic import Field
 
+from askalike.core.types import LocatedRecord
 from askalike.readers._exported import read_csv_export, read_export_facts
 from askalike.readers._question_table import QuestionTable
 from askalike.readers._rows import TABLE_PATTERNS, open_table
 from askalike.readers._source import SourceFiles, find_files
-from askalike.types import LocatedRecord
 
 
 class TableReader(QuestionTable):

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pydantic import Field
 
-from askalike.config import Settings
-from askalike.errors import InputError
+from askalike.core.config import Settings
+from askalike.core.errors import InputError
+from askalike.core.types import Answer, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.readers._source import SourceFiles, find_files, parse_rows, reject
 from askalike.readers._values import parse_optional_utc, unescape
 from askalike.readers._xml import Element, read_elements
-from askalike.types import Answer, LocatedRecord, Place, Question, Record, RejectedRow
 
 DOCUMENT_START = re.compile(rb"<document\b")
 DOCUMENT_END = b"</document>"

@@ -12,15 +12,15 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from askalike.clock import parse_utc
-from askalike.errors import InputError
+from askalike.core.clock import parse_utc
+from askalike.core.errors import InputError
+from askalike.core.types import Place, RejectedRow
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, find_files, reject
 from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question, parse_sent_at
 from askalike.readers._values import split_cell, to_text
 from askalike.store.drafts import LocatedThread
 from askalike.text.clean import readable_text
-from askalike.types import Place, RejectedRow
 
 REALM_FILE = "realm.json"
 CHANNEL_RECIPIENT = 2

@@ -8,15 +8,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from askalike import rankers
-from askalike.clock import parse_first_moment
-from askalike.counts import format_count
-from askalike.errors import ArchiveError, SettingsError
+from askalike.core.clock import parse_first_moment
+from askalike.core.counts import format_count
+from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.types import Columns, Progress, Question, Run
 from askalike.evaluation.proportion import wilson_interval
 from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.rankers import Ranker, open_current, resume_runs
 from askalike.store import Archive
 from askalike.store.point_in_time import PointInTimeArchive
-from askalike.types import Columns, Progress, Question, Run
 
 WORDING_REMARK = "texts have today's wording: the archive keeps no earlier edits"
 

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
 
 REQUIRED_MODULES = ("fastapi", "uvicorn", "httptools", "uvloop", "prometheus_client", "nh3")
 """The modules of the extra `service`."""

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from askalike.addresses import ORIGIN_PATTERN, is_loopback
-from askalike.config import DateText, Settings
-from askalike.errors import SettingsError
-from askalike.filters import Filter
-from askalike.states import LeftOut
+from askalike.core.addresses import ORIGIN_PATTERN, is_loopback
+from askalike.core.config import DateText, Settings
+from askalike.core.errors import SettingsError
+from askalike.core.filters import Filter
+from askalike.core.states import LeftOut
 
 
 class ServiceSettings(Settings):

@@ -3,7 +3,7 @@
 import math
 from typing import Literal
 
-from askalike.compiled import inner
+from askalike.native.compiled import inner
 
 Normalisation = Literal["none", "h1", "h2", "h3", "z"]
 NORMALISATIONS = ("none", "h1", "h2", "h3", "z")

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from askalike.config import Settings
-from askalike.errors import SettingsError
-from askalike.types import Collection, Floats
+from askalike.core.config import Settings
+from askalike.core.errors import SettingsError
+from askalike.core.types import Collection, Floats
 
 
 class Similarity(Settings):

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.compiled import elementwise
+from askalike.core.types import Collection, Floats
+from askalike.native.compiled import elementwise
 from askalike.similarities._normalisation import (
     NORMALISATION_GRIDS,
     Normalisation,
@@ -16,7 +17,6 @@ from askalike.similarities._normalisation import (
     opensearch_normalisation,
 )
 from askalike.similarities._similarity import Similarity
-from askalike.types import Collection, Floats
 
 BELOW_ONE = 1.0 - 2.0**-24  # the largest 32-bit float below 1, which Lucene uses if λ would be 1
 

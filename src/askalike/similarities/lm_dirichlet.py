@@ -7,9 +7,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from askalike.compiled import elementwise
+from askalike.core.types import Collection, Floats
+from askalike.native.compiled import elementwise
 from askalike.similarities._similarity import Similarity
-from askalike.types import Collection, Floats
 
 
 @elementwise

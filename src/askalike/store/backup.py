@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from askalike.clock import now
-from askalike.errors import ArchiveError
-from askalike.files import PARTIAL_SUFFIX, compute_sha256, folder_errors, fsync_folder, fsync_path, scratch_folder
+from askalike.core.clock import now
+from askalike.core.errors import ArchiveError
+from askalike.core.files import PARTIAL_SUFFIX, compute_sha256, folder_errors, fsync_folder, fsync_path, scratch_folder
 from askalike.store.archive import Archive
 from askalike.store.database import DATABASE_FILE, storage_errors
 from askalike.store.migrations import MIGRATIONS

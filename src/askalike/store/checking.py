@@ -5,7 +5,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
 from askalike.store.records import TABLES, check_numbers
 
 Check = Callable[[Any], bool]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from askalike.core.types import Answer, Question
 from askalike.store.corrections import SourceValues, changed_fields, merge_corrections, read_corrections
 from askalike.store.records import TABLES, RecordTable, Row, StoredRecord
-from askalike.types import Answer, Question
 
 
 class BatchRecord(NamedTuple):

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from askalike.core.types import Answer, Question
 from askalike.store.database import IN_JSON_SQL
 from askalike.store.records import RecordTable, Row, decode_strings
-from askalike.types import Answer, Question
 
 CORRECTABLE_FIELDS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "questions": {

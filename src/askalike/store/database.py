@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, Self
 
-from askalike.clock import now
-from askalike.errors import ArchiveError
+from askalike.core.clock import now
+from askalike.core.errors import ArchiveError
 from askalike.store.connection import SharedConnection
 from askalike.store.migrations import migrate
 

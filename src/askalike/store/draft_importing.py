@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
-from askalike.counts import format_count
-from askalike.errors import InputError
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError
+from askalike.core.types import RejectedRow
 from askalike.store.archive import Archive
 from askalike.store.database import read_transaction, write_transaction
 from askalike.store.drafts import LocatedThread, ThreadDraft, put_thread
@@ -16,7 +17,6 @@ from askalike.store.import_sinks import ArchiveSink
 from askalike.store.rejects import REJECTS_FILE, RejectLog
 from askalike.store.sources import check_source_name, plan_source
 from askalike.store.statistics import ArchiveSummary, summarise_archive
-from askalike.types import RejectedRow
 
 BATCH_SIZE = 500
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from askalike.clock import now
+from askalike.core.clock import now
+from askalike.core.types import Answer, Link, Markup, Place, Question, RejectedRow
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError
 from askalike.store.checking import check_record
@@ -13,7 +14,6 @@ from askalike.store.database import change_transaction, execute, fetch_int, stor
 from askalike.store.editing import MissingRecordError
 from askalike.store.records import decode_strings, encode_strings
 from askalike.store.writer import ArchiveWriter
-from askalike.types import Answer, Link, Markup, Place, Question, RejectedRow
 
 DraftState = Literal["open", "accepted", "rejected"]
 FAQ_ID_PREFIX = "faq-"

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from askalike.errors import ArchiveError
+from askalike.core.errors import ArchiveError
+from askalike.core.types import Answer, Link, Question
 from askalike.store.archive import Archive
 from askalike.store.checking import check_record
 from askalike.store.database import change_transaction, storage_errors
 from askalike.store.languages import detect_text_language
 from askalike.store.view import ANSWER_SQL, answer_from_row
 from askalike.store.writer import ArchiveWriter
-from askalike.types import Answer, Link, Question
 
 MAX_RECORDS = 1_000
 """Maximum number of records in one call. A writer's buffer is larger, so that a call is one transaction."""

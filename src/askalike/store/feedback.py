@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from askalike.errors import InputError
-from askalike.files import replace_file
+from askalike.core.errors import InputError
+from askalike.core.files import replace_file
+from askalike.core.types import Question, Split
 from askalike.store.archive import Archive
 from askalike.store.database import Database
-from askalike.types import Question, Split
 
 EXPORT_COLUMNS = ("query_id", "query", "candidate_id", "candidate", "label", "verdict", "given_at")
 """The columns of an export; the reader `pairs` reads the first five."""

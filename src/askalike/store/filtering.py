@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.filters import Filter
-from askalike.states import LeftOut
+from askalike.core.filters import Filter
+from askalike.core.states import LeftOut
+from askalike.core.types import DocumentKind
 from askalike.store.database import Database
 from askalike.store.originals import HAS_ORIGINAL_SQL
-from askalike.types import DocumentKind
 
 LEFT_OUT_SQL: dict[LeftOut, str] = {
     "closed": """(instr(q.marks, '"closed"') OR (q.marks = '[]' AND (q.closed_at IS NOT NULL)))""",

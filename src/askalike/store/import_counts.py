@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
 from askalike.store.comparison import Difference
 from askalike.store.records import TABLES
 

@@ -8,7 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
 from askalike.store.comparison import BatchRecord, Difference
 from askalike.store.database import Database
 from askalike.store.import_counts import ImportCounts
@@ -18,7 +19,6 @@ from askalike.store.rejects import RejectLog
 from askalike.store.source_ids import SourceIds
 from askalike.store.sources import Source, import_numbers, plan_source
 from askalike.store.writer import BATCH_SIZE
-from askalike.types import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
 
 
 class RecordSource(Protocol):

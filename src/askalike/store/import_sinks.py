@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Self
 
-from askalike.clock import now
+from askalike.core.clock import now
 from askalike.store.archive import Archive
 from askalike.store.comparison import BatchRecord, Difference, compare_batch
 from askalike.store.database import FirstTextStore, execute, fetch_int

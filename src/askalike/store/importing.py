@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from askalike.counts import format_count
-from askalike.errors import ArchiveError, InputError
-from askalike.files import lock_folder
+from askalike.core.counts import format_count
+from askalike.core.errors import ArchiveError, InputError
+from askalike.core.files import lock_folder
+from askalike.core.types import LocatedRecord
 from askalike.store.archive import Archive, make_directory
 from askalike.store.database import DATABASE_FILE, fetch_int, storage_errors
 from askalike.store.import_counts import ImportCounts, sum_counts
@@ -28,7 +29,6 @@ from askalike.store.pruning import count_missing, prune_source
 from askalike.store.rejects import REJECTS_FILE, RejectLog
 from askalike.store.sources import check_source_name, count_records, has_records
 from askalike.store.statistics import ArchiveSummary, summarise_archive
-from askalike.types import LocatedRecord
 
 MAX_CHANGED_SHARE = 0.1
 """An import that changes a larger share of its source's earlier records must be confirmed."""

@@ -10,9 +10,9 @@ import secrets
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from askalike.addresses import parse_origin
-from askalike.clock import now
-from askalike.errors import SettingsError
+from askalike.core.addresses import parse_origin
+from askalike.core.clock import now
+from askalike.core.errors import SettingsError
 from askalike.store.archive import Archive
 from askalike.store.database import Database, execute, fetch_int, write_transaction
 

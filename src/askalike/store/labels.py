@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from askalike.clock import now
+from askalike.core.clock import now
+from askalike.core.types import DocumentKind, Question, Split
 from askalike.store.database import Database, WritableDatabase, execute, fetch_int, write_transaction
-from askalike.types import DocumentKind, Question, Split
 
 ANSWERS_SPLIT = "answers"
 """The split whose queries are the archive's own questions, and whose documents are its answers."""

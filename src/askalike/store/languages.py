@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Answer, EvaluationQuery, LocatedRecord, Place, Question
 from askalike.store.archive import Archive
 from askalike.store.database import fetch_int
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language
-from askalike.types import Answer, EvaluationQuery, LocatedRecord, Place, Question
 
 SAMPLE_TEXTS = 300
 MIN_MAJORITY = 0.9

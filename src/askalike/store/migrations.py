@@ -7,7 +7,7 @@ import re
 import sqlite3
 from pathlib import PurePath
 
-from askalike.errors import ArchiveError
+from askalike.core.errors import ArchiveError
 
 MIGRATIONS = (
     """

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from askalike.core.types import Link
 from askalike.store.archive import Archive
 from askalike.store.database import change_transaction
 from askalike.store.records import TABLES
 from askalike.store.writer import insert_sql
-from askalike.types import Link
 
 
 class PointInTimeArchive:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from askalike.clock import now
+from askalike.core.clock import now
 from askalike.store.archive import Archive
 from askalike.store.database import execute, write_transaction
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 encode_json = json.JSONEncoder(ensure_ascii=False).encode
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from askalike.errors import ArchiveError
-from askalike.types import RejectedRow
+from askalike.core.errors import ArchiveError
+from askalike.core.types import RejectedRow
 
 REJECTS_FILE = "rejected.jsonl"
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from askalike.clock import now
+from askalike.core.clock import now
+from askalike.core.types import DocumentKind
 from askalike.store.comparison import BatchRecord, Difference, StoredRow
 from askalike.store.corrections import LISTS, changed_fields
 from askalike.store.database import Database
 from askalike.store.records import RecordTable, decode_strings, encode_json
-from askalike.types import DocumentKind
 
 
 class FieldChange(NamedTuple):

@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
 from askalike.store.database import Database, fetch_int
 from askalike.store.records import StoredRecord
 from askalike.store.sources import Source
-from askalike.types import Answer, EvaluationQuery, Judgement, Link, Question
 
 OWN_PREFIXED_SQL = """SELECT k.value FROM json_each(?1) k CROSS JOIN {table} t ON t.id = ?2 || '/' || k.value
     JOIN imports i ON i.number = t.import WHERE i.source_number IS ?3"""

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import DocumentKind
 from askalike.store.database import Database, WritableDatabase, fetch_int, write_transaction
 from askalike.store.migrations import id_prefix
 from askalike.store.records import TABLES
-from askalike.types import DocumentKind
 
 MAX_NAME_LENGTH = 200
 IMPORTS_OF_SOURCE_SQL = "(SELECT number FROM imports WHERE source_number IS ?)"

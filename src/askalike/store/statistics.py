@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.types import Answer, LinkKind, Question
 from askalike.store.archive import Archive
 from askalike.store.database import Database, fetch_int
 from askalike.store.view import ANSWER_SQL, CHUNK_ROWS, QUESTION_SQL, View, answer_from_row, question_from_row
-from askalike.types import Answer, LinkKind, Question
 
 Attribute = Literal["tag", "category", "language", "license"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal, get_args
 
-from askalike.clock import now
+from askalike.core.clock import now
 from askalike.store.archive import Archive
 from askalike.store.database import Database, write_transaction
 

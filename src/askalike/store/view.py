@@ -13,16 +13,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import SettingsError
-from askalike.filters import Filter
-from askalike.iteration import chunks
+from askalike.core.errors import SettingsError
+from askalike.core.filters import Filter
+from askalike.core.iteration import chunks
+from askalike.core.types import Answer, DocumentKind, Link, LinkKind, Question, Split
 from askalike.store.connection import SharedConnection
 from askalike.store.database import IN_JSON_SQL
 from askalike.store.filtering import escape_surrogates, select_filtered_docids
 from askalike.store.labels import Clusters
 from askalike.store.records import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings
 from askalike.store.sources import source_names
-from askalike.types import Answer, DocumentKind, Link, LinkKind, Question, Split
 
 CHUNK_ROWS = 10_000
 REMEMBERED_FILTERS = 4

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.files import replace_folder, user_cache
+from askalike.core.files import replace_folder, user_cache
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier

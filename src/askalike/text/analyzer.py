@@ -11,14 +11,14 @@ from typing import Final, Literal
 import Stemmer
 from pydantic import Field, field_validator
 
-from askalike.config import Settings
+from askalike.core.config import Settings
+from askalike.core.types import Markup
 from askalike.text.clean import SURROGATE, CodeRule, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
 from askalike.text.stretches import SpanFinder
 from askalike.text.words import Tokenizer, cjk_pattern, is_plain, word_pattern
-from askalike.types import Markup
 
 VERSION: Final = 1
 """Incremented whenever the terms of any text change; older indexes are then rejected."""

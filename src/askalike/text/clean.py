@@ -6,7 +6,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Any, Literal
 
-from askalike.types import Markup
+from askalike.core.types import Markup
 
 CodeRule = Literal["drop", "keep"]
 """Whether text in `<pre>` and `<code>` is kept."""

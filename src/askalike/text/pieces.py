@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled, inner
+from askalike.native.compiled import Matrix, compiled, inner
 from askalike.text.stretches import Stretches, StretchTable, as_array
 from askalike.text.subwords import Bpe
 from askalike.text.words import find_form, hash_word

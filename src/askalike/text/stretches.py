@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled, inner
+from askalike.native.compiled import Matrix, compiled, inner
 
 Ints = NDArray[np.int64]
 

@@ -9,8 +9,8 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from askalike.errors import InputError, SettingsError
-from askalike.lazy import lazy_property
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.lazy import lazy_property
 
 WORD_START = "▁"
 MAX_WORD_PART = 64

@@ -9,9 +9,9 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import InputError
-from askalike.files import write_atomically
-from askalike.types import RESERVED
+from askalike.core.errors import InputError
+from askalike.core.files import write_atomically
+from askalike.core.types import RESERVED
 
 UNKNOWN: Final = 1
 

@@ -10,8 +10,8 @@ import safetensors.torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from askalike.errors import InputError
-from askalike.files import replace_file
+from askalike.core.errors import InputError
+from askalike.core.files import replace_file
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 BEST_WEIGHTS_FILE = "best.safetensors"

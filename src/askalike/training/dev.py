@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.types import Qrels, Run, VectorPart, Vectors
 from askalike.evaluation.evaluate import evaluate
 from askalike.nn import Network
 from askalike.text.features import FeatureRows
 from askalike.training.encoding import encode_rows, score_pairs
 from askalike.training.examples import Indices
-from askalike.types import Qrels, Run, VectorPart, Vectors
 
 DEPTH = 100
 QUERIES_PER_BLOCK = 256

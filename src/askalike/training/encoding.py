@@ -8,10 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from askalike.core.types import VectorPart, Vectors
 from askalike.nn import Network, TokenTrace
 from askalike.text.features import FeatureRows
 from askalike.training.examples import Indices
-from askalike.types import VectorPart, Vectors
 
 TOKENS_PER_BATCH = 1 << 15
 """Maximum number of tokens in a batch, including padding: about 130 MB of windows with 1,000 units."""

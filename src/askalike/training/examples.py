@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.types import Answer, TrainingPair
 from askalike.text.features import FeatureRows, Text
-from askalike.types import Answer, TrainingPair
 
 Indices = NDArray[np.int64]
 

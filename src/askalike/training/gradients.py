@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from askalike.pieces import map_pieces
+from askalike.core.parallel import map_pieces
 from askalike.training.objective import TrainingBatch
 
 Gradient = Sequence[Tensor | None]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from askalike.config import Settings
+from askalike.core.config import Settings
 
 
 class Scores(NamedTuple):

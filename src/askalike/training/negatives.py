@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.types import Run
 from askalike.training.examples import Indices, TrainingTexts
 from askalike.training.settings import NegativesSettings
-from askalike.types import Run
 
 MAX_REDRAWS = 10
 """Number of redraws if a negative is of the pair's own cluster; after these the pair gets none."""

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from askalike.config import Settings, TextList
+from askalike.core.config import Settings, TextList
 
 
 class NegativesSettings(Settings):

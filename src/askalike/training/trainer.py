@@ -16,10 +16,10 @@ from torch import nn
 from torch.multiprocessing.spawn import ProcessRaisedException
 from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 
-from askalike.counts import format_count
-from askalike.errors import TrainingError
+from askalike.core.counts import format_count
+from askalike.core.errors import TrainingError
+from askalike.core.parallel import work_here
 from askalike.nn import Network
-from askalike.pieces import work_here
 from askalike.training import checkpoint
 from askalike.training.batches import make_batches
 from askalike.training.checkpoint import BEST_WEIGHTS_FILE, Epoch

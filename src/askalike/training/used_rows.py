@@ -9,12 +9,12 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
+from askalike.core.types import RESERVED
 from askalike.nn import Network
 from askalike.text.features import RaggedArray
 from askalike.training.checkpoint import save_weights
 from askalike.training.dev import DevSet
 from askalike.training.examples import Examples
-from askalike.types import RESERVED
 
 INITIAL_FILE = "initial.safetensors"
 

@@ -8,20 +8,20 @@ from typing import Any
 import tomli_w
 
 from askalike import rankers
+from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.files import compute_sha256, folder_errors, replace_folder
+from askalike.core.hub import fetch_model
+from askalike.core.packages import find_model
+from askalike.core.types import Question
 from askalike.encoders import MODEL_FILE, read_model_file
 from askalike.encoders.onnx.files import needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
-from askalike.errors import ArchiveError, SettingsError
-from askalike.files import compute_sha256, folder_errors, replace_folder
-from askalike.hub import fetch_model
 from askalike.labels.learned import LearnedLabels
-from askalike.packages import find_model
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, serve_ranker
 from askalike.store.archive_encoder import ArchiveEncoder, get_archive_encoder, set_archive_encoder
 from askalike.tuning.candidates import DEFAULT_RANKER
 from askalike.tuning.promotion import is_served
-from askalike.types import Question
 
 HYBRID = "hybrid"
 HUB_NAME_PATTERN = re.compile(r"[\w.-]+/[\w.-]+")

@@ -4,7 +4,7 @@ import time
 
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
 from askalike.calibration.samples import MAX_QUERIES
-from askalike.errors import AskalikeError
+from askalike.core.errors import AskalikeError
 from askalike.labels.splits import load_split
 from askalike.rankers import Ranker, Searcher
 from askalike.store import Archive

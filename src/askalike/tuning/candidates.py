@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from askalike import registry
+from askalike.core import registry
 from askalike.encoders import NEURAL_EXTRA_MODULES as NEURAL_MODULES
 from askalike.experiments.grid_search import Grid, lexical_grids
 from askalike.experiments.trials import RankerSettings, Trial

@@ -9,7 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from askalike import rankers
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.types import Question
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.encoders.recipes import Recipe
 from askalike.experiments import models
@@ -20,7 +21,6 @@ from askalike.store import Archive, View, sample_questions
 from askalike.tuning.candidates import LABEL_SIGNALS, PRETRAINED_RANKER, CandidateFamily
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import TuningTask
-from askalike.types import Question
 
 if TYPE_CHECKING:
     from askalike.encoders.pretrained import PretrainedEncoder

@@ -7,8 +7,10 @@ from operator import or_
 from typing import Any
 
 from askalike import rankers
-from askalike.counts import format_count
-from askalike.errors import SettingsError
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
+from askalike.core.trainable import list_recipes
+from askalike.core.types import Progress, Split
 from askalike.evaluation.comparison import SystemPair
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation
@@ -21,8 +23,6 @@ from askalike.rankers import Ranker, fit_and_open
 from askalike.store import Archive, serve_ranker
 from askalike.store.feedback import held_out_feedback_split
 from askalike.store.labels import ranks_answers
-from askalike.trainable import list_recipes
-from askalike.types import Progress, Split
 
 MIN_QUERIES = 30
 """Minimum number of queries for a meaningful test."""

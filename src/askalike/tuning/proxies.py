@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from askalike.core.types import Qrels, Question, Split
 from askalike.store import Archive, sample_questions, shuffle_names
 from askalike.text.clean import plain_text
 from askalike.text.sentences import split_sentences
-from askalike.types import Qrels, Question, Split
 
 MAX_SAMPLED = 5_000
 """Maximum number of questions that queries are made from."""

@@ -6,11 +6,12 @@ from typing import Any
 
 from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.packages import find_model
+from askalike.core.types import LogCallback
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
-from askalike.packages import find_model
 from askalike.rankers import Ranker, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
 from askalike.store.archive_encoder import get_archive_encoder
@@ -23,7 +24,6 @@ from askalike.tuning.promotion import is_served
 from askalike.tuning.state import Budget, TuningState, format_duration
 from askalike.tuning.task import TuningTask, make_task
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
-from askalike.types import LogCallback
 
 STATE_VERSION = 3
 """The version of the search; the state of a run with another version is ignored."""

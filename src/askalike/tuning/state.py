@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from askalike.errors import ArchiveError, SettingsError
+from askalike.core.errors import ArchiveError, SettingsError
 from askalike.experiments.trials import Trial, TrialMemory, TrialValues, trial_key
 
 STATE_FOLDER = "tuning"

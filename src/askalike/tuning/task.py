@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from askalike.counts import format_count
-from askalike.errors import ArchiveError
+from askalike.core.counts import format_count
+from askalike.core.errors import ArchiveError
+from askalike.core.types import Split
 from askalike.experiments.grid_search import sample_queries
 from askalike.labels import partitions
 from askalike.labels.splits import load_split, uncut_splits
 from askalike.store import Archive, content_hash, imported_splits
 from askalike.store.labels import delete_partition
 from askalike.tuning.proxies import MIN_QUERIES, make_proxies
-from askalike.types import Split
 
 MIN_UNNESTED = 500
 """With fewer labelled queries, all of them are used to choose and to measure, in nested folds."""

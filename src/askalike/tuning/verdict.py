@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from askalike.core.types import Floats
 from askalike.evaluation.resampling import bootstrap_means, group_column, max_sum_p, percentile_interval, sign_flip_p
 from askalike.evaluation.significance import ALPHA, RESAMPLING_DRAWS, RESAMPLING_SEED
 from askalike.evaluation.tables import format_p
@@ -18,7 +19,6 @@ from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.trials import QueryValues, Trial, TrialEvaluator, TrialValues
 from askalike.tuning.candidates import PRETRAINED_RANKER, Candidate
 from askalike.tuning.task import MIN_MEANINGFUL, TuningTask
-from askalike.types import Floats
 
 
 @dataclass(frozen=True, slots=True)

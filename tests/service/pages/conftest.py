@@ -10,11 +10,11 @@ from serving import Service
 
 from askalike import Question, build
 from askalike.calibration.calibrate import calibrate
+from askalike.core.types import Answer, Link
 from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.drafts import ThreadDraft, put_thread
 from askalike.store.query_log import LoggedQuery, insert_feedback, log_query
-from askalike.types import Answer, Link
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> {{ 7*7 }} & more"
 BODY = """<h2>What I did</h2><script>document.title='taken'</script><p onclick="alert(1)">First <code>make</code>:</p>

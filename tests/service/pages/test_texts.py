@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from askalike.core.types import Contribution, Explanation, Span
 from askalike.service.pages.assets import list_static_files
 from askalike.service.pages.charts import WIDTH, stacked_bars
 from askalike.service.pages.display import format_percent, render_body
@@ -15,7 +16,6 @@ from askalike.service.pages.marking import extract_words, highlight, highlight_d
 from askalike.service.pages.quality import VERDICT_LABELS, fill_weeks
 from askalike.service.pages.reasons import matched_words, summarise_explanation
 from askalike.service.pages.rendering import create_environment
-from askalike.types import Contribution, Explanation, Span
 
 
 @pytest.mark.parametrize(

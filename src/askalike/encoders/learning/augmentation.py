@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from askalike.core.types import Question
 from askalike.text.pieces import WORD
 from askalike.training.settings import TeacherSettings
-from askalike.types import Question
 
 Random = np.random.Generator
 MAX_TITLE_WORDS = 16

@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike import config
-from askalike.counts import format_count
+from askalike.core import config
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError, NotFittedError, SettingsError, TrainingError
+from askalike.core.files import replace_folder
+from askalike.core.types import RESERVED, LogCallback, VectorPart, Vectors
 from askalike.encoders import MODEL_FILE, Role, read_model_file
 from askalike.encoders.learning.model_card import CARD_FILE, render_text_model_card
 from askalike.encoders.recipes import format_toml
-from askalike.errors import InputError, NotFittedError, SettingsError, TrainingError
-from askalike.files import replace_folder
 from askalike.store import TrainingView, View
 from askalike.text.features import Text
 from askalike.text.features.words import WordFeatures, WordSettings
-from askalike.types import RESERVED, LogCallback, VectorPart, Vectors
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]

@@ -11,20 +11,21 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from askalike import encoders, registry
-from askalike.counts import format_count
+from askalike import encoders
+from askalike.core import registry
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
+from askalike.core.iteration import chunks
+from askalike.core.parallel import has_cluster, map_pieces
+from askalike.core.types import LogCallback, Question, Split, TrainingPair
 from askalike.encoders import Encoder, VectorCache
 from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.pair_data import TrainingData
 from askalike.encoders.learning.text_vectors import concatenate_parts
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.errors import SettingsError
-from askalike.iteration import chunks
-from askalike.pieces import has_cluster, map_pieces
 from askalike.store import TrainingView, View, labels
 from askalike.text.features import RaggedArray, Text
 from askalike.training.settings import TeacherSettings
-from askalike.types import LogCallback, Question, Split, TrainingPair
 
 CHUNK_SIZE = 1_024
 DOCUMENTS_PER_QUERY = 10

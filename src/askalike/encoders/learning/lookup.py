@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError, TrainingError
+from askalike.core.files import folder_errors, replace_folder
+from askalike.core.types import LogCallback, Question
 from askalike.encoders import MODEL_FILE, Encoder
 from askalike.encoders._student_lookup import STUDENT_FOLDER, StudentReference
 from askalike.encoders._unknown_words import UnknownWords
@@ -29,14 +32,11 @@ from askalike.encoders.lookup import TeacherReference
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.encoders.recipes import format_toml
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoderSettings
-from askalike.errors import SettingsError, TrainingError
-from askalike.files import folder_errors, replace_folder
 from askalike.labels.learned import LearnedLabels
 from askalike.store import View
 from askalike.text.features import RaggedArray
 from askalike.text.features.pieces import PieceFeatures
 from askalike.training.settings import TeacherSettings
-from askalike.types import LogCallback, Question
 
 if TYPE_CHECKING:  # it needs torch, which a lookup alone does not need
     from askalike.encoders.learning.student import Student

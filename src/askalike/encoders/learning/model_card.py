@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.packages import find_model
 from askalike.encoders.recipes import Recipe
 from askalike.labels.learned import LearnedLabels
-from askalike.packages import find_model
 from askalike.store import Archive, View, count_questions_by
 
 if TYPE_CHECKING:  # it needs torch, which models trained on texts alone do not need

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from askalike.core.iteration import chunks
+from askalike.core.types import Answer, Question, Split, TrainingPair
 from askalike.encoders.recipes import DataSettings
-from askalike.iteration import chunks
 from askalike.labels.training_pairs import training_pairs
 from askalike.store import Clusters, TrainingView, View
 from askalike.store.feedback import rejected_documents
 from askalike.store.labels import imported_queries, irrelevant_judgements
 from askalike.text.features import Text
-from askalike.types import Answer, Question, Split, TrainingPair
 
 Pairs = list[TrainingPair]
 

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError, TrainingError
+from askalike.core.types import LogCallback
 from askalike.encoders.learning.student_network import StudentNetwork, save_student
 from askalike.encoders.onnx.architectures import Transformer
 from askalike.encoders.onnx.model import OnnxModel, batches_of_equal_length
 from askalike.encoders.onnx.modules import read_json, read_steps
 from askalike.encoders.onnx.weights import map_tensors
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.errors import SettingsError, TrainingError
 from askalike.text.features import Text
 from askalike.training import checkpoint
-from askalike.types import LogCallback
 
 GROUP_SIZE = 64
 """Number of texts of equal length (in tokens) that are computed together."""

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from askalike.core.packages import MODULES_FILE
 from askalike.encoders.onnx.architectures import Affine, Architecture, Layer, Transformer
 from askalike.encoders.onnx.weights import to_float32
-from askalike.packages import MODULES_FILE
 
 NAMES = Architecture()
 """The names of a layer's tensors: a student is saved as BERT, whatever its teacher's architecture."""

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike import encoders
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Question, VectorPart, Vectors
 from askalike.encoders import Encoder, Role
-from askalike.errors import InputError, SettingsError
-from askalike.types import Question, VectorPart, Vectors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from askalike import registry
+from askalike.core import registry
+from askalike.core.errors import SettingsError
+from askalike.core.types import RESERVED
 from askalike.encoders import open_encoder, read_model_file
 from askalike.encoders.recipes import Recipe
-from askalike.errors import SettingsError
 from askalike.nn import Network, WordVectorNetwork
 from askalike.text.features import TextFeatures
 from askalike.text.vocabulary import UNKNOWN
 from askalike.training.checkpoint import load_weights
-from askalike.types import RESERVED
 
 WEIGHTS_FILE = "weights.safetensors"
 

@@ -14,8 +14,11 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file, save_file
 
-from askalike import registry
-from askalike.counts import format_count
+from askalike.core import registry
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
+from askalike.core.files import replace_file, replace_folder
+from askalike.core.types import Answer, LogCallback, Question, Run
 from askalike.encoders import MODEL_FILE, Encoder, read_model_file
 from askalike.encoders.learning import distillation
 from askalike.encoders.learning.model_card import CARD_FILE, render_card
@@ -31,8 +34,6 @@ from askalike.encoders.learning.trained_network import (
 from askalike.encoders.learning.word_vectors import initialise_vectors, load_packaged_vectors
 from askalike.encoders.recipes import Recipe, format_toml
 from askalike.encoders.static import StaticEncoder
-from askalike.errors import SettingsError
-from askalike.files import replace_file, replace_folder
 from askalike.labels.learned import LearnedLabels
 from askalike.nn import Network
 from askalike.store import TrainingView
@@ -52,7 +53,6 @@ from askalike.training.trainer import (
     uses_cuda,
 )
 from askalike.training.used_rows import UsedRows
-from askalike.types import Answer, LogCallback, Question, Run
 
 LOGGER = logging.getLogger(__name__)
 PARTIAL_PREFIX = ".training"

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError, SettingsError, TrainingError
+from askalike.core.files import replace_file
+from askalike.core.types import RESERVED
 from askalike.encoders.recipes import EmbeddingSettings
-from askalike.errors import InputError, SettingsError, TrainingError
-from askalike.files import replace_file
 from askalike.text.subwords import Bpe, find_packaged_vectors
-from askalike.types import RESERVED
 
 Array = NDArray[np.float32]
 Texts = Callable[[], Iterator[list[str]]]

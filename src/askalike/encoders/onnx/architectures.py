@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.errors import InputError
 from askalike.encoders.onnx.weights import Tensor, to_float32
-from askalike.errors import InputError
 
 ACTIVATIONS = {"gelu": "none", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "relu": "relu"}
 """Activation's name in config.json → the approximation of GELU, or relu."""

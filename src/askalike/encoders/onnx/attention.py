@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, inner
 from askalike.encoders.onnx.float_tiles import multiply_tile
 from askalike.encoders.onnx.layer_steps import ONE, ZERO, exponential
-from askalike.lanes import LANES, MAX_ROWS
+from askalike.native.compiled import Matrix, inner
+from askalike.native.simd import LANES, MAX_ROWS
 
 
 @inner(fastmath=True)

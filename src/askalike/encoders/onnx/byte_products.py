@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from askalike.compiled import Matrix, inner
 from askalike.encoders.onnx.architectures import Affine
 from askalike.encoders.onnx.blocks import BLOCK_SIZE, quantise
 from askalike.encoders.onnx.byte_tiles import COLUMNS, multiply_tile, round_block
-from askalike.lanes import MAX_ROWS
+from askalike.native.compiled import Matrix, inner
+from askalike.native.simd import MAX_ROWS
 
 
 class ByteWeights(NamedTuple):

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from askalike.encoders.onnx.blocks import BLOCK_SIZE, ZERO
-from askalike.lanes import BYTES, FLOAT, FLOATS, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWriter
-from askalike.llvm import LLVMFunction, Memory
+from askalike.native.llvm import LLVMFunction, Memory
+from askalike.native.simd import BYTES, FLOAT, FLOATS, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWriter
 
 VECTORS = 2
 COLUMNS = LANES * VECTORS

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled, packed
 from askalike.encoders.onnx.architectures import Transformer
 from askalike.encoders.onnx.attention import attend
 from askalike.encoders.onnx.blocks import BLOCK_SIZE
 from askalike.encoders.onnx.byte_products import ByteRows, ByteWeights, make_rows, multiply, pack_weights, round_rows
 from askalike.encoders.onnx.layer_steps import KINDS, activate, add_and_normalise
-from askalike.lanes import LANES, MAX_ROWS, has_byte_products
+from askalike.native.compiled import Matrix, compiled, packed
+from askalike.native.simd import LANES, MAX_ROWS, has_byte_products
 
 TOKENS = 256
 """Number of tokens, in whole texts, that pass through all layers together, so that they stay in the cache."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from askalike.lanes import FLOAT, FLOATS, LONG, VECTOR_BYTES, LaneWriter
-from askalike.llvm import LLVMFunction, Memory
+from askalike.native.llvm import LLVMFunction, Memory
+from askalike.native.simd import FLOAT, FLOATS, LONG, VECTOR_BYTES, LaneWriter
 
 
 def _write_product(

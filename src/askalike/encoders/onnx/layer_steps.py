@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, inner
+from askalike.native.compiled import Matrix, inner
 
 LOG2_E, LEAST_EXPONENT = np.float32(1 / math.log(2)), np.float32(-100)
 POWERS = tuple(np.float32(math.log(2) ** n / math.factorial(n)) for n in range(7))

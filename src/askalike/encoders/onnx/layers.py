@@ -6,10 +6,10 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from askalike.core.errors import InputError
 from askalike.encoders.onnx.architectures import Transformer
 from askalike.encoders.onnx.compiled_layers import CompiledLayers, fits
 from askalike.encoders.onnx.graph import BIAS, EMBEDDED, build_graph
-from askalike.errors import InputError
 
 FATAL = 4
 """Minimum severity of ONNX Runtime's messages on stderr; other problems are raised."""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.errors import InputError
+from askalike.core.packages import MODULES_FILE
 from askalike.encoders.onnx.weights import map_tensors, to_float32
-from askalike.errors import InputError
-from askalike.packages import MODULES_FILE
 
 Array = NDArray[np.float32]
 Step = Callable[[Array], Array]

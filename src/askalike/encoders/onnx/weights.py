@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
 
 WEIGHT_FILES = "model*.safetensors"
 TYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}

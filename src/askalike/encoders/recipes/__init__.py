@@ -9,10 +9,10 @@ from typing import Any, Literal, Self
 import tomli_w
 from pydantic import Field, model_validator
 
-from askalike import registry
-from askalike.config import Settings, TextList, accepted_keys, validate_settings
-from askalike.errors import InputError, SettingsError, UnknownSettingError
-from askalike.trainable import RECIPE_FOLDER, Tables, list_recipes
+from askalike.core import registry
+from askalike.core.config import Settings, TextList, accepted_keys, validate_settings
+from askalike.core.errors import InputError, SettingsError, UnknownSettingError
+from askalike.core.trainable import RECIPE_FOLDER, Tables, list_recipes
 from askalike.training.settings import NegativesSettings, TeacherSettings, TrainingSettings
 
 SIGNALS = ("duplicates", "judgements", "rephrasings")

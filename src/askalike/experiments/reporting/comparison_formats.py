@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
 from askalike.evaluation.tables import to_csv, to_latex, to_text
 from askalike.experiments.comparing import QueryContrast, RunComparison, TopHit
 from askalike.experiments.reporting.page import render

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
+from askalike.core.types import Floats
 from askalike.evaluation.evaluate import FirstRelevantRanks
 from askalike.evaluation.tables import ResultTable
 from askalike.experiments.plotting import (
@@ -24,7 +25,6 @@ from askalike.experiments.plotting import (
     system_colour,
 )
 from askalike.experiments.reporting.cards import cap_rank
-from askalike.types import Floats
 
 WIDTH = 372.0
 TICKS = (1, 2, 5, 10, 20, 50, 100)

@@ -4,9 +4,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askalike.counts import format_count
-from askalike.errors import InputError
-from askalike.files import write_atomically
+from askalike.core.counts import format_count
+from askalike.core.errors import InputError
+from askalike.core.files import write_atomically
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from askalike.core.types import DocumentKind, Question
 from askalike.store import Archive
 from askalike.text.clean import plain_text
 from askalike.text.snippet import extract_snippet
-from askalike.types import DocumentKind, Question
 
 TITLE_LENGTH, BODY_LENGTH = 160, 280
 """Maximum number of characters shown of a title and of a body."""

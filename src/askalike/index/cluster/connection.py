@@ -13,10 +13,10 @@ from typing import Any, Self, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 from weakref import WeakValueDictionary
 
-from askalike.errors import EngineError, ReadOnlyClusterError, SettingsError
+from askalike.core.errors import EngineError, ReadOnlyClusterError, SettingsError
+from askalike.core.iteration import chunks
 from askalike.index.cluster.hedging import NodesInTurn, Patience, first_answer
 from askalike.index.cluster.state import SharedIndex
-from askalike.iteration import chunks
 
 DEFAULT_PORT = 9200
 RETRY_S, FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, 0.05, 1.0

@@ -16,11 +16,11 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-from askalike.errors import SearchIndexError
+from askalike.core.errors import SearchIndexError
+from askalike.core.types import AllowedDocs
 from askalike.index.cluster.connection import ClusterConnection, Line
 from askalike.index.cluster.state import FORMAT, ClusterState, SharedIndex, StoredState
 from askalike.index.rows import Array, DocAttributes
-from askalike.types import AllowedDocs
 
 STATE_ID = "state"
 GENERATION = re.compile(r"-(\d{6})")

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import AllowedDocs, LaterTopDocs, TopDocs
 from askalike.index.cluster.connection import ClusterConnection, PendingSearch
 from askalike.index.cluster.index import (
     MAX_WINDOW,
@@ -32,7 +33,6 @@ from askalike.index.lexical.index import PostingsLayout
 from askalike.index.lexical.searcher import MIN_INFORMATION, QueryTerms, TermContributions
 from askalike.index.lexical.term_scores import TermScorer, round_to_integers
 from askalike.index.rows import Array, DocAttributes
-from askalike.types import AllowedDocs, LaterTopDocs, TopDocs
 
 MAX_TOKEN = 30_000
 SHORT_LIST = 100

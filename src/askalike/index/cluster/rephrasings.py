@@ -7,7 +7,7 @@ similarity of rephrasings encodes frequency and length as one number, and each q
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from askalike.types import Floats
+from askalike.core.types import Floats
 
 BASE = 4_096
 """Frequencies and lengths are below this, so that both fit into the 24 bits of a float32's mantissa."""

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from askalike.core.iteration import chunks
 from askalike.index.cluster.connection import ClusterConnection, PendingSearch
 from askalike.index.cluster.statistics import TermStatistics
 from askalike.index.lexical.edits import code_points, find_near_terms, sign_terms
 from askalike.index.lexical.spelling import NearSearch, NearTerm, rank_near_terms
 from askalike.index.lexical.terms import pack_terms
-from askalike.iteration import chunks
 
 MAX_TERMS = 1_000
 """Maximum number of similar terms of a word; only short words have more, and these are not corrected."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.types import Collection, Floats
 from askalike.index.cluster.connection import ClusterConnection
 from askalike.index.cluster.rephrasings import BASE, MAX_FREQUENCY
 from askalike.index.cluster.state import ClusterState
@@ -20,7 +21,6 @@ from askalike.index.lexical.term_scores import (
     term_information,
 )
 from askalike.index.rows import find_distinct
-from askalike.types import Collection, Floats
 
 LONGEST = "longest"
 """Key of a state's facts for the lengths of the longest own text and of the longest rephrasing."""

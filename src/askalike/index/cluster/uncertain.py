@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.types import TopDocs
 from askalike.index.cluster.connection import PendingSearch
 from askalike.index.cluster.index import MAX_WINDOW
 from askalike.index.rows import Array
-from askalike.types import TopDocs
 
 NEARLY_EQUAL = 1 - 2e-6
 """The cluster's scores differ from the exact ones by less than this factor."""

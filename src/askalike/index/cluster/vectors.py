@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.errors import SettingsError
+from askalike.core.errors import SettingsError
+from askalike.core.types import AllowedDocs, Floats, LaterTopDocs, TopDocs, VectorPart, Vectors
 from askalike.index.cluster.connection import ClusterConnection, PendingSearch
 from askalike.index.cluster.index import (
     MAX_WINDOW,
@@ -26,7 +27,6 @@ from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
-from askalike.types import AllowedDocs, Floats, LaterTopDocs, TopDocs, VectorPart, Vectors
 
 FIELD = "vector"
 MAX_DIMENSION = 16_000

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from askalike.compiled import Matrix, compiled, inner
 from askalike.index.lexical.segment import Segment
 from askalike.index.lexical.terms import merge_dictionaries, pack_terms, term_at
 from askalike.index.rows import Array, find_distinct
+from askalike.native.compiled import Matrix, compiled, inner
 
 MAX_CODES = 65_535
 EXACT_CODES = 24  # the first length codes are the lengths themselves; later ones are small floats

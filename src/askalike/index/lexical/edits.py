@@ -7,9 +7,9 @@ lengths and the letters of its terms rule out nearly all of them.
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled, inner
 from askalike.index.lexical.terms import Bytes, Offsets
 from askalike.index.rows import Array
+from askalike.native.compiled import Matrix, compiled, inner
 
 Letters = NDArray[np.int32]
 """Code points."""

@@ -5,8 +5,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled, inner
 from askalike.index.lexical.maxscore import PostingArrays, QueryBatch, ScoreTables, doc_at, find_posting, lower_bound
+from askalike.native.compiled import Matrix, compiled, inner
 
 LAST_ROW = np.iinfo(np.int64).max
 

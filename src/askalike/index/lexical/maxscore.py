@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled, inner, packed
 from askalike.index.rows import Array
-from askalike.llvm import MASK_SIZE, count_ones, mark_reaching, read_four, trailing_zeros
+from askalike.native.compiled import Matrix, compiled, inner, packed
+from askalike.native.llvm import MASK_SIZE, count_ones, mark_reaching, read_four, trailing_zeros
 
 WINDOW = 65_536  # documents: a block, whose sums (256 KiB) fit into the second-level cache
 SAMPLE_SIZE = 4_096  # documents of a window that are scored by all terms, to plan the search of the other documents

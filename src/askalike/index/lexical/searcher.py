@@ -13,7 +13,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import packed
+from askalike.core.lazy import lazy_property
+from askalike.core.types import AllowedDocs, Collection, TopDocs
 from askalike.index.lexical.completions import TermCompleter
 from askalike.index.lexical.matching import DocumentMatches, ListCursors, match_documents
 from askalike.index.lexical.maxscore import QueryBatch, TopKHeaps, borrow_buffers, search_queries, sort_heaps
@@ -28,8 +29,7 @@ from askalike.index.lexical.term_scores import (
     term_information,
 )
 from askalike.index.rows import Array, find_distinct
-from askalike.lazy import lazy_property
-from askalike.types import AllowedDocs, Collection, TopDocs
+from askalike.native.compiled import packed
 
 MAX_CACHED_SCORES = 1 << 23
 """Maximum number of cached scores per segment and similarity: 64 MiB."""

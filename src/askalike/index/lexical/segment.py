@@ -9,12 +9,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled, packed
 from askalike.index.arrays import open_arrays, write_arrays
 from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import find_prefix_range, find_terms, term_at
 from askalike.index.rows import Array, LiveRows
+from askalike.native.compiled import Matrix, compiled, packed
 
 STORED_NAMES = {"docids": "numbers"}
 """Field name → name of the stored array, where they differ."""

@@ -7,10 +7,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from askalike.core.types import Collection, Floats
 from askalike.index.lexical.maxscore import ScoreTables
 from askalike.index.lexical.segment import LiveSegment, Segment
 from askalike.index.rows import Array
-from askalike.types import Collection, Floats
 
 MAX_REPHRASING_GAIN = 4
 """A term's score in a rephrasing is at most this many times its maximum score in a question's own text."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import compiled, inner
+from askalike.native.compiled import compiled, inner
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]

@@ -10,8 +10,8 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from askalike.lanes import BYTE, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWriter, has_byte_products, has_feature
-from askalike.llvm import MASK_SIZE, LLVMFunction, Memory
+from askalike.native.llvm import MASK_SIZE, LLVMFunction, Memory
+from askalike.native.simd import BYTE, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWriter, has_byte_products, has_feature
 
 BLOCK = MASK_SIZE
 """Rows per block; their sums fit into the processor's registers."""

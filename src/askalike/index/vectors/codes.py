@@ -13,13 +13,13 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled
-from askalike.files import replace_file
+from askalike.core.files import replace_file
 from askalike.index.arrays import create_arrays, open_arrays
 from askalike.index.rows import Array
 from askalike.index.vectors.code_products import BLOCK, GROUP, multiply_codes, pack_levels
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
-from askalike.llvm import mark_reaching, trailing_zeros
+from askalike.native.compiled import Matrix, compiled
+from askalike.native.llvm import mark_reaching, trailing_zeros
 
 CODES_FILE = "codes-2.safetensors"
 """The 2 is the version of the format. Segments without codes of this version get them at the next commit."""

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from askalike.errors import SearchIndexError
+from askalike.core.errors import SearchIndexError
+from askalike.core.types import Vectors
 from askalike.index.commits import CommittedIndex, CommittedSegment
 from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.codes import build_codes
@@ -21,7 +22,6 @@ from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Stor
 from askalike.index.vectors.searcher import VectorSearcher
 from askalike.index.vectors.segment import VectorSegment, write_segment
 from askalike.index.writing import IndexWriter
-from askalike.types import Vectors
 
 WAITING_SHARE = 0.25
 """Maximum share of a build's memory for vectors waiting to be written; writing them takes the same amount again."""

@@ -11,12 +11,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.types import AllowedDocs
 from askalike.index.rows import Array
 from askalike.index.vectors.codes import LikelyScores
 from askalike.index.vectors.parts import DensePart
 from askalike.index.vectors.segment import VectorSegment
 from askalike.index.vectors.sketch import Sketch
-from askalike.types import AllowedDocs
 
 SURPLUS = 2
 """Ratio of the rows bounded first to the rows requested."""

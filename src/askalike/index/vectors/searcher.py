@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from askalike.errors import SearchIndexError
+from askalike.core.errors import SearchIndexError
+from askalike.core.lazy import lazy_property
+from askalike.core.types import AllowedDocs, Floats, TopDocs, Vectors
 from askalike.index.rows import Array
 from askalike.index.vectors.looks import BoundedRows, FirstLook, PreparedVectors, look_at
 from askalike.index.vectors.parts import PartSchema, nonzero_rows, prepare_rows
 from askalike.index.vectors.segment import VectorSegment
-from askalike.lazy import lazy_property
-from askalike.types import AllowedDocs, Floats, TopDocs, Vectors
 
 MAX_BOUNDS = 1 << 22
 """Maximum number of bounds in memory for all queries of a batch: 32 MiB."""

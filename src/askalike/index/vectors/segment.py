@@ -9,11 +9,11 @@ from typing import Self
 
 import numpy as np
 
+from askalike.core.types import Floats
 from askalike.index.arrays import open_arrays, write_arrays
 from askalike.index.rows import Array, LiveRows
 from askalike.index.vectors.codes import Codes
 from askalike.index.vectors.parts import Bounds, DensePart, PartSchema, SparsePart, StoredPart
-from askalike.types import Floats
 
 SCHEMA_FILE = "parts.json"
 UNCHANGED_BY_DELETIONS = "codes", "has_rephrasings"

@@ -11,10 +11,10 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.compiled import Matrix, compiled, inner
+from askalike.core.types import Metric
 from askalike.index.rows import Array
-from askalike.llvm import CACHE_LINE_BYTES, prefetch
-from askalike.types import Metric
+from askalike.native.compiled import Matrix, compiled, inner
+from askalike.native.llvm import CACHE_LINE_BYTES, prefetch
 
 MAX_STEP = 127
 BLOCK_ROWS = 4_096  # rows converted to 32 bits at a time for several queries: 4 MiB of 256 numbers

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, HTTPException, Path, Request, Response
 from pydantic import BaseModel, Field
 
-from askalike.engines.local import LocalEngine
+from askalike.core.types import Answer, Question
+from askalike.search.local import LocalEngine
 from askalike.service.requests.auth import ReadableArchive, WritableArchive
 from askalike.service.requests.records import commit
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH, Id
 from askalike.store import Archive
 from askalike.store.editing import delete_answer
-from askalike.types import Answer, Question
 
 MAX_TEXT_BYTES = 2_000
 """Maximum number of bytes of a text that are encoded; real questions are shorter."""

@@ -6,11 +6,11 @@ from urllib.parse import unquote
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from askalike.addresses import safe_url
-from askalike.engines.local import LocalEngine
+from askalike.core.addresses import safe_url
+from askalike.core.types import Question
+from askalike.search.local import LocalEngine
 from askalike.service.requests.auth import ReadableArchive
 from askalike.service.requests.schema import MAX_TITLE_LENGTH
-from askalike.types import Question
 
 MAX_QUESTIONS = 10
 """The number that Answer returns; its page shows the first five."""

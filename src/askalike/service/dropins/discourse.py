@@ -6,11 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from askalike.addresses import safe_url
-from askalike.engines.local import LocalEngine
+from askalike.core.addresses import safe_url
+from askalike.core.types import Question
+from askalike.search.local import LocalEngine
 from askalike.service.requests.auth import ReadableArchive
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH
-from askalike.types import Question
 
 MAX_TOPICS = 5
 """The number that Discourse shows by default."""

@@ -6,7 +6,7 @@ import time
 from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
 from askalike.service.requests.problems import problem_response
 
 

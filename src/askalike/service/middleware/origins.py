@@ -6,7 +6,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from askalike.addresses import is_loopback
+from askalike.core.addresses import is_loopback
 from askalike.service.requests.context import REQUEST_ID_HEADER, AppState
 from askalike.service.requests.problems import problem_response
 from askalike.store.keys import has_key_for_origin

@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from askalike.engines import corrected_words
+from askalike.core.types import Answer, SearchHit
+from askalike.search import corrected_words
 from askalike.service.pages.auth import UserArchive, VisitedArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.reasons import matched_words
@@ -19,7 +20,6 @@ from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, 
 from askalike.service.state.served_archive import ServedArchive
 from askalike.text.clean import readable_text
 from askalike.text.snippet import extract_snippet
-from askalike.types import Answer, SearchHit
 
 router = APIRouter()
 MAX_ITEMS, N_LATEST = 7, 6

@@ -9,6 +9,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
+from askalike.core.types import Answer, Question
 from askalike.service.pages.auth import WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.rendering import archive_url
@@ -17,7 +18,6 @@ from askalike.service.requests.context import caller_id
 from askalike.service.requests.records import ShortText, Text
 from askalike.store import Archive
 from askalike.store.editing import ChangedRecordError, replace_record
-from askalike.types import Answer, Question
 
 router = APIRouter()
 TAG_SEPARATOR = ", "

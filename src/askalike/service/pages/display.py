@@ -6,10 +6,10 @@ import nh3
 from markupsafe import Markup, escape
 from selectolax.lexbor import LexborHTMLParser
 
+from askalike.core.types import Markup as Kind
+from askalike.core.types import Question
 from askalike.service.pages.marking import wrap_matches
 from askalike.text.formulas import FORMULA, has_formula_sign
-from askalike.types import Markup as Kind
-from askalike.types import Question
 
 ALLOWED_TAGS = {
     "a", "abbr", "b", "blockquote", "br", "code", "dd", "del", "dl", "dt", "em", "hr", "i", "ins", "kbd", "li", "ol",

@@ -7,7 +7,8 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from askalike.clock import now
+from askalike.core.clock import now
+from askalike.core.types import Answer, Question
 from askalike.moderation.gaps import REASON_LABELS, get_gap, ignore_gap, restore_gap
 from askalike.service.pages.auth import ModeratorArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
@@ -16,7 +17,6 @@ from askalike.service.requests.context import caller_id
 from askalike.service.requests.records import ShortText, Text
 from askalike.store import Archive
 from askalike.store.editing import put_question_with_answer
-from askalike.types import Answer, Question
 
 router = APIRouter()
 MAX_GAPS = 50

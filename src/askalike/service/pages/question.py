@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from fastapi import APIRouter, Request, Response
 
-from askalike.addresses import safe_url
-from askalike.engines.local import LocalEngine
+from askalike.core.addresses import safe_url
+from askalike.core.types import Explanation, Question, SearchHit
+from askalike.search.local import LocalEngine
 from askalike.service.pages.auth import VisitedArchive
 from askalike.service.pages.correction import TAG_SEPARATOR, text_version
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
@@ -16,7 +17,6 @@ from askalike.service.requests.context import request_state
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store.revisions import Revision, get_revisions
 from askalike.text.clean import plain_text
-from askalike.types import Explanation, Question, SearchHit
 
 router = APIRouter()
 Relations = dict[str, str]

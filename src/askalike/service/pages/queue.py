@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel
 
+from askalike.core.types import Answer, Question
 from askalike.service.pages.auth import ModeratorArchive
 from askalike.service.pages.display import truncate
 from askalike.service.pages.forms import SubmittedForm, validate_form
@@ -27,7 +28,6 @@ from askalike.store.candidate_pairs import (
     scan_progress,
 )
 from askalike.text.clean import readable_text
-from askalike.types import Answer, Question
 
 router = APIRouter()
 MAX_SHOWN_BODY_LENGTH = 900

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from math import ceil
 
-from askalike import registry
+from askalike.core import registry
+from askalike.core.types import Contribution, Explanation
 from askalike.text.stop_words import stop_words
-from askalike.types import Contribution, Explanation
 
 MAX_WORDS = 12
 N_STRENGTHS = 4

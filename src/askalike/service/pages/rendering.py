@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from askalike.counts import format_count
+from askalike.core.counts import format_count
 from askalike.service.pages import charts, display, forms
 from askalike.service.pages.assets import static_url
 from askalike.service.pages.differences import render_difference

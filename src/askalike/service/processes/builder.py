@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from askalike.calibration.silence import prepare_silence
-from askalike.errors import IndexBusyError
+from askalike.core.errors import IndexBusyError
 from askalike.service.processes.child import ChildProcess
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import resolve_ranker

@@ -14,7 +14,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from askalike.errors import AskalikeError
+from askalike.core.errors import AskalikeError
 from askalike.service.processes.stopping import end_by_signal, postponed_signals
 from askalike.service.settings import ServiceSettings
 

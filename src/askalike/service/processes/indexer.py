@@ -13,7 +13,7 @@ from pathlib import Path
 
 from askalike.calibration.calibration import calibration_version
 from askalike.calibration.silence import prepare_silence
-from askalike.errors import AskalikeError, IndexBusyError
+from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
 from askalike.service.processes.builder import IndexBuilder
 from askalike.service.settings import ServiceSettings

@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from askalike.errors import ArchiveError, SettingsError
-from askalike.listening import base_url, listen
+from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.listening import base_url, listen
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess
 from askalike.service.processes.stopping import StopRequest
 from askalike.service.settings import ServiceSettings

@@ -13,7 +13,7 @@ from pathlib import Path
 import uvicorn
 from threadpoolctl import threadpool_limits
 
-from askalike.errors import AskalikeError
+from askalike.core.errors import AskalikeError
 from askalike.service.app import create_app
 from askalike.service.log import JsonFormatter
 from askalike.service.processes.protocol import TimedHttpProtocol

@@ -7,7 +7,8 @@ from typing import Literal
 
 from fastapi import HTTPException
 
-from askalike.engines import SearchRequest
+from askalike.core.types import Answer, Link, Question, SearchHit
+from askalike.search import SearchRequest
 from askalike.service import metrics
 from askalike.service.requests.schema import FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
@@ -17,7 +18,6 @@ from askalike.store.editing import get_links
 from askalike.store.query_log import LoggedQuery, insert_feedback
 from askalike.store.use_counts import UseEvent, count_use
 from askalike.text.analyzer import Analyzer
-from askalike.types import Answer, Link, Question, SearchHit
 
 SearchHits = Sequence[SearchHit]
 DecisionOrUndo = ProposalDecision | Literal["undo"]

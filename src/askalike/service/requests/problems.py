@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from askalike.errors import AskalikeError, UncalibratedError
+from askalike.core.errors import AskalikeError, UncalibratedError
 from askalike.moderation.gaps import GapNotFoundError
 from askalike.service.requests.context import REQUEST_ID_HEADER, add_log_fields, app_state, request_state
 from askalike.service.requests.schema import FieldError, Problem

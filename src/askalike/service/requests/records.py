@@ -7,16 +7,16 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 from fastapi import HTTPException, Request, Response
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, model_validator
 
-from askalike.clock import parse_utc
+from askalike.core.clock import parse_utc
+from askalike.core.states import MARKS, Mark
+from askalike.core.types import Answer, Link, Question
+from askalike.core.values import ISO_639_1, parse_language
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, Id, RequestModel
 from askalike.service.state.served_archive import ServedArchive
-from askalike.states import MARKS, Mark
 from askalike.store import MissingRecordError
 from askalike.store.editing import MAX_RECORDS, put_records
 from askalike.text.clean import replace_forbidden
-from askalike.types import Answer, Link, Question
-from askalike.values import ISO_639_1, parse_language
 
 Text = Annotated[str, Field(max_length=MAX_BODY_LENGTH), AfterValidator(replace_forbidden)]
 ShortText = Annotated[str, Field(max_length=MAX_TITLE_LENGTH), AfterValidator(replace_forbidden)]

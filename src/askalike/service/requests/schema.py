@@ -5,16 +5,16 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, computed_field, model_validator
 from pydantic.config import JsonDict
 
-from askalike.addresses import safe_url
-from askalike.clock import parse_limit
-from askalike.engines import found_words
-from askalike.errors import SettingsError
-from askalike.filters import Filter
-from askalike.states import LEFT_OUT, LeftOut, State
+from askalike.core.addresses import safe_url
+from askalike.core.clock import parse_limit
+from askalike.core.errors import SettingsError
+from askalike.core.filters import Filter
+from askalike.core.states import LEFT_OUT, LeftOut, State
+from askalike.core.types import SearchHit
+from askalike.core.values import parse_tag
+from askalike.search import found_words
 from askalike.store.query_log import FeedbackVerdict
 from askalike.text.clean import replace_forbidden
-from askalike.types import SearchHit
-from askalike.values import parse_tag
 
 MAX_RESULTS = 100
 MAX_TITLE_LENGTH = 1_000

@@ -11,12 +11,13 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 
-from askalike.addresses import safe_url
-from askalike.answering.chat_endpoint import ChatEndpoint
-from askalike.answering.grounded import write_grounded
-from askalike.answering.reply import AnswerMode, AnswerSource, Reply
-from askalike.answering.writers import writer_folders
-from askalike.engines.local import LocalEngine
+from askalike.core.addresses import safe_url
+from askalike.core.types import Question
+from askalike.search.answering.chat_endpoint import ChatEndpoint
+from askalike.search.answering.grounded import write_grounded
+from askalike.search.answering.reply import AnswerMode, AnswerSource, Reply
+from askalike.search.answering.writers import writer_folders
+from askalike.search.local import LocalEngine
 from askalike.service.metrics import PASSED_ON
 from askalike.service.requests.actions import record_feedback, search_similar
 from askalike.service.requests.auth import ReadableArchive, SearchableArchive, find_searchable_archive
@@ -25,7 +26,6 @@ from askalike.service.requests.records import AnswerRecord
 from askalike.service.requests.schema import FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store.query_log import LoggedQuery, log_query
-from askalike.types import Question
 
 MAX_LOGGED_HITS = 5
 """Maximum number of similar questions logged per question."""

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import BaseModel
 
+from askalike.core.types import DocumentKind
 from askalike.service.requests import records
 from askalike.service.requests.actions import load_question
 from askalike.service.requests.auth import ReadableArchive, WritableArchive
 from askalike.service.requests.records import AnswerRecord, CommitResponse, LinkFields, NewLink, RecordBatch, commit
 from askalike.service.requests.schema import Id
 from askalike.store import editing, revisions
-from askalike.types import DocumentKind
 
 ROUTERS = questions, answers, links = [APIRouter(tags=[tag]) for tag in ("questions", "answers", "links")]
 QuestionId = Annotated[Id, Path(description="the question's id")]

@@ -9,11 +9,11 @@ from typing import Self
 
 from askalike import rankers
 from askalike.calibration.calibration import calibration_version
-from askalike.engines.local import LocalEngine
-from askalike.errors import SettingsError, UnknownSettingError
-from askalike.files import measure_folder
+from askalike.core.errors import SettingsError, UnknownSettingError
+from askalike.core.files import measure_folder
 from askalike.index.commits import MANIFEST
 from askalike.rankers import Ranker
+from askalike.search.local import LocalEngine
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, ServedRanker, View
 from askalike.store.deployments import ready_ranker

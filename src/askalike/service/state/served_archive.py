@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
-from askalike.answering.chat_endpoint import ChatEndpoint, named_endpoint
-from askalike.engines import SearchRequest, SearchResult
-from askalike.engines.local import LocalEngine
-from askalike.errors import AskalikeError
+from askalike.core.errors import AskalikeError
 from askalike.moderation.gaps import GapCache
 from askalike.rankers import Ranker
+from askalike.search import SearchRequest, SearchResult
+from askalike.search.answering.chat_endpoint import ChatEndpoint, named_endpoint
+from askalike.search.local import LocalEngine
 from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders

@@ -3,8 +3,8 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from askalike.engines import SearchRequest, SearchResult
-from askalike.engines.local import LocalEngine
+from askalike.search import SearchRequest, SearchResult
+from askalike.search.local import LocalEngine
 
 MAX_BATCH = 4
 """Maximum number of searches in a batch: more save little, and each waits for the whole batch."""

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.errors import InputError
+from askalike.core.errors import InputError
+from askalike.core.types import Answer, Markup, Question
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.clean import CodeRule
 from askalike.text.words import Tokenizer
-from askalike.types import Answer, Markup, Question
 
 Text = Question | Answer
 Ints = NDArray[np.int64]

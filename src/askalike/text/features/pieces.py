@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.config import Settings
-from askalike.errors import SettingsError
-from askalike.iteration import chunks
+from askalike.core.config import Settings
+from askalike.core.errors import SettingsError
+from askalike.core.iteration import chunks
+from askalike.core.types import RESERVED
 from askalike.text.clean import CodeRule, plain_text
 from askalike.text.features import RaggedArray, Text, plain_fields
 from askalike.text.pieces import WORD, PieceLookup, RowCounts
 from askalike.text.subwords import Bpe, find_packaged_vectors
-from askalike.types import RESERVED
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000

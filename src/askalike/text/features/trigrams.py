@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from askalike.core.types import RESERVED
 from askalike.text.features import RaggedArray, Text, TextSettings, UntrainedFeatures, make_analyzer, plain_fields
 from askalike.text.words import Tokenizer, hash_word
-from askalike.types import RESERVED
 
 
 class TrigramSettings(TextSettings):

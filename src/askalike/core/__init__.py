@@ -1,0 +1,1 @@
+"""Errors, settings, the registry, types, files and time: what all rooms share."""

@@ -1,0 +1,174 @@
+"""Atomic and durable writes: files and folders are complete or absent, and survive a power failure."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from askalike.core.errors import ArchiveError
+
+PARTIAL_SUFFIX = ".new"
+"""Suffix of files that are still being written; backups skip them."""
+REPLACED = "old"
+"""The name, within a scratch folder, of a folder that is being replaced, until the new one is in place."""
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file atomically: readers see either the old or the new content. Text is UTF-8. Raises OSError."""
+    with replace_file(path) as partial:
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replace_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a file to write, which replaces `path` when the block ends without an error.
+
+    The file is then durable. After an error it is removed, and `path` is unchanged. Threads and processes may write
+    the same file at the same time: the last one wins. A symbolic link is kept and its target replaced; a device or a
+    pipe is yielded itself. Raises OSError.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path = path.resolve()
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}{PARTIAL_SUFFIX}")
+    try:
+        yield partial
+        fsync_path(partial)
+        os.replace(partial, path)
+        fsync_path(path.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def replace_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder to fill, which replaces `path` when the block ends without an error.
+
+    The folder and its content are then durable. After an error it is removed, and `path` is unchanged.
+    Raises BlockingIOError if another process is filling the same folder, and any other OSError.
+    """
+    with scratch_folder(path) as scratch:
+        new = scratch / "new"
+        new.mkdir()
+        yield new
+        fsync_folder(new)
+        if path.exists():
+            os.replace(path, scratch / REPLACED)
+        os.replace(new, path)
+        fsync_path(path.parent)
+
+
+@contextmanager
+def scratch_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder next to `path`, which one process at a time may use and which is removed at the end.
+
+    Leftovers of a killed process are removed first. Missing parents of `path` are created.
+    Raises BlockingIOError if another process uses the folder, and any other OSError.
+    """
+    scratch = path.with_name(f".{path.name}{PARTIAL_SUFFIX}")
+    with lock_folder(scratch, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        try:
+            _put_back(path, scratch)
+            _clear_folder(scratch)
+            yield scratch
+        finally:
+            _put_back(path, scratch)
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def lock_folder(path: Path, operation: int) -> Iterator[int]:
+    """Hold a lock on a folder, which is created if missing; yield the descriptor that holds it.
+
+    operation: as for `fcntl.flock`. Raises BlockingIOError with LOCK_NB if another process holds the lock, and any
+    other OSError.
+    """
+    while (lock := _try_lock(path, operation)) is None:
+        pass
+    try:
+        yield lock
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def folder_errors(path: Path, advice: str) -> Iterator[None]:
+    """Turn errors of `replace_folder` and `scratch_folder` into an ArchiveError that ends with the advice."""
+    try:
+        yield
+    except BlockingIOError:
+        raise ArchiveError(f"{path}: another process is writing it; wait until it has finished") from None
+    except OSError as error:
+        raise ArchiveError(f"{path}: cannot be written ({error.strerror or error}); {advice}") from None
+
+
+def user_cache() -> Path:
+    """Return this user's cache folder. Raises RuntimeError for a user without a home directory."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "askalike"
+
+
+def fsync_path(path: Path) -> None:
+    """Make a file's content, or a folder's entries, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make a folder durable with everything in it, at any depth."""
+    for path in folder.rglob("*"):
+        fsync_path(path)
+    fsync_path(folder)
+
+
+def _try_lock(path: Path, operation: int) -> int | None:
+    """Return the descriptor that holds a folder's lock; None if another process has just removed the folder."""
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock, operation)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), path.stat()):
+                return lock
+    except BaseException:
+        os.close(lock)
+        raise
+    os.close(lock)
+    return None
+
+
+def _put_back(path: Path, scratch: Path) -> None:
+    """Move a folder that was to be replaced back to its path, if nothing is there."""
+    if (scratch / REPLACED).exists() and not path.exists():
+        os.replace(scratch / REPLACED, path)
+
+
+def _clear_folder(folder: Path) -> None:
+    for entry in folder.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+def measure_folder(folder: Path) -> int:
+    """Return the size in bytes of all files in a folder, at any depth; files removed in the meantime do not count."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.lstat(os.path.join(parent, name)).st_size
+    return total
+
+
+def compute_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal digits. Raises OSError."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

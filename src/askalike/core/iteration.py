@@ -1,0 +1,44 @@
+"""Iterables: in chunks, with progress reports, and a check against single strings passed as lists."""
+
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import Protocol, TypeVar
+
+from askalike.core.errors import InputError
+from askalike.core.types import Progress
+
+T = TypeVar("T")
+
+
+def check_list(name: str, values: Iterable[T]) -> Iterable[T]:
+    """Return the values; raise InputError for a single string, which would be iterated by letter."""
+    if isinstance(values, str):
+        raise InputError(f"{name}: expected a list of strings, and not one string, {values[:40]!r}")
+    return values
+
+
+def chunks(items: Iterable[T], size: int = 1_000) -> Iterator[list[T]]:
+    """Yield the items in lists of `size`, the last may be shorter; `itertools.batched` of Python 3.12 yields tuples."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def remaining_chunks(items: Collection[T], size: int, done: int, progress: Progress | None = None) -> Iterator[list[T]]:
+    """Yield the chunks after the first `done`, and report the number of items after each."""
+    for number, chunk in islice(enumerate(chunks(items, size), 1), done, None):
+        yield chunk
+        if progress:
+            progress(min(number * size, len(items)), len(items))
+
+
+class ProgressTracker(Protocol):
+    """Yields items and shows the progress, as `rich.progress.Progress.track` does."""
+
+    def __call__(self, sequence: Iterable[T], /, *, total: int, description: str) -> Iterable[T]:
+        """Return the same items."""
+
+
+def skip_tracking(sequence: Iterable[T], /, *, total: int, description: str) -> Iterable[T]:
+    """Return the items without showing progress: the default ProgressTracker."""
+    return sequence

@@ -1,0 +1,1 @@
+"""askalike inside other products: assistants (MCP) and PyTerrier pipelines."""

@@ -1,0 +1,62 @@
+"""An archive in PyTerrier's pipelines: `ArchiveRetriever("archives/cs", "bm25") % 10 >> …` (the extra `pyterrier`)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyterrier as pt  # type: ignore[import-untyped, import-not-found, unused-ignore]
+from pandas import DataFrame  # type: ignore[import-untyped, unused-ignore]
+
+from askalike import rankers
+from askalike.core.types import Question
+from askalike.labels.splits import identify_queries
+from askalike.store import Archive
+
+DEFAULT_RESULTS = 1_000
+"""Number of documents that PyTerrier's own retrievers return for a query."""
+
+
+class ArchiveRetriever(pt.Transformer):  # type: ignore[misc, unused-ignore]
+    """Retrieves an archive's questions, or ranks those that an earlier stage has retrieved.
+
+    A frame of queries (qid, query and optionally body) becomes a frame of results: the same columns with docno, rank
+    from 0, and score. If the frame already has docnos, only these are ranked. A query that is a question of the
+    archive, by id and title, does not find itself.
+    """
+
+    def __init__(
+        self, archive: Archive | Path | str, ranker: str | None = None, *, num_results: int = DEFAULT_RESULTS,
+        **settings: Any,
+    ) -> None:  # fmt: skip
+        """Open an archive, or take an open one, with a ranker by name; None for the archive's own.
+
+        num_results: the number of documents per query. settings: the ranker's settings. Raises ArchiveError if there is
+        no archive, SettingsError for an unknown ranker or setting.
+        """
+        self.archive = archive if isinstance(archive, Archive) else Archive.open(archive)
+        self.ranker = rankers.create(ranker, settings, self.archive)
+        self.num_results = num_results
+
+    def transform(self, frame: DataFrame) -> DataFrame:
+        """Return the results of a frame of queries, or a frame of results ranked again."""
+        with pt.validate.any(frame) as shape:
+            shape.result_frame(extra_columns=["query"], mode="rank again")
+            shape.query_frame(extra_columns=["query"], mode="retrieve")
+        again = shape.mode == "rank again"
+        of_result = ["docno", "rank", "score"]
+        of_query = frame.drop(columns=of_result, errors="ignore").drop_duplicates("qid")
+        candidates = {str(qid): list(map(str, rows)) for qid, rows in frame.groupby("qid").docno} if again else None
+        k = max(map(len, candidates.values()), default=1) if candidates is not None else self.num_results
+        view = self.archive.view()
+        queries = identify_queries(view, _read_queries(of_query))
+        found = rankers.open_current(self.ranker, view).rank(queries, k, candidates=candidates).to_frame()
+        results: DataFrame = of_query.assign(qid=of_query.qid.astype(str)).merge(found.astype({"qid": str}), on="qid")
+        return results
+
+
+def _read_queries(frame: DataFrame) -> Mapping[str, Question]:
+    bodies = frame.body if "body" in frame else [""] * len(frame)
+    return {
+        str(qid): Question(str(qid), query, body)
+        for qid, query, body in zip(frame.qid, frame["query"], bodies, strict=True)
+    }

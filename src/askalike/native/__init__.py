@@ -1,0 +1,1 @@
+"""Compiled kernels and their cache. Only here are numba and llvmlite known."""

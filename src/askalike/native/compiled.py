@@ -1,0 +1,238 @@
+"""Functions compiled to machine code once per machine, and then loaded without the compiler.
+
+Numba translates a function, LLVM turns it into an object file, and later processes load that file with llvmlite alone,
+since importing numba takes longer than most searches. A compiled function's parameters are annotated with the types
+that the machine code expects: int, float, bool, `NDArray[np.int32]` (one dimension), `Matrix[np.float32]` (two), or a
+NamedTuple of these. Arrays are contiguous (C order) and of exactly that type. The function allocates nothing and raises
+nothing: it writes its results into arrays passed to it. Functions that it calls are marked as `inner`. Both depend only
+on their arguments: module constants become part of the machine code.
+"""
+
+import ctypes
+import hashlib
+import os
+import sys
+import threading
+import types
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, cached_property, update_wrapper
+from pathlib import Path
+from typing import Annotated, Any, Generic, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.core.files import user_cache
+from askalike.native.machine_code import (
+    ArrayType,
+    check_array_layout,
+    compile_machine_code,
+    describe_code,
+    entry_name,
+    host_processor,
+    load_machine_code,
+    reachable,
+)
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+ReturnT = TypeVar("ReturnT")
+TupleT = TypeVar("TupleT", bound=tuple[Any, ...])
+P = ParamSpec("P")
+ScalarT = TypeVar("ScalarT", bound=np.generic)
+Matrix = Annotated[NDArray[ScalarT], 2]
+"""A two-dimensional array."""
+
+CACHE_VARIABLE = "NUMBA_CACHE_DIR"
+"""Environment variable for the folder of compiled code; by default next to the source or in the user's cache."""
+FORMAT = 3
+"""The version of the file format."""
+DIGEST_BYTES = 32
+_C_TYPES: Mapping[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool, type(None): None}
+_lock = threading.RLock()
+
+
+def inner(*, fastmath: bool = False) -> Callable[[FunctionT], FunctionT]:
+    """Mark a function that compiled functions call; called from Python, it runs as Python."""
+
+    def mark(function: FunctionT) -> FunctionT:
+        function.__dict__["numba_options"] = {"fastmath": fastmath}
+        return function
+
+    return mark
+
+
+def compiled(*, fastmath: bool = False) -> "Callable[[Callable[P, ReturnT]], CompiledFunction[P, ReturnT]]":
+    """Compile a function to machine code, which is loaded or compiled on the first call.
+
+    Calling it raises TypeError for arrays of types other than those it was compiled for.
+    """
+
+    def make(function: Callable[P, ReturnT]) -> CompiledFunction[P, ReturnT]:
+        return CompiledFunction(inner(fastmath=fastmath)(function))
+
+    return make
+
+
+def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float64]]:
+    """Vectorise a formula of floats: it then takes float64 arrays that broadcast together."""
+    function = cast(types.FunctionType, inner()(formula))
+    names = [f"a{n}" for n in range(_parameter_count(function))]
+    items, parameters = (", ".join(f"{name}{what}" for name in names) for what in ("[i]", ": Row"))
+    source = (
+        f"def loop(out: Row, {parameters}) -> None:\n    for i in range(len(out)):\n        out[i] = formula({items})"
+    )
+    scope = {"Row": NDArray[np.float64], "formula": function, "__file__": function.__globals__["__file__"]}
+    exec(source, scope)
+    loop = cast(types.FunctionType, scope["loop"])
+    loop.__name__, loop.__module__ = function.__name__, function.__module__
+    native = CompiledFunction(inner()(loop))
+
+    def apply(*arguments: Any) -> NDArray[np.float64]:
+        columns = np.broadcast_arrays(*arguments)
+        out = np.empty(columns[0].shape)
+        native(out.reshape(-1), *(np.ascontiguousarray(column, np.float64).ravel() for column in columns))
+        return out
+
+    return update_wrapper(apply, formula)
+
+
+class CompiledFunction(Generic[P, ReturnT]):
+    """A function compiled to machine code; see `compiled`."""
+
+    def __init__(self, function: Callable[P, ReturnT]) -> None:
+        update_wrapper(self, function)
+        self.function = cast(types.FunctionType, function)
+        """The Python function."""
+        self._native: Any = None
+        self._read_numbers: Callable[..., Sequence[Any]]
+
+    def __call__(self, *arguments: P.args, **_: P.kwargs) -> ReturnT:
+        if self._native is None:
+            self._load()
+        return cast(ReturnT, self._native(*self._read_numbers(*arguments)))
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether the machine code exists already, so that the first call need not compile."""
+        return any((folder / self._file_name).exists() for folder in self._folders)
+
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        return get_type_hints(self.function, include_extras=True)
+
+    @cached_property
+    def _parameters(self) -> tuple[Any, ...]:
+        hints = self._hints
+        names = self.function.__code__.co_varnames[: _parameter_count(self.function)]
+        return tuple(_parameter_type(hints[name]) for name in names)
+
+    @cached_property
+    def _file_name(self) -> str:
+        """The file name for exactly this code: another version may be installed while this one is running."""
+        digest = hashlib.sha256(f"{FORMAT} {sys.implementation.cache_tag} {self._parameters}".encode())
+        for function in reachable(self.function):
+            digest.update(describe_code(function))
+        digest.update(" ".join(host_processor()).encode())
+        module = self.function.__module__.removeprefix("askalike.")
+        return f"{module}.{self.function.__name__}-{digest.hexdigest()[:16]}.machine"
+
+    @cached_property
+    def _folders(self) -> Sequence[Path]:
+        """The folders that machine code may be in, the preferred one first."""
+        if chosen := os.environ.get(CACHE_VARIABLE):
+            return (Path(chosen),)
+        return Path(self.function.__globals__["__file__"]).parent / "__pycache__", user_cache()
+
+    def _load(self) -> None:
+        with _lock:
+            if self._native is None:
+                check_array_layout()
+                code = self._read() or self._compile()
+                c_types = [kind for parameter in self._parameters for kind in _c_types(parameter)]
+                prototype = ctypes.CFUNCTYPE(_C_TYPES[self._hints["return"]], *c_types)
+                self._read_numbers = _number_reader(self._parameters)
+                self._native = prototype(load_machine_code(code, entry_name(self.function)))
+
+    def _read(self) -> bytes | None:
+        for folder in self._folders:
+            with suppress(OSError):
+                content = (folder / self._file_name).read_bytes()
+                if hashlib.sha256(content[DIGEST_BYTES:]).digest() == content[:DIGEST_BYTES]:
+                    return content[DIGEST_BYTES:]
+        return None
+
+    def _compile(self) -> bytes:
+        code = compile_machine_code(self.function, self._parameters, self._hints["return"])
+        for folder in self._folders:
+            with suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+                temporary = folder / f"{self._file_name}.{os.getpid()}"
+                temporary.write_bytes(hashlib.sha256(code).digest() + code)
+                os.replace(temporary, folder / self._file_name)
+                break
+        return code
+
+
+def _parameter_count(function: types.FunctionType) -> int:
+    return function.__code__.co_argcount
+
+
+@cache
+def _parameter_type(hint: Any) -> Any:
+    """Return int, float or bool, an ArrayType, or a NamedTuple's class with the types of its fields."""
+    if hint in _C_TYPES:
+        return hint
+    if hasattr(hint, "_fields"):
+        fields = get_type_hints(hint, include_extras=True)
+        return hint, tuple(_parameter_type(fields[name]) for name in hint._fields)
+    array, *dimensions = get_args(hint) if get_origin(hint) is Annotated else (hint, 1)
+    return ArrayType(np.dtype(get_args(get_args(array)[1])[0]), *dimensions)
+
+
+def packed(value: TupleT) -> TupleT:
+    """Return the same NamedTuple with its arrays checked, for a tuple that is passed repeatedly."""
+    copy = _packed_class(type(value))(*value)
+    copy.packed_numbers = _number_reader(_parameter_type(type(value))[1])(*value)
+    return cast(TupleT, copy)
+
+
+@cache
+def _packed_class(base: type[Any]) -> type[Any]:
+    return type(base.__name__, (base,), {"packed_numbers": ()})
+
+
+@cache
+def _number_reader(kinds: Sequence[Any]) -> Callable[..., Sequence[Any]]:
+    """Return a function that converts values of these types to numbers: an array becomes its object's address.
+
+    It raises TypeError for an array of another type. Its code is generated for the types, as it runs on every call.
+    """
+    scope: dict[str, Any] = {"refuse": _refuse_other_type}
+    checks, numbers = [], []
+    for n, kind in enumerate(kinds):
+        if isinstance(kind, ArrayType):
+            scope |= {f"kind{n}": kind, f"dtype{n}": kind.dtype}
+            is_other = f"v{n}.dtype is not dtype{n} or v{n}.ndim != {kind.dimensions} or not v{n}.flags.c_contiguous"
+            checks.append(f"    if {is_other}:\n        refuse(v{n}, kind{n})\n")
+            numbers.append(f"id(v{n})")
+        elif isinstance(kind, tuple):
+            scope[f"read{n}"] = _number_reader(kind[1])
+            numbers.append(f"*(getattr(v{n}, 'packed_numbers', None) or read{n}(*v{n}))")
+        else:
+            numbers.append(f"v{n}")
+    names = ", ".join(f"v{n}" for n in range(len(kinds)))
+    exec(f"def read({names}):\n{''.join(checks)}    return ({', '.join(numbers)},)\n", scope)
+    return cast(Callable[..., Sequence[Any]], scope["read"])
+
+
+def _refuse_other_type(array: NDArray[Any], kind: ArrayType) -> None:
+    if array.dtype != kind.dtype or array.ndim != kind.dimensions or not array.flags.c_contiguous:
+        expected = f"{kind.dimensions} dimension(s) of {kind.dtype} in a row"
+        raise TypeError(f"an array of {array.ndim} dimension(s) of {array.dtype}; expected {expected}")
+
+
+def _c_types(kind: Any) -> list[Any]:
+    if isinstance(kind, ArrayType):
+        return [ctypes.c_int64]
+    return [t for field in kind[1] for t in _c_types(field)] if isinstance(kind, tuple) else [_C_TYPES[kind]]

@@ -1,0 +1,184 @@
+"""The embedded engine: one archive, one ranker, in this process."""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Self, get_args
+
+from askalike import rankers
+from askalike.calibration.calibration import Calibration, Use
+from askalike.calibration.calibrator import Calibrator
+from askalike.calibration.silence import SilenceThreshold
+from askalike.core.filters import Filter
+from askalike.core.types import TYPED_QUERY_ID, Explanation, Question
+from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, SearchSession
+from askalike.search._display import name_links
+from askalike.search._engine import SearchRequest, SearchResult
+from askalike.search._hits import HitSelection
+from askalike.search._precedents import Precedent, find_precedents
+from askalike.search.answering.replies import answer_question
+from askalike.search.answering.reply import AnswerMode, Reply
+from askalike.store import Archive, View
+
+_Query = tuple[Question, SearchRequest]
+MAX_DEPTH_FACTOR = 64
+"""Maximum depth, as a multiple of k, of a search whose duplicates leave too few hits."""
+
+
+class LocalEngine:
+    """Finds similar questions in an archive. Changes of the archive are visible to the next search."""
+
+    def __init__(
+        self, archive: Archive, ranker: Ranker, view: View | None = None, filter: Filter | None = None
+    ) -> None:
+        """view: the questions to search; by default all current ones.
+
+        filter: a condition on the hits of every search, in addition to the search's own filter.
+        """
+        self.archive, self.ranker, self.filter = archive, ranker, filter or Filter()
+        self._view = archive.view() if view is None else view
+        self._calibrators: Mapping[Use, Calibrator] = {
+            use: Calibrator.open(archive, ranker, use) for use in get_args(Use)
+        }
+        self._silence = SilenceThreshold(archive, ranker)
+
+    @classmethod
+    def open(cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
+        """Open the archive in a directory with the ranker of that name. Raises ArchiveError, SettingsError."""
+        archive = Archive.open(path)
+        return cls(archive, rankers.create(ranker, settings, archive))
+
+    def close(self) -> None:
+        """Close the archive."""
+        self.archive.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration of typed titles that is valid for the archive's current state; None if there is none."""
+        return self._calibrators["title"].calibration
+
+    @property
+    def stale_reason(self) -> str | None:
+        """Why the saved calibration is no longer valid; None if it is valid or none was saved."""
+        return self._calibrators["title"].stale_reason
+
+    @property
+    def typical_threshold(self) -> float | None:
+        """The usual minimum absolute score of hits without a calibration; None if not yet known."""
+        rule = self._silence.saved_rule
+        return rule.typical if rule else None
+
+    def searcher(self) -> Searcher:
+        """Return the ranker opened on the current archive, or on the last commit if another process is indexing."""
+        return rankers.open_committed(self.ranker, self._view)
+
+    def search(
+        self, title: str, k: int = 5, *, body: str = "", filter: Filter | None = None, prefix: bool = False,
+        min_probability: float | None = None, min_similarity: float | None = None, explain: bool = True,
+    ) -> SearchResult:  # fmt: skip
+        """Return the k questions most similar to the one typed, best first; none if nothing is similar.
+
+        After `askalike calibrate`, each hit has a probability, and none is below the calibration's threshold, or below
+        `min_probability`. Without a threshold, no hit is below the absolute score that nearly all everyday questions
+        stay below on this archive, or below `min_similarity`; 0 shows all that the ranker finds. A query of function
+        words alone finds nothing. A duplicate is never shown: its original is shown instead, with the duplicate as
+        `asked_as`. prefix: the last word may be unfinished.
+        explain: each hit has an explanation, and the passage of its body that matched.
+        Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or if there are no
+        probabilities.
+        """
+        return self.search_batch(
+            [SearchRequest(title, body, k, filter, prefix, min_probability, min_similarity, explain)]
+        )[0]
+
+    def search_batch(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
+        """Return the result of each request, all from one state of the archive. See `search` for the options."""
+        questions = [Question(f"{TYPED_QUERY_ID}{n or ''}", r.title, r.body) for n, r in enumerate(requests)]
+        return self._search(list(zip(questions, requests, strict=True)))
+
+    def find_similar(self, question: Question, k: int = 5, *, min_similarity: float | None = None) -> SearchResult:
+        """Return the k questions most similar to a question of the archive, excluding itself; otherwise as `search`."""
+        request = SearchRequest(question.title, question.body, k, min_similarity=min_similarity)
+        return self._search([(question, request)])[0]
+
+    def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
+        """Return id → why that question would be found for this one, for those of `ids` that exist."""
+        explanations = self.searcher().explain_ids(question, ids)
+        return {id: name_links(explanation) for id, explanation in explanations.items()}
+
+    def likeness(self, question: Question, id: str) -> float | None:
+        """Return a question's absolute score for another one, from 0 to 1; None if it is not in the archive."""
+        session = self.searcher().search({question.id: question}, 1, candidates={question.id: [id]})
+        [scores] = session.absolute_scores
+        return float(min(max(scores[0], 0.0), 1.0)) if len(scores) else None
+
+    def answer(
+        self, title: str, mode: AnswerMode = "nearest", k: int = 3, *, body: str = "",
+        min_probability: float | None = None, sure: float | None = None, model: str | None = None,
+    ) -> Reply:  # fmt: skip
+        """Return an answer to the typed question, with at most k stored answers.
+
+        nearest: the stored answers of the most similar questions. generate: text written by a model of the archive
+        (`model`: which one, if there are several), with the most similar stored answers. auto: nearest if the best
+        probability is at least `sure` (0.5), else generate, but no answer below the threshold. Without a calibration
+        auto is nearest, with no answer below the archive's similarity threshold.
+        Raises ArchiveError if there are no answers; SettingsError for unknown values, or options unused by the mode.
+        """
+        question = Question(TYPED_QUERY_ID, title, body)
+        return answer_question(self, question, mode, k, min_probability=min_probability, sure=sure, model=model)
+
+    def find_precedents(self, title: str, hit: Question, k: int = 2, *, body: str = "") -> Sequence[Precedent]:
+        """Return the archived duplicates most similar to the typed question and a hit of it."""
+        return find_precedents(self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
+
+    def _search(self, queries: Sequence[_Query]) -> list[SearchResult]:
+        """Search requests that differ only in their texts as one batch, but titles separately from whole questions."""
+        searcher, groups = self.searcher(), groupby(queries, lambda query: (query[1].options, _use(query[1])))
+        return [result for _, group in groups for result in self._search_together(searcher, list(group))]
+
+    def _search_together(self, searcher: Searcher, queries: Sequence[_Query]) -> list[SearchResult]:
+        started, request = time.perf_counter(), queries[0][1]
+        filter = self.filter & request.filter
+        self._view.require_tags(filter.tags)
+        of_use = self._calibrators[_use(request)]
+        calibrator = of_use if of_use.calibration else None
+        min_probability = of_use.min_probability(request.min_probability)
+        questions = {question.id: question for question, _ in queries}
+        depth = of_use.retrieval_depth(request.k)
+        search = partial(searcher.search, questions, filter=filter, prefix=request.prefix)
+        session = search(depth)
+        min_similarities = self._min_similarities(session, request, of_use.calibration)
+        while True:
+            batch = HitSelection(session, request, filter, calibrator, min_probability, min_similarities)
+            if not batch.lacks_hits(depth) or depth >= MAX_DEPTH_FACTOR * request.k:
+                break
+            depth *= DEPTH_FACTOR
+            session = search(depth)
+        hits = [batch.hits(row) for row in range(len(queries))]
+        took_ms = (time.perf_counter() - started) * 1000
+        return [SearchResult(row, took_ms) for row in hits]
+
+    def _min_similarities(
+        self, session: SearchSession, request: SearchRequest, calibration: Calibration | None
+    ) -> Sequence[float]:
+        """Return the minimum absolute score of hits for each query: the requested one, else the archive's.
+
+        It is 0 if there is a minimum probability, from the request or a calibration.
+        """
+        if calibration and (calibration.threshold or request.min_probability is not None):
+            return [0.0] * len(session.queries)
+        if request.min_similarity is not None:
+            return [request.min_similarity] * len(session.queries)
+        return list(map(float, self._silence.min_scores(session)))
+
+
+def _use(request: SearchRequest) -> Use:
+    return "question" if request.body.strip() else "title"

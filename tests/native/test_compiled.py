@@ -1,0 +1,275 @@
+"""Compiled functions: equal to Python, strict about their arguments, and loaded without the compiler."""
+
+import gc
+import importlib.util
+import math
+import os
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from askalike.native import machine_code
+from askalike.native.compiled import CACHE_VARIABLE, CompiledFunction, Matrix, compiled, elementwise, inner, packed
+from askalike.native.llvm import LLVMFunction, Memory, count_ones, mark_reaching, read_four, trailing_zeros
+
+
+class Row(NamedTuple):
+    values: NDArray[np.float32]
+    factor: int
+
+
+@inner()
+def _grow(value: float) -> float:
+    return math.log(value + 1.0)
+
+
+@compiled()
+def weigh(row: Row, table: Matrix[np.int8], negative: bool, out: NDArray[np.float64]) -> int:
+    for i in range(len(table)):
+        out[i] = 0.0
+        for j in range(len(row.values)):
+            out[i] += _grow(row.values[j]) * table[i, j] * row.factor
+        if negative:
+            out[i] = -out[i]
+    return len(table)
+
+
+@elementwise
+def share(part: float, whole: float) -> float:
+    """A formula."""
+    return math.sqrt(part) / whole if whole else 0.0
+
+
+@compiled()
+def count_bits(numbers: Matrix[np.uint64], counts: NDArray[np.int64]) -> None:
+    for i in range(len(numbers)):
+        for j in range(numbers.shape[1]):
+            counts[i] += np.int64(count_ones(numbers[i, j]))
+
+
+@compiled()
+def find_reaching(numbers: NDArray[np.int32], first: int, least: int, found: NDArray[np.int64]) -> int:
+    reaching, n = mark_reaching(numbers, first, np.int32(least)), 0
+    while reaching:
+        found[n] = trailing_zeros(reaching)
+        reaching &= reaching - np.uint64(1)
+        n += 1
+    return n
+
+
+@compiled()
+def join_fours(numbers: NDArray[np.uint16], joined: NDArray[np.uint64]) -> None:
+    for i in range(len(joined)):
+        joined[i] = read_four(numbers, i)
+
+
+ROW = Row(np.array([0.5, 2.0, 7.0], np.float32), 3)
+TABLE = np.array([[1, -2, 3], [0, 5, -6]], np.int8)
+
+
+def test_bits_are_counted_as_python_counts_them() -> None:
+    numbers = np.random.default_rng(0).integers(0, 2**64, (5, 40), np.uint64)
+    numbers[0, :3] = 0, 2**64 - 1, 2**63
+    ours, pythons = np.zeros((2, 5), np.int64)
+    count_bits(numbers, ours)
+    count_bits.function(numbers, pythons)
+    assert ours.tolist() == pythons.tolist() == [sum(map(int.bit_count, row)) for row in numbers.tolist()]
+
+
+def test_numbers_that_reach_another_are_found_as_by_python() -> None:
+    numbers = np.random.default_rng(0).integers(-9, 9, 70, np.int32)
+    expected = np.flatnonzero(numbers[5:69] >= 4).tolist()
+    for function in find_reaching, find_reaching.function:
+        found = np.empty(64, np.int64)
+        assert found[: function(numbers, 5, 4, found)].tolist() == expected
+        assert function(numbers, 5, 10, found) == 0
+
+
+def test_four_numbers_are_joined_as_by_python() -> None:
+    numbers = np.array([1, 65_535, 3, 4, 32_768, 6], np.uint16)
+    expected = [sum(n << 16 * at for at, n in enumerate(numbers.tolist()[i : i + 4])) for i in range(3)]
+    for function in join_fours, join_fours.function:
+        joined = np.empty(3, np.uint64)
+        function(numbers, joined)
+        assert joined.tolist() == expected
+
+
+def test_result_is_that_of_python() -> None:
+    ours, pythons = np.empty(2), np.empty(2)
+    assert weigh(ROW, TABLE, True, ours) == 2
+    assert weigh.function(ROW, TABLE, True, pythons) == 2
+    assert ours == pytest.approx(pythons, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [TABLE.astype(np.int16), TABLE[0], np.asfortranarray(TABLE), TABLE[:, ::2]],
+    ids=["type", "1d", "F", "step"],
+)
+def test_array_of_another_type_is_refused(table: NDArray[np.int8]) -> None:
+    with pytest.raises(TypeError, match="expected 2 dimension"):
+        weigh(ROW, table, True, np.empty(2))
+
+
+def test_formula_takes_numbers_and_arrays_that_broadcast() -> None:
+    result = share(np.array([[4], [9]]), np.array([2.0, 3.0, 0.0]))
+    assert result == pytest.approx(np.array([[1.0, 2 / 3, 0.0], [1.5, 1.0, 0.0]]))
+    assert share(4, 2) == 1.0
+
+
+def test_code_is_loaded_without_numba_and_compiled_again_where_the_file_is_damaged(tmp_path: Path) -> None:
+    script = """if True:
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import numpy as np
+        import test_compiled
+        assert test_compiled.share(9.0, 2.0) == 1.5
+        print("numba" in sys.modules)
+    """
+
+    def run() -> str:
+        command = [sys.executable, "-c", script, str(Path(__file__).parent)]
+        done = subprocess.run(
+            command, env={**os.environ, CACHE_VARIABLE: str(tmp_path)}, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    assert [run(), run()] == ["True", "False"]
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:-1])
+    assert [run(), run()] == ["True", "False"]
+
+
+def test_whether_code_is_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    one = CompiledFunction(weigh.function)
+    assert not one.is_cached
+    one(ROW, TABLE, False, np.empty(2))
+    assert one.is_cached
+
+
+MODULE = """
+import numpy as np
+from numpy.typing import NDArray
+from askalike.native.compiled import compiled
+
+FACTOR = 2
+
+@compiled()
+def scale(values: NDArray[np.float64]) -> None:
+    for i in range(len(values)):
+        values[i] *= FACTOR
+"""
+
+
+def test_a_running_process_keeps_its_code_where_another_version_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function is loaded when it is first called; another process may have compiled the new version by then."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "code"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # both versions are written within a second
+    path = tmp_path / "changing.py"
+
+    def scale_by_newest(factor: int) -> tuple[CompiledFunction[..., None], NDArray[np.float64]]:
+        path.write_text(MODULE.replace("FACTOR = 2", f"FACTOR = {factor}"))
+        spec = importlib.util.spec_from_file_location("changing", path)
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["changing"] = module
+        spec.loader.exec_module(module)
+        return module.scale, np.ones(1)
+
+    old, values = scale_by_newest(2)
+    new, others = scale_by_newest(3)
+    new(others)
+    old(values)
+    assert [*values, *others] == [2, 3]
+
+
+TIMES = 3
+
+
+def _multiply(builder: Any, number: Any) -> Any:
+    return builder.mul(number, number.type(TIMES))
+
+
+def _write_multiple(builder: Any, number: Any, table: Memory) -> None:
+    """Write: the multiple of a number, into the second row of a table."""
+    place = builder.ptrtoint(table.address, table.step.type)
+    second = builder.inttoptr(builder.add(place, table.step), table.address.type)
+    builder.store(_multiply(builder, number), second)
+
+
+write_multiple = LLVMFunction(_write_multiple)
+
+
+@compiled()
+def write_multiples(numbers: NDArray[np.int64], table: Matrix[np.int64]) -> None:
+    for i in range(len(numbers)):
+        write_multiple(numbers[i], table[:, i:])
+
+
+def test_a_function_is_written_in_the_language_of_llvm() -> None:
+    table = np.zeros((2, 4), np.int64)
+    write_multiples(np.array([5, 7]), table)
+    assert table.tolist() == [[0, 0, 0, 0], [15, 21, 0, 0]]
+    with pytest.raises(NotImplementedError):
+        write_multiples.function(np.array([5, 7]), table)
+
+
+def test_what_a_writing_function_uses_decides_about_the_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = machine_code.describe_code(write_multiples.function)
+    assert before == machine_code.describe_code(write_multiples.function)
+    monkeypatch.setattr(sys.modules[__name__], "TIMES", 4)
+    assert machine_code.describe_code(write_multiples.function) != before
+
+
+def test_numba_compiles_for_others_as_before() -> None:
+    numba = pytest.importorskip("numba")
+    machine_code.compile_machine_code(weigh.function, weigh._parameters, int)
+    assert numba.njit(_grow)(math.e - 1.0) == pytest.approx(1.0)
+    assert gc.isenabled()
+
+
+def test_code_is_the_same_where_numba_makes_machine_code_of_each_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, other = np.empty(2), np.empty(2)
+    weigh(ROW, TABLE, True, ours)
+    monkeypatch.setattr(machine_code, "_translated_only", nullcontext)
+    one = CompiledFunction(weigh.function)
+    monkeypatch.setattr(one, "_read", lambda: None)
+    monkeypatch.setattr(CompiledFunction, "_folders", ())
+    one(ROW, TABLE, True, other)
+    assert ours.tolist() == other.tolist()
+
+
+def test_numba_makes_machine_code_of_each_function_where_its_memory_cannot_be_taken_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    binding = pytest.importorskip("llvmlite.binding")
+    optimise, modules = machine_code._optimise, []
+
+    def optimise_and_leave_something(module: Any, machine: Any) -> None:
+        optimise(module, machine)
+        modules.append(module)
+        if len(modules) == 1:
+            module.link_in(binding.parse_assembly("define void @NRT_Free() {\n  ret void\n}"), preserve=True)
+
+    monkeypatch.setattr(machine_code, "_optimise", optimise_and_leave_something)
+    assert machine_code.compile_machine_code(weigh.function, weigh._parameters, int)
+    assert len(modules) == 2
+
+
+def test_packed_tuple_is_the_same_argument() -> None:
+    ours, again = np.empty(2), np.empty(2)
+    row = packed(ROW)
+    assert isinstance(row, Row)
+    assert row.values is ROW.values
+    assert weigh(row, TABLE, False, ours) == weigh(ROW, TABLE, False, again)
+    assert ours.tolist() == again.tolist()

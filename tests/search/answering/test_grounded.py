@@ -1,0 +1,264 @@
+"""Grounded answers, written by a small server that speaks OpenAI's chat completions, and misbehaves."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question
+from askalike.experiments.answer_support import measure_support
+from askalike.readers import import_archive
+from askalike.search.answering.chat_endpoint import ChatEndpoint, EndpointError
+from askalike.search.answering.grounded import INSTRUCTIONS, write_grounded
+from askalike.search.answering.support import check_sentences, is_supported
+from askalike.search.local import LocalEngine
+from commands import askalike
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "riverside.csv"
+WORDS = "lm_jelinek_mercer"
+LOST_CARD = "I have lost my library card"
+
+
+class ChatServer:
+    """Answers with a text, or as `behave` does; `requests` are those that it has had, `key` the last one's."""
+
+    def __init__(self) -> None:
+        self.text, self.finish_reason = "", "stop"
+        self.behave: Callable[[BaseHTTPRequestHandler], None] | None = None
+        self.requests: list[dict[str, Any]] = []
+        self.key: str | None = None
+        chat = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                chat.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                chat.key = self.headers.get("Authorization")
+                if chat.behave:
+                    chat.behave(self)
+                else:
+                    message = {"role": "assistant", "content": chat.text}
+                    choice = {"index": 0, "message": message, "finish_reason": chat.finish_reason}
+                    reply(self, json.dumps({"object": "chat.completion", "choices": [choice]}).encode())
+
+            def log_message(self, *_: object) -> None: ...
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def endpoint(self, timeout_s: float = 30.0) -> ChatEndpoint:
+        return ChatEndpoint(self.url, "small", "secret", timeout_s)
+
+
+def reply(handler: BaseHTTPRequestHandler, content: bytes, status: int = 200, length: int | None = None) -> None:
+    handler.send_response(status)
+    handler.send_header("Content-Length", str(len(content) if length is None else length))
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+@pytest.fixture
+def chat() -> Iterator[ChatServer]:
+    chat = ChatServer()
+    yield chat
+    chat.server.shutdown()
+    chat.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("grounded") / "riverside"
+    import_archive("table", [EXAMPLE], path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def engine(archive: Path) -> Iterator[LocalEngine]:
+    with LocalEngine.open(archive, WORDS) as engine:
+        yield engine
+
+
+def ask(engine: LocalEngine, endpoint: ChatEndpoint, title: str = LOST_CARD) -> Any:
+    return write_grounded(Question("", title), engine.answer(title, "nearest", 2), endpoint)
+
+
+def test_sentences_that_their_sources_support_are_kept_and_the_others_left_out(
+    engine: LocalEngine, chat: ChatServer
+) -> None:
+    first = engine.answer(LOST_CARD, "nearest", 1).sources[0]
+    sentence = first.text.split(". ")[0].rstrip(".")
+    chat.text = (
+        f"{sentence} [r013]. The mayor eats bananas on Tuesday [r013]. {sentence} [r999]. {sentence}. "
+        f"Pay 9999 euros and {sentence.lower()} [r013]."
+    )
+    grounded = ask(engine, chat.endpoint())
+    assert grounded.reply.text == f"{sentence} [r013]."
+    assert (grounded.written, grounded.supported) == (5, 1)
+    assert (grounded.reply.generated, grounded.reply.grounded, grounded.reply.model) == (True, True, "small")
+    assert [source.question.id for source in grounded.reply.sources] == ["r013"]
+    [request] = chat.requests
+    assert chat.key == "Bearer secret"
+    assert (request["model"], request["messages"][0]["content"]) == ("small", INSTRUCTIONS)
+    assert "Source [r013]:" in request["messages"][1]["content"]
+    assert request["messages"][1]["content"].endswith(f"Question: {LOST_CARD}")
+
+
+@pytest.mark.parametrize("status", [302, 307])
+def test_a_redirect_is_an_error_so_that_no_other_host_gets_the_key(chat: ChatServer, status: int) -> None:
+    other = ChatServer()
+
+    def redirect(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Location", f"{other.url}/chat/completions")
+        handler.end_headers()
+
+    chat.behave = redirect
+    with pytest.raises(EndpointError, match=f"answered {status}"):
+        chat.endpoint().complete([{"role": "user", "content": "hello"}])
+    other.server.shutdown()
+    other.server.server_close()
+    assert other.key is None
+
+
+@pytest.mark.parametrize("text", ["NONE", "", "I do not know.", "Tell us at once [r999].", "Bananas [r013]."])
+def test_it_abstains_where_nothing_is_supported(engine: LocalEngine, chat: ChatServer, text: str) -> None:
+    chat.text = text
+    grounded = ask(engine, chat.endpoint())
+    assert grounded.reply.abstained
+    assert not grounded.reply.generated
+    assert grounded.reply.sources == ()
+
+
+def test_below_the_threshold_nobody_is_asked(engine: LocalEngine, chat: ChatServer) -> None:
+    grounded = ask(engine, chat.endpoint(), "zyzzyva quux")
+    assert grounded.reply.abstained
+    assert (chat.requests, grounded.written) == ([], 0)
+
+
+def test_an_answer_that_was_cut_off_loses_its_last_sentence_alone(engine: LocalEngine, chat: ChatServer) -> None:
+    sentence = engine.answer(LOST_CARD, "nearest", 1).sources[0].text.split(". ")[0].rstrip(".")
+    chat.text, chat.finish_reason = f"{sentence} [r013]. {sentence} and", "length"
+    assert ask(engine, chat.endpoint()).reply.text == f"{sentence} [r013]."
+
+
+def drip(handler: BaseHTTPRequestHandler) -> None:
+    """A byte now and then: no single one is late."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    for _ in range(100):
+        time.sleep(0.02)
+        try:
+            handler.wfile.write(b" ")
+        except OSError:
+            return
+
+
+MISBEHAVIOUR: dict[str, tuple[Callable[[BaseHTTPRequestHandler], None], str]] = {
+    "slow": (lambda handler: time.sleep(1), "sent no complete answer within 0.3 s"),
+    "dripping": (drip, "sent no complete answer within 0.3 s"),
+    "cut off": (lambda handler: reply(handler, b'{"choices": [{"mess', length=999), "not a chat completion"),
+    "half of JSON": (lambda handler: reply(handler, b'{"choices": [{"mess'), "not a chat completion"),
+    "another shape": (lambda handler: reply(handler, b'{"error": "overloaded"}'), "not a chat completion"),
+    "no choices": (lambda handler: reply(handler, b'{"choices": []}'), "not a chat completion"),
+    "a list": (lambda handler: reply(handler, b"[]"), "not a chat completion"),
+    "no text": (
+        lambda handler: reply(handler, b'{"choices": [{"message": {"content": null}}]}'),
+        "the answer has no text",
+    ),
+    "an error": (lambda handler: reply(handler, b"", 429), "answered 429"),
+    "endless": (lambda handler: reply(handler, b" " * (2 << 20)), "not a chat completion"),
+}
+
+
+@pytest.mark.parametrize("kind", MISBEHAVIOUR)
+def test_an_endpoint_that_misbehaves_is_one_clear_error(engine: LocalEngine, chat: ChatServer, kind: str) -> None:
+    chat.behave, problem = MISBEHAVIOUR[kind]
+    with pytest.raises(EndpointError, match=problem) as error:
+        ask(engine, chat.endpoint(0.3 if "0.3" in problem else 30.0))
+    assert "\n" not in str(error.value)
+    assert "secret" not in str(error.value)
+
+
+def test_an_endpoint_that_is_not_there_and_an_address_that_is_none() -> None:
+    with pytest.raises(EndpointError, match="does not answer"):
+        ChatEndpoint("http://127.0.0.1:9/v1", "small").complete([])
+    with pytest.raises(SettingsError, match="expected an address"):
+        ChatEndpoint("file:///etc/passwd", "small")
+
+
+def test_citations_belong_to_their_sentence_wherever_they_stand() -> None:
+    texts = {"1": "Ring the desk at noon.", "2": "Books are due on Monday."}
+    checked = check_sentences("Ring the desk at noon. [1] Books are due on Monday [2, 1].\n- Wait [3].", texts)
+    assert [(s.text, s.supported_by) for s in checked] == [
+        ("Ring the desk at noon.", ("1",)),
+        ("Books are due on Monday.", ("2",)),
+        ("- Wait.", ()),
+    ]
+
+
+def test_support_needs_most_words_and_all_numbers() -> None:
+    text = "The library opens at 9.30 on weekdays and closes at 18."
+    assert is_supported("It opens at 9.30 on weekdays.", text)
+    assert not is_supported("It opens at 9 on weekdays.", text)
+    assert not is_supported("The cinema opens at 9.30 for members and guests.", text)
+    assert not is_supported("...", text)
+
+
+def test_a_sentence_that_denies_what_a_text_says_is_not_supported() -> None:
+    text = "Opening hours\nThe library opens at 9.30 on weekdays. Dogs are not allowed inside. Guests pay a deposit."
+    assert is_supported("Dogs are not allowed inside.", text)
+    assert not is_supported("Dogs are allowed inside.", text)
+    assert not is_supported("The library does not open at 9.30 on weekdays.", text)
+    assert not is_supported("Guests never pay a deposit.", text)
+    assert is_supported("Tell us at once.", "Tell us at once, so that nobody can borrow with it.")
+    german = "Hunde sind drinnen nicht erlaubt."
+    assert is_supported(german, german, "de")
+    assert not is_supported("Hunde sind drinnen erlaubt.", german, "de")
+
+
+def test_the_command_labels_what_it_generates(
+    archive: Path, engine: LocalEngine, chat: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentence = engine.answer(LOST_CARD, "nearest", 1).sources[0].text.split(". ")[0].rstrip(".")
+    chat.text = f"{sentence} [r013]."
+    monkeypatch.setenv("ASKALIKE_ENDPOINT_KEY", "of the environment")
+    command = ("answer", archive, LOST_CARD, "-r", WORDS, "--mode", "grounded")
+    named = ("--endpoint", chat.url, "--model", "small")
+    done = askalike(*command, *named)
+    assert done.stdout.startswith("GENERATED by small: a machine wrote this")
+    assert chat.key == "Bearer of the environment"
+    as_json = json.loads(askalike(*command, *named, "--json").stdout)
+    assert (as_json["generated"], as_json["grounded"], as_json["text"]) == (True, True, chat.text)
+    refused = askalike(*command)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "--endpoint" in refused.stderr
+
+
+def test_evaluate_says_what_share_of_sentences_is_supported(archive: Path, chat: ChatServer) -> None:
+    chat.text = "Tell us at once [r013]. Bananas are yellow fruit [r013]."
+    command = ("evaluate", archive, "-r", WORDS, "--measures", "RR", "--grounded", "4")
+    named = ("--endpoint", chat.url, "--model", "small")
+    done = json.loads(askalike(*command, *named, "--json").stdout)["grounded"]
+    assert done["questions"] == 4
+    assert (done["written"], done["supported"]) == (2 * len(chat.requests), sum(map(cites_the_card, chat.requests)))
+    assert "This is a proxy" in askalike(*command, *named).stdout
+    assert askalike(*command).returncode == 2
+
+
+def cites_the_card(request: dict[str, Any]) -> bool:
+    return "Source [r013]:" in request["messages"][1]["content"]
+
+
+def test_the_share_has_an_interval_over_answers(engine: LocalEngine, chat: ChatServer) -> None:
+    chat.text = "Tell us at once [r013]. Bananas are yellow fruit [r013]."
+    support = measure_support(engine, [Question("", LOST_CARD), Question("", "zyzzyva quux")], chat.endpoint())
+    assert (support.questions, support.abstained, support.share, support.interval) == (2, 1, 0.5, (0.5, 0.5))
+    nothing = measure_support(engine, [Question("", "zyzzyva quux")], chat.endpoint())
+    assert (nothing.share, nothing.interval) == (None, None)
