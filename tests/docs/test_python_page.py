@@ -11,7 +11,7 @@ import askalike
 from askalike.cli import register
 from askalike.core import registry
 
-INTEGRATIONS = {"pyterrier"}
+INTEGRATIONS = {"integrations"}
 """Modules of their own, as they import what another tool needs."""
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

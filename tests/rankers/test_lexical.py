@@ -229,7 +229,8 @@ def test_explaining_an_index_that_the_archive_has_left_behind(archive):
 def test_the_index_follows_from_any_process(archive):
     ranker = indexed(archive)
     script = (
-        "import sys; from askalike import rankers; from askalike.store import Archive; from askalike.core.types import *\n"
+        "import sys; from askalike import rankers\n"
+        "from askalike.store import Archive; from askalike.core.types import *\n"
         "with Archive.open(sys.argv[1]) as archive:\n"
         "    archive.upsert([Question('new', 'boil a lobster')])\n"
         "    rankers.create('tfidf').build(archive.view())\n"
