@@ -445,7 +445,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
     ),
     (
         Step(0, "search._engine:SearchResult", f"{ENGINE}._search_together"),
-        Step(1, "core.types:SearchHit", "search._hits:HitSelection", begins=True),
+        Step(1, "core.types.hits:SearchHit", "search._hits:HitSelection", begins=True),
     ),
 )
 """Rows from top to bottom. Column 0: the engine, 1: the ranker, 2: what a ranker reads."""

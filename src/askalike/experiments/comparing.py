@@ -18,7 +18,7 @@ from askalike.evaluation.tables import ResultTable, TableCell
 from askalike.evaluation.trec import read_qrels, read_run
 from askalike.experiments.folder import file_name
 from askalike.experiments.measuring import RankingTask, as_evaluation, evaluate_groups, evaluation_split
-from askalike.experiments.reporting.texts import ReportTexts, load_texts
+from askalike.experiments.texts import ReportTexts, load_texts
 from askalike.labels.splits import document_kind, group_names
 from askalike.store import Archive
 

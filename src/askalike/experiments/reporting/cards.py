@@ -12,7 +12,7 @@ from askalike.evaluation.rules import get_rule
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.experiments.outcome import ExperimentResult, SystemResult
-from askalike.experiments.reporting.texts import ReportTexts
+from askalike.experiments.texts import ReportTexts
 
 HITS_SHOWN = 5
 """Number of hits of a system that are shown for a query."""

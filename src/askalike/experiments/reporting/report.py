@@ -15,7 +15,7 @@ from askalike.experiments.reporting import cards, figures
 from askalike.experiments.reporting.cards import SystemRanks
 from askalike.experiments.reporting.figures import ReportFigure
 from askalike.experiments.reporting.page import render, write_file
-from askalike.experiments.reporting.texts import load_texts
+from askalike.experiments.texts import load_texts
 
 REPORT_FILE = "report.html"
 FIGURES_FOLDER = "figures"

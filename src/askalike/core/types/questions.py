@@ -1,0 +1,158 @@
+"""What an archive holds: questions, answers, links, evaluation sets, and the pairs that encoders learn from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from askalike.core.states import Mark, State, derive_states
+
+Markup = Literal["text", "html"]
+LinkKind = Literal["duplicate", "related"]
+DocumentKind = Literal["questions", "answers"]
+
+TYPED_QUERY_ID: Final = " typed "
+"""The id of a typed question: no question of an archive has it."""
+
+Qrels = Mapping[str, Mapping[str, int]]
+"""Query id → document id → relevance (0 = judged not relevant)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as a person wrote it.
+
+    Dates are ISO 8601 in UTC. language: an ISO 639-1 code; None if unknown. rephrasings: other wordings of the same
+    question. marks: what its source marks it as. solved_in: the release in which it was solved.
+    """
+
+    id: str
+    title: str
+    body: str = ""
+    markup: Markup = "text"
+    tags: tuple[str, ...] = ()
+    category: str | None = None
+    language: str | None = None
+    created_at: str | None = None
+    closed_at: str | None = None
+    author: str | None = None
+    url: str | None = None
+    license: str | None = None
+    votes: int | None = None
+    accepted_answer_id: str | None = None
+    rephrasings: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    solved_in: str | None = None
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """Its states: `open`, or one or more of answered, closed, locked and outdated."""
+        return derive_states(self.marks, self.closed_at, self.accepted_answer_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer to the question `question_id`.
+
+    accepted: whether the question's `accepted_answer_id` names it; only that id is stored. label: a data set's own
+    judgement of it (SemEval: Good, Bad, …).
+    """
+
+    id: str
+    question_id: str
+    body: str
+    markup: Markup = "text"
+    accepted: bool = False
+    created_at: str | None = None
+    author: str | None = None
+    url: str | None = None
+    license: str | None = None
+    votes: int | None = None
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link from a duplicate to its original, or from a question to a related one."""
+
+    source: str
+    target: str
+    kind: LinkKind = "duplicate"
+    created_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationQuery:
+    """A query of an imported evaluation set, with its split (train, dev or test). Its id is the one in that set."""
+
+    split: str
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A document of an imported evaluation set that is a candidate for a query, or judged for it, or both.
+
+    relevance: None for a candidate without a judgement (a test set without labels). position: its place among the
+    query's candidates; None if it is not a candidate (BEIR). of: the type of the document, named after the column in
+    exports.
+    """
+
+    split: str
+    query_id: str
+    document_id: str
+    relevance: int | None
+    position: int | None = None
+    of: DocumentKind = "questions"
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedRow:
+    """A row of a file that cannot be imported, with its place, the reason, and the row as it is in the file."""
+
+    path: str
+    line: int
+    reason: str
+    row: str = ""
+
+
+class Place(NamedTuple):
+    """The place of a record in its files. Lines count from 1; 0 is the whole file.
+
+    source: in an exported archive, the name of the source that the record came from; None if it was written there.
+    ids_are_given: whether the file contains the ids, so that a repeated one is an error; ids derived from the content
+    may repeat.
+    """
+
+    path: str
+    line: int = 0
+    source: str | None = None
+    ids_are_given: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.line}" if self.line else self.path
+
+
+Record = Question | Answer | Link | EvaluationQuery | Judgement | RejectedRow
+LocatedRecord = tuple[Record, Place]
+"""The records that readers yield."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Queries with their relevant documents. candidates: query id → the ids to rank for it; None for all documents."""
+
+    queries: Mapping[str, Question]
+    qrels: Qrels
+    candidates: Mapping[str, Sequence[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPair:
+    """Two texts and whether they match (`relevant`). Texts of their clusters are never used as negatives."""
+
+    query: Question
+    positive: Question | Answer
+    cluster: str
+    signal: str
+    relevant: bool = True
+    query_cluster: str = ""  # if it differs from `cluster`, that of the positive
