@@ -26,7 +26,6 @@ from askalike.encoders.learning.model_card import CARD_FILE, render_text_model_c
 from askalike.encoders.lookup import TeacherReference
 from askalike.encoders.recipes import format_toml
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoderSettings
-from askalike.labels.learned import LearnedLabels
 from askalike.store import View
 from askalike.text.features import RaggedArray
 from askalike.text.features.pieces import PieceFeatures
@@ -132,7 +131,7 @@ def _save(
         save_file({"vectors": vectors, "weights": np.ones(len(vectors), np.float32)}, new / WEIGHTS_FILE)
         UnknownWords.save(new, words)
         features.save(new)
-        getattr(teacher, "learned_labels", LearnedLabels()).write(new)
+        teacher.learned_labels.write(new)
         card = render_text_model_card(folder.name, "lookup", view)
         (new / CARD_FILE).write_text(card, encoding="utf-8")
         (new / MODEL_FILE).write_text(f'encoder = "lookup"\n\n{format_toml(tables)}', encoding="utf-8")
