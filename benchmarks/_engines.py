@@ -12,18 +12,18 @@ class Askalike:
     """This project's index, with one of the six similarities."""
 
     def build(self, documents: Sequence[Tokens], path: Path) -> None:
-        from askalike.index.lexical.index import PostingsIndex, PostingsLayout
+        from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 
-        index = PostingsIndex.open(path, PostingsLayout("benchmark"))
+        index = LexicalIndex.open(path, LexicalLayout("benchmark"))
         with index.writer() as writer:
             for number, tokens in enumerate(documents, 1):
                 writer.add(number, [(0, tokens)])
             writer.commit(1)
 
     def open(self, path: Path) -> None:
-        from askalike.index.lexical.index import PostingsIndex, PostingsLayout
+        from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 
-        self.searcher = PostingsIndex.open(path, PostingsLayout("benchmark")).searcher
+        self.searcher = LexicalIndex.open(path, LexicalLayout("benchmark")).searcher
 
     def prepare(self, similarity: str) -> None:
         from askalike.core import registry

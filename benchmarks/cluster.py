@@ -30,7 +30,7 @@ from opensearch.nodes import Cluster
 
 from askalike import rankers
 from askalike.core.types import Question
-from askalike.index.cluster.connection import connect
+from askalike.opensearch.connection import connect
 from askalike.search.opensearch import init_cluster
 from askalike.store import Archive
 

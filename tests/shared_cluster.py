@@ -6,8 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-from opensearch import nodes
 from opensearch.jars import NoClusterError, class_path, find_jdk
+
+from opensearch import nodes
 
 SECONDS = 3_000
 START_TIMEOUT_S = 180

@@ -30,7 +30,7 @@ ALLOWED = {  # inside functions, of extras
     "encoders/learning/word_vectors.py": {"gensim"},
 }
 
-SEARCHED = ("calibration/", "search/", "index/", "rankers/", "service/", "store/", "text/analyzer")
+SEARCHED = ("calibration/", "search/", "index/", "opensearch/", "rankers/", "service/", "store/", "text/analyzer")
 """What the threads of a service run."""
 SQL = re.compile(r"\bSELECT\s.*\sFROM\b|\bINSERT\s.*\bINTO\b|\bUPDATE\s.*\sSET\b|\bDELETE\s+FROM\b|\bPRAGMA\b", re.S)
 

@@ -2,11 +2,11 @@
 
 from brute import fresh
 
-from askalike.index.lexical.index import PostingsIndex, PostingsLayout
+from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 
 
 def committed(path, batches):
-    index = PostingsIndex.open(path, PostingsLayout("x"))
+    index = LexicalIndex.open(path, LexicalLayout("x"))
     for change, batch in enumerate(batches, 1):
         with index.writer() as writer:
             for number, terms in sorted(batch.items()):
@@ -25,7 +25,7 @@ def test_a_term_that_is_among_the_first_of_no_segment_may_be_the_first_of_all(tm
 
 def test_terms_of_deleted_questions_take_no_place(tmp_path):
     deleted = {n: [f"a{n:03}"] for n in range(100)}
-    index = PostingsIndex.open(tmp_path, PostingsLayout("x"))
+    index = LexicalIndex.open(tmp_path, LexicalLayout("x"))
     rephrased = {200: [(0, ["b"]), (1, ["azz"])]}
     with index.writer() as writer:
         for number, terms in deleted.items():

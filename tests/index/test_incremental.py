@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from askalike.index.lexical import builder as build
-from askalike.index.lexical.index import PostingsIndex, PostingsLayout
+from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 from random_examples import examples
 
@@ -49,7 +49,7 @@ def no_waiting_for_the_disk(monkeypatch):
 
 def replayed(steps, layout, path):
     """An index that took the changes one commit at a time, and the documents it should now hold."""
-    index, documents = PostingsIndex.open(path, layout), {}
+    index, documents = LexicalIndex.open(path, layout), {}
     for change, (added, deleted, reopen) in enumerate(steps, 1):
         with index.writer() as writer:
             writer.delete(sorted(deleted))
@@ -58,7 +58,7 @@ def replayed(steps, layout, path):
                 writer.add(number, added[number])
             writer.commit(change)
         if reopen:
-            index = PostingsIndex.open(path, layout)
+            index = LexicalIndex.open(path, layout)
     return index, documents
 
 
@@ -90,7 +90,7 @@ def assert_true(searcher: PostingsSearcher, truth: Brute, batch, k, allowed):
 @given_changes
 def test_incremental_equals_rebuilt_and_the_definition(steps, layout, batch, allowed, k):
     with tempfile.TemporaryDirectory() as folder:
-        index, documents = replayed(steps, PostingsLayout("x", *layout), Path(folder))
+        index, documents = replayed(steps, LexicalLayout("x", *layout), Path(folder))
         assert_equal(index.searcher, fresh(documents, *layout), batch, k, allowed)
         assert_true(index.searcher, Brute(documents, *layout), batch, k, allowed)
 
@@ -102,7 +102,7 @@ def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
 ):
     with tempfile.TemporaryDirectory() as folder, monkeypatch.context() as patch:
         patch.setattr(build, "MAX_CODES", 12)
-        index, documents = replayed(steps, PostingsLayout("x", *layout), Path(folder))
+        index, documents = replayed(steps, LexicalLayout("x", *layout), Path(folder))
         patch.undo()
         assert_equal(index.searcher, fresh(documents, *layout), batch, k, allowed)
 
@@ -111,7 +111,7 @@ def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
 @given_changes
 def test_explanations_add_up(steps, layout, batch, allowed, k):
     with tempfile.TemporaryDirectory() as folder:
-        searcher = replayed(steps, PostingsLayout("x", *layout), Path(folder))[0].searcher
+        searcher = replayed(steps, LexicalLayout("x", *layout), Path(folder))[0].searcher
         for similarity in ALL[:6]:
             prepared = searcher.prepare(batch, similarity)
             hits = searcher.search(prepared, k)

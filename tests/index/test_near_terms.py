@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from askalike.index.lexical.edits import edit_distance
-from askalike.index.lexical.index import PostingsIndex, PostingsLayout
+from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 
 WORDS = (
     "install", "installer", "instal", "uninstall", "printer", "print", "prints", "driver", "drive", "river", "browser",
@@ -32,7 +32,7 @@ def made_words(rng, count, letters="abcж"):
 
 def write(path, batches):
     """An index of one document a word; each batch is a commit of (docid, word), None deletes."""
-    index = PostingsIndex.open(path, PostingsLayout("fingerprint"))
+    index = LexicalIndex.open(path, LexicalLayout("fingerprint"))
     for change, batch in enumerate(batches, 1):
         with index.writer() as writer:
             for docid, word in batch:

@@ -19,10 +19,10 @@ from askalike.core.errors import IndexBusyError, SearchIndexError
 from askalike.index import commits, writing
 from askalike.index.arrays import ARRAYS_FILE
 from askalike.index.commits import MANIFEST
-from askalike.index.lexical.index import BYTES_PER_TOKEN, PostingsIndex, PostingsLayout
+from askalike.index.lexical.index import BYTES_PER_TOKEN, LexicalIndex, LexicalLayout
 from askalike.index.lexical.searcher import QueryTerms
 
-LAYOUT = PostingsLayout("x")
+LAYOUT = LexicalLayout("x")
 WORDS = [f"w{i}" for i in range(40)]
 QUERIES = [QueryTerms(WORDS[:3]), QueryTerms(WORDS[3:9], "w1")]
 FORKED = multiprocessing.get_context("fork")
@@ -69,14 +69,14 @@ def named(path):
 
 
 def commit_for_ever(path):
-    index = PostingsIndex.open(path, LAYOUT)
+    index = LexicalIndex.open(path, LAYOUT)
     while True:
         commit(index, index.change + 1)
 
 
 @pytest.mark.long
 def test_killed_at_any_moment_it_holds_the_last_commit(tmp_path):
-    index = PostingsIndex.open(tmp_path, LAYOUT)
+    index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)  # compiles what there is to compile
     dice, kills = random.Random(5), 0
     while kills < 10 or index.change <= 15:
@@ -86,7 +86,7 @@ def test_killed_at_any_moment_it_holds_the_last_commit(tmp_path):
         os.kill(writer.pid, signal.SIGKILL)
         writer.join()
         kills += 1
-        index = PostingsIndex.open(tmp_path, LAYOUT)
+        index = LexicalIndex.open(tmp_path, LAYOUT)
         assert answers(index.searcher) == answers(fresh(state(index.change)))
         commit(index, index.change + 1)
         assert files(tmp_path) == named(tmp_path)
@@ -94,12 +94,12 @@ def test_killed_at_any_moment_it_holds_the_last_commit(tmp_path):
 
 
 def test_an_exception_in_the_block_changes_nothing(tmp_path):
-    index = PostingsIndex.open(tmp_path, LAYOUT)
+    index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
     before = answers(index.searcher)
     with pytest.raises(TypeError):
         commit_nonsense(index)
-    assert answers(index.searcher) == before == answers(PostingsIndex.open(tmp_path, LAYOUT).searcher)
+    assert answers(index.searcher) == before == answers(LexicalIndex.open(tmp_path, LAYOUT).searcher)
     assert files(tmp_path) == named(tmp_path)
 
 
@@ -110,7 +110,7 @@ def commit_nonsense(index):
 
 
 def test_one_writer_at_a_time(tmp_path):
-    one, other = PostingsIndex.open(tmp_path, LAYOUT), PostingsIndex.open(tmp_path, LAYOUT)
+    one, other = LexicalIndex.open(tmp_path, LAYOUT), LexicalIndex.open(tmp_path, LAYOUT)
     with one.writer(), pytest.raises(SearchIndexError, match=r"another process is writing.*wait"), other.writer():
         pass
     commit(other, 1)
@@ -119,12 +119,12 @@ def test_one_writer_at_a_time(tmp_path):
 
 
 def test_an_index_is_not_removed_beside_its_writer(tmp_path):
-    one, other = PostingsIndex.open(tmp_path, LAYOUT), PostingsIndex.open(tmp_path, LAYOUT)
+    one, other = LexicalIndex.open(tmp_path, LAYOUT), LexicalIndex.open(tmp_path, LAYOUT)
     commit(one, 1)
     with one.writer(), pytest.raises(IndexBusyError, match=r"another process is writing") as caught:
         commits.remove_index(tmp_path)
     assert caught.value.searchable
-    assert answers(PostingsIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh(state(1)))
+    assert answers(LexicalIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh(state(1)))
     commits.remove_index(tmp_path)
     assert not tmp_path.exists()
     commit(other, 1)
@@ -133,7 +133,7 @@ def test_an_index_is_not_removed_beside_its_writer(tmp_path):
 
 def test_a_lock_that_was_removed_with_its_index_is_not_held(tmp_path, monkeypatch):
     """A writer that opened the lock before it was removed could otherwise write beside the holder of the next one."""
-    index = PostingsIndex.open(tmp_path, LAYOUT)
+    index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
     flock = fcntl.flock
 
@@ -155,7 +155,7 @@ def test_removing_an_index_that_is_not_there_makes_nothing(tmp_path):
 
 
 def test_a_reader_keeps_its_state_until_it_refreshes(tmp_path):
-    writer, reader = PostingsIndex.open(tmp_path, LAYOUT), PostingsIndex.open(tmp_path, LAYOUT)
+    writer, reader = LexicalIndex.open(tmp_path, LAYOUT), LexicalIndex.open(tmp_path, LAYOUT)
     commit(writer, 1)
     assert reader.refresh()
     searcher, before = reader.searcher, answers(reader.searcher)
@@ -171,13 +171,13 @@ def test_a_reader_keeps_its_state_until_it_refreshes(tmp_path):
 
 
 def test_a_reader_never_meets_half_a_commit(tmp_path):
-    commit(PostingsIndex.open(tmp_path, LAYOUT), 1)
+    commit(LexicalIndex.open(tmp_path, LAYOUT), 1)
     writer = FORKED.Process(target=commit_for_ever, args=(tmp_path,))
     writer.start()
     try:
         seen = set()
         while len(seen) < 8:
-            index = PostingsIndex.open(tmp_path, LAYOUT)
+            index = LexicalIndex.open(tmp_path, LAYOUT)
             assert answers(index.searcher) == answers(fresh(state(index.change)))
             seen.add(index.change)
     finally:
@@ -186,7 +186,7 @@ def test_a_reader_never_meets_half_a_commit(tmp_path):
 
 
 def test_the_same_change_may_be_committed_twice(tmp_path):
-    index = PostingsIndex.open(tmp_path, LAYOUT)
+    index = LexicalIndex.open(tmp_path, LAYOUT)
     for number in range(6):
         with index.writer() as writer:
             writer.add(number, [(0, ["a", f"b{number}"])])
@@ -200,7 +200,7 @@ def answers_of(index, word):
 
 
 def test_an_index_thrown_away_is_a_new_one(tmp_path):
-    index = PostingsIndex.open(tmp_path / "index", LAYOUT)
+    index = LexicalIndex.open(tmp_path / "index", LAYOUT)
     commit(index, 1)
     for file in sorted((tmp_path / "index").rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
@@ -212,13 +212,13 @@ def test_an_index_thrown_away_is_a_new_one(tmp_path):
 
 
 def test_documents_without_a_word_and_an_index_of_nothing(tmp_path):
-    index = PostingsIndex.open(tmp_path, LAYOUT)
+    index = LexicalIndex.open(tmp_path, LAYOUT)
     assert answers(index.searcher) == answers(fresh({}))
     with index.writer() as writer:
         for number in range(3):
             writer.add(number, [(0, [])])
         writer.commit(1)
-    assert answers(PostingsIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh({}))
+    assert answers(LexicalIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh({}))
     with index.writer() as writer:
         writer.delete(range(3))
         writer.commit(2)
@@ -227,7 +227,7 @@ def test_documents_without_a_word_and_an_index_of_nothing(tmp_path):
 
 def test_segments_of_a_growing_index_stay_few(tmp_path, monkeypatch):
     monkeypatch.setattr(writing, "SMALL_SEGMENTS", (8, 64))
-    index = PostingsIndex.open(tmp_path, LAYOUT)
+    index = LexicalIndex.open(tmp_path, LAYOUT)
     counts = []
     for change in range(1, 64 + 1):
         with index.writer() as writer:
@@ -245,7 +245,7 @@ def test_segments_of_a_growing_index_stay_few(tmp_path, monkeypatch):
     ("change", "message"),
     [
         (
-            {"format": PostingsIndex.FORMAT + 1},
+            {"format": LexicalIndex.FORMAT + 1},
             r"format 3, but this askalike reads 2; rebuild it: askalike index .* --rebuild",
         ),
         ({"fingerprint": "y"}, r"another analyzer .*fingerprint differs.*rebuild it: askalike index .* --rebuild"),
@@ -254,21 +254,21 @@ def test_segments_of_a_growing_index_stay_few(tmp_path, monkeypatch):
     ],
 )
 def test_another_index_than_expected_is_refused(tmp_path, change, message):
-    commit(PostingsIndex.open(tmp_path, LAYOUT), 1)
+    commit(LexicalIndex.open(tmp_path, LAYOUT), 1)
     manifest = json.loads((tmp_path / MANIFEST).read_text()) | change
     (tmp_path / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(SearchIndexError, match=message) as caught:
-        PostingsIndex.open(tmp_path, LAYOUT)
+        LexicalIndex.open(tmp_path, LAYOUT)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00", b"[]", b"3", b"{}", b"null"])
 def test_a_damaged_manifest_is_one_line_and_touches_nothing(tmp_path, content):
-    index = PostingsIndex.open(tmp_path, LAYOUT)
+    index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
     kept = files(tmp_path)
     (tmp_path / MANIFEST).write_bytes(content)
-    for attempt in (lambda: PostingsIndex.open(tmp_path, LAYOUT), lambda: commit(index, 2)):
+    for attempt in (lambda: LexicalIndex.open(tmp_path, LAYOUT), lambda: commit(index, 2)):
         with pytest.raises(SearchIndexError, match=r"not a valid manifest; delete .*, it will be rebuilt") as caught:
             attempt()
         assert "\n" not in str(caught.value)
@@ -276,16 +276,16 @@ def test_a_damaged_manifest_is_one_line_and_touches_nothing(tmp_path, content):
 
 
 def test_missing_and_damaged_files_are_named(tmp_path):
-    commit(PostingsIndex.open(tmp_path, LAYOUT), 1)
+    commit(LexicalIndex.open(tmp_path, LAYOUT), 1)
     (segment,) = (p for p in tmp_path.iterdir() if p.is_dir())
     stored = (segment / ARRAYS_FILE).read_bytes()
     for length in (0, 4, 100, len(stored) - 1):
         (segment / ARRAYS_FILE).write_bytes(stored[:length])
         with pytest.raises(SearchIndexError, match=r"damaged; delete .*, it will be rebuilt"):
-            PostingsIndex.open(tmp_path, LAYOUT)
+            LexicalIndex.open(tmp_path, LAYOUT)
     (segment / ARRAYS_FILE).unlink()
     with pytest.raises(SearchIndexError, match="missing; delete it, it will be rebuilt"):
-        PostingsIndex.open(tmp_path, LAYOUT)
+        LexicalIndex.open(tmp_path, LAYOUT)
 
 
 @pytest.fixture
@@ -301,14 +301,14 @@ def small_disk(tmp_path):
 
 def test_a_full_disk_keeps_the_last_commit(small_disk):
     path = small_disk / "index"
-    index = PostingsIndex.open(path, LAYOUT)
+    index = LexicalIndex.open(path, LAYOUT)
     commit(index, 1)
     for free in (0, 3_000, 20_000, 60_000, 100_000):
         fill(small_disk / "ballast", free)
         with pytest.raises(SearchIndexError, match=r"cannot be written \(.*\); free some space"):
             commit_too_much(index)
         assert files(path) == named(path)
-        assert answers(index.searcher) == answers(PostingsIndex.open(path, LAYOUT).searcher)
+        assert answers(index.searcher) == answers(LexicalIndex.open(path, LAYOUT).searcher)
         assert answers(index.searcher) == answers(fresh(state(1)))
     (small_disk / "ballast").unlink()
     commit(index, 2)
@@ -331,18 +331,18 @@ def fill(ballast, free):
 
 
 def test_files_that_cannot_grow_keep_the_last_commit(tmp_path):
-    commit(PostingsIndex.open(tmp_path, LAYOUT), 1)
+    commit(LexicalIndex.open(tmp_path, LAYOUT), 1)
     for limit in (0, 130, 400):
         child = FORKED.Process(target=commit_within, args=(tmp_path, limit))
         child.start()
         child.join()
         assert child.exitcode == 0
-        assert answers(PostingsIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh(state(1)))
+        assert answers(LexicalIndex.open(tmp_path, LAYOUT).searcher) == answers(fresh(state(1)))
         assert files(tmp_path) == named(tmp_path)
 
 
 def commit_within(path, size_bytes):
-    index = PostingsIndex.open(path, LAYOUT)
+    index = LexicalIndex.open(path, LAYOUT)
     sys.dont_write_bytecode = True  # else Python cuts its own caches off, too
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
@@ -352,21 +352,21 @@ def commit_within(path, size_bytes):
 
 def test_a_directory_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    index = PostingsIndex.open(tmp_path / "index", LAYOUT)
+    index = LexicalIndex.open(tmp_path / "index", LAYOUT)
     index.path = tmp_path / "file" / "index"
     with pytest.raises(SearchIndexError, match="cannot be written"):
         commit(index, 1)
 
 
 def test_docids_and_scores_are_columns_of_their_types(tmp_path):
-    index = PostingsIndex.open(tmp_path, LAYOUT)
+    index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
     for found in (*search(index.searcher, QUERIES, SIX[0], 3), *search(index.searcher, QUERIES, SIX[0], 0)):
         assert (found.docids.dtype, found.scores.dtype) == (np.int64, np.float64)
 
 
 def test_a_build_in_little_memory_is_cut_into_segments_that_stay_apart(tmp_path):
-    small, whole = PostingsIndex.open(tmp_path / "small", LAYOUT), PostingsIndex.open(tmp_path / "whole", LAYOUT)
+    small, whole = LexicalIndex.open(tmp_path / "small", LAYOUT), LexicalIndex.open(tmp_path / "whole", LAYOUT)
     small.memory_bytes = 200 * BYTES_PER_TOKEN
     for index in (small, whole):
         with index.writer() as writer:

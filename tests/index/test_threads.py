@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from brute import SIX, fresh, search
 
-from askalike.index.lexical.index import PostingsIndex, PostingsLayout
+from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.searcher import QueryTerms
 
 WORDS = ["egg", "rice", "pot", "tea", "water", "salt", "boil", "stir", "wait", "serve", "hot", "cold"]
@@ -58,7 +58,7 @@ def test_queries_of_another_searcher_are_refused():
 
 def test_a_searcher_asked_for_while_another_thread_reads_a_commit_is_not_kept(monkeypatch, tmp_path):
     """A searcher of the old segments, made after the reading has begun, is not the one of the new state."""
-    writing, shared = (PostingsIndex.open(tmp_path, PostingsLayout("x")) for _ in range(2))
+    writing, shared = (LexicalIndex.open(tmp_path, LexicalLayout("x")) for _ in range(2))
     with writing.writer() as writer:
         writer.add(1, [(0, ["egg"])])
         writer.commit(1)
@@ -74,7 +74,7 @@ def test_a_searcher_asked_for_while_another_thread_reads_a_commit_is_not_kept(mo
 
 
 def test_a_thread_that_reads_slowly_does_not_bring_an_older_state_back(monkeypatch, tmp_path):
-    writing, shared = (PostingsIndex.open(tmp_path, PostingsLayout("x")) for _ in range(2))
+    writing, shared = (LexicalIndex.open(tmp_path, LexicalLayout("x")) for _ in range(2))
     read_segment, others = shared.open_segment, []
 
     def commit(number):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from askalike import rankers
 from askalike.core.errors import EngineError
 from askalike.core.types import Question
-from askalike.index.cluster.connection import connect
+from askalike.opensearch.connection import connect
 from askalike.search import SearchRequest
 from askalike.search.opensearch import OpenSearchEngine
 from askalike.store import Archive

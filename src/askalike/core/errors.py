@@ -59,7 +59,7 @@ class EngineError(AskalikeError):
     """A search cluster cannot be reached, refuses a request, or is not one."""
 
 
-class ReadOnlyClusterError(EngineError):
+class ReadOnlyIndexError(EngineError):
     """A search cluster accepts no writes now, for example because a disk is full. It can still be searched."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from askalike.core import registry
-from askalike.core.errors import IndexBusyError, ReadOnlyClusterError, SettingsError
+from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsError
 from askalike.core.trainable import CORPUS_ENCODERS, list_recipes, list_trainable
 from askalike.core.types import Progress
 from askalike.index.commits import CommittedIndex
@@ -157,7 +157,7 @@ def fit_and_open(ranker: Ranker, view: TrainingView, progress: Progress | None =
 def open_committed(ranker: Ranker, view: View) -> Searcher:
     """Like `open_current`, but an index that cannot be written now is opened as last committed.
 
-    Another process may be writing it, or its cluster may be read-only. Raises IndexBusyError or ReadOnlyClusterError
+    Another process may be writing it, or its cluster may be read-only. Raises IndexBusyError or ReadOnlyIndexError
     if nothing is committed yet.
     """
     try:
@@ -165,7 +165,7 @@ def open_committed(ranker: Ranker, view: View) -> Searcher:
     except IndexBusyError as busy:
         if not busy.searchable:
             raise
-    except ReadOnlyClusterError:
+    except ReadOnlyIndexError:
         if not all(index.change for index in ranker.indexes(view)):
             raise
     return ranker.open(view)

@@ -21,8 +21,8 @@ from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
 
 if TYPE_CHECKING:
-    from askalike.index.cluster.index import ClusterIndex
     from askalike.index.commits import CommittedIndex
+    from askalike.opensearch.index import OpenSearchIndex
 
 
 Weights = Annotated[NumberList, AfterValidator(check_weights)]
@@ -120,7 +120,7 @@ class CompositeRanker(Ranker):
 
     def indexes(
         self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+    ) -> "Sequence[CommittedIndex[Any, Any, Any] | OpenSearchIndex[Any, Any]]":
         return tuple(index for part in self.parts for index in part.indexes(view, refresh=refresh))
 
 

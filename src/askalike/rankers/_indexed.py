@@ -14,12 +14,12 @@ from askalike.rankers._ranker import Ranker
 from askalike.store import View
 
 if TYPE_CHECKING:
-    from askalike.index.cluster.connection import ClusterConnection
-    from askalike.index.cluster.index import ClusterIndex
+    from askalike.opensearch.connection import OpenSearchConnection
+    from askalike.opensearch.index import OpenSearchIndex
 
 _opening = Lock()
 """Held while an index is opened, so that threads that share a ranker get the same one."""
-IndexT = TypeVar("IndexT", bound="CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]")
+IndexT = TypeVar("IndexT", bound="CommittedIndex[Any, Any, Any] | OpenSearchIndex[Any, Any]")
 
 
 class IndexedRanker(Ranker, Generic[IndexT]):
@@ -39,7 +39,7 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         """Return the index in a directory as last committed."""
 
     @abstractmethod
-    def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> IndexT:
+    def _open_cluster_index(self, cluster: "OpenSearchConnection", name: str, view: View) -> IndexT:
         """Return the index of that name in a cluster. Raises SettingsError if clusters do not support the ranker."""
 
     @abstractmethod
@@ -71,7 +71,7 @@ class IndexedRanker(Ranker, Generic[IndexT]):
 
     def indexes(
         self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+    ) -> "Sequence[CommittedIndex[Any, Any, Any] | OpenSearchIndex[Any, Any]]":
         """See Ranker.indexes."""
         return (self._current_index(view) if refresh else self._open(view),)
 
@@ -101,8 +101,8 @@ class IndexedRanker(Ranker, Generic[IndexT]):
     def _open_at(self, view: View, name: str) -> IndexT:
         if not view.engine:
             return self._open_index(view.path / "index" / name)
-        from askalike.index.cluster.connection import connect
-        from askalike.index.cluster.names import index_name
+        from askalike.opensearch.connection import connect
+        from askalike.opensearch.names import index_name
 
         full_name = index_name(view.path, view.change_date(1), name)
         return self._open_cluster_index(connect(view.engine), full_name, view)

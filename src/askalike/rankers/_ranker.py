@@ -23,8 +23,8 @@ from askalike.rankers._queries import ResolvedQuery, resolve_queries
 from askalike.store import TrainingView, View
 
 if TYPE_CHECKING:
-    from askalike.index.cluster.index import ClusterIndex
     from askalike.index.commits import CommittedIndex
+    from askalike.opensearch.index import OpenSearchIndex
 
 Scores = NDArray[np.float64]
 Docids = NDArray[np.int64]
@@ -135,7 +135,7 @@ class Ranker(ABC):
 
     def indexes(
         self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+    ) -> "Sequence[CommittedIndex[Any, Any, Any] | OpenSearchIndex[Any, Any]]":
         """Return its indexes of a view; empty for a ranker without one.
 
         refresh: read their last commits, which raises SearchIndexError for an index of another version; without it,

@@ -20,7 +20,7 @@ from askalike.text.slips import is_slip
 from askalike.text.stop_words import stop_words
 
 if TYPE_CHECKING:
-    from askalike.index.cluster.lexical import ClusterPostingsSearcher
+    from askalike.opensearch.lexical import OpenSearchLexicalSearcher
 
 WORD = re.compile(r"\w+")
 MIN_LETTERS = 4
@@ -71,7 +71,9 @@ class _Typed(NamedTuple):
 class SpellingCorrector:
     """Corrects the titles of queries with the words of a view. postings: the view's index."""
 
-    def __init__(self, view: View, postings: "PostingsSearcher | ClusterPostingsSearcher", analyzer: Analyzer) -> None:
+    def __init__(
+        self, view: View, postings: "PostingsSearcher | OpenSearchLexicalSearcher", analyzer: Analyzer
+    ) -> None:
         self._view, self._postings, self._analyzer = view, postings, analyzer
         self._meant: dict[_Typed, str | None] = {}
         self._finished: dict[tuple[str, str | None], str | None] = {}

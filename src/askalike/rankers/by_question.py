@@ -19,8 +19,8 @@ from askalike.rankers._ranker import DEPTH_FACTOR, Docids, Explanations, Ranker,
 from askalike.store import TrainingView, View
 
 if TYPE_CHECKING:
-    from askalike.index.cluster.index import ClusterIndex
     from askalike.index.commits import CommittedIndex
+    from askalike.opensearch.index import OpenSearchIndex
 
 
 class ByQuestionSettings(Settings):
@@ -79,7 +79,7 @@ class ByQuestionRanker(Ranker):
 
     def indexes(
         self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any] | ClusterIndex[Any, Any]]":
+    ) -> "Sequence[CommittedIndex[Any, Any, Any] | OpenSearchIndex[Any, Any]]":
         return self.inner.indexes(replace(view, kind="questions"), refresh=refresh)
 
     def _questions(self, view: View) -> View:

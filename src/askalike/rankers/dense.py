@@ -32,8 +32,8 @@ from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
 
 if TYPE_CHECKING:
-    from askalike.index.cluster.connection import ClusterConnection
-    from askalike.index.cluster.vectors import ClusterVectorIndex, ClusterVectorSearcher
+    from askalike.opensearch.connection import OpenSearchConnection
+    from askalike.opensearch.vectors import OpenSearchVectorIndex, OpenSearchVectorSearcher
 
 EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and the attributes for filters."""
@@ -61,7 +61,7 @@ class DenseSettings(Settings):
     )
 
 
-class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
+class DenseRanker(IndexedRanker["VectorIndex | OpenSearchVectorIndex"]):
     """Ranking by an encoder's vectors."""
 
     _pending: tuple[tuple[VectorIndex, int, int], VectorSearcher] | None = None
@@ -188,13 +188,13 @@ class DenseRanker(IndexedRanker["VectorIndex | ClusterVectorIndex"]):
     def _open_index(self, path: Path) -> VectorIndex:
         return VectorIndex.open(path, self._layout)
 
-    def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterVectorIndex":
-        from askalike.index.cluster.vectors import ClusterVectorIndex
+    def _open_cluster_index(self, cluster: "OpenSearchConnection", name: str, view: View) -> "OpenSearchVectorIndex":
+        from askalike.opensearch.vectors import OpenSearchVectorIndex
 
-        return ClusterVectorIndex(cluster, name, self._layout, self.settings.exact_up_to, view.__len__)
+        return OpenSearchVectorIndex(cluster, name, self._layout, self.settings.exact_up_to, view.__len__)
 
     def _apply_changes(
-        self, view: View, index: "VectorIndex | ClusterVectorIndex", change: int, progress: Progress | None
+        self, view: View, index: "VectorIndex | OpenSearchVectorIndex", change: int, progress: Progress | None
     ) -> None:
         if view.count_changed(index.change) > MAX_FOLLOWED:
             self.encoder.share_vectors(view.path, len(view))
@@ -248,7 +248,7 @@ class PreparedTexts:
 class DenseSearcher(Searcher):
     """See DenseRanker."""
 
-    def __init__(self, ranker: DenseRanker, view: View, vectors: "VectorSearcher | ClusterVectorSearcher") -> None:
+    def __init__(self, ranker: DenseRanker, view: View, vectors: "VectorSearcher | OpenSearchVectorSearcher") -> None:
         super().__init__(ranker.name, view)
         self._ranker = ranker
         self._vectors = vectors

@@ -34,8 +34,8 @@ from askalike.similarities import Similarity
 from askalike.store import Clusters, TrainingView, View
 
 if TYPE_CHECKING:
-    from askalike.index.cluster.connection import ClusterConnection
-    from askalike.index.cluster.lexical import ClusterPostingsIndex
+    from askalike.opensearch.connection import OpenSearchConnection
+    from askalike.opensearch.lexical import OpenSearchLexicalIndex
 
 MAX_ITERATIONS = 100
 BATCH_SIZE = 256
@@ -137,7 +137,7 @@ class LearnedWeightsRanker(LexicalRanker):
             raise NotFittedError(f"{self.name}: not trained yet; fit it, or name a file of weights: --set weights=FILE")
         return LearnedWeightsSearcher(self, view, postings)
 
-    def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterPostingsIndex":
+    def _open_cluster_index(self, cluster: "OpenSearchConnection", name: str, view: View) -> "OpenSearchLexicalIndex":
         raise SettingsError(f"{self.name}: a cluster's index cannot weight the words of a query; leave out engine")
 
 

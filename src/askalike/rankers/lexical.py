@@ -25,7 +25,7 @@ from askalike.core.types import (
     Span,
     TopDocs,
 )
-from askalike.index.lexical.index import PostingsIndex, PostingsLayout
+from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.searcher import (
     CollectionFrequencies,
     PostingsSearcher,
@@ -44,8 +44,8 @@ from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import detect_language
 
 if TYPE_CHECKING:
-    from askalike.index.cluster.connection import ClusterConnection
-    from askalike.index.cluster.lexical import ClusterPostingsIndex, ClusterPostingsSearcher, PreparedClusterQueries
+    from askalike.opensearch.connection import OpenSearchConnection
+    from askalike.opensearch.lexical import OpenSearchLexicalIndex, OpenSearchLexicalSearcher, PreparedOpenSearchQueries
 
 IndexedDocument = tuple[int, list[tuple[int, list[str]]], DocAttributes]
 """Docid, (phrasing, terms) of each phrasing, and the attributes for filters."""
@@ -187,13 +187,13 @@ class TermExtractor:
         return self.analyzer.analyze(self.analyzer.plain_text(text, markup), language)
 
 
-class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
+class LexicalRanker(IndexedRanker["LexicalIndex | OpenSearchLexicalIndex"]):
     """Lexical ranking by a similarity."""
 
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name, self.similarity, self.settings = name, similarity, settings or LexicalSettings()
         self.extractor, self._digest = TermExtractor(self.settings), self.settings.digest
-        self._corrector: tuple[View, PostingsSearcher | ClusterPostingsSearcher, SpellingCorrector] | None = None
+        self._corrector: tuple[View, PostingsSearcher | OpenSearchLexicalSearcher, SpellingCorrector] | None = None
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -223,7 +223,7 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
     def open(self, view: View) -> "LexicalSearcher":
         return LexicalSearcher(self, view, self._built_index(view).searcher)
 
-    def corrector(self, view: View, postings: "PostingsSearcher | ClusterPostingsSearcher") -> SpellingCorrector:
+    def corrector(self, view: View, postings: "PostingsSearcher | OpenSearchLexicalSearcher") -> SpellingCorrector:
         """Return the spelling corrector of queries, which caches words until the view or its index changes."""
         kept = self._corrector  # another thread may replace it
         if kept is None or kept[:2] != (view, postings):
@@ -233,23 +233,23 @@ class LexicalRanker(IndexedRanker["PostingsIndex | ClusterPostingsIndex"]):
     def _index_name(self, view: View) -> str:
         return f"terms-{view.kind}-{self._digest}"
 
-    def _open_index(self, path: Path) -> PostingsIndex:
-        return PostingsIndex.open(path, self._layout)
+    def _open_index(self, path: Path) -> LexicalIndex:
+        return LexicalIndex.open(path, self._layout)
 
-    def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterPostingsIndex":
+    def _open_cluster_index(self, cluster: "OpenSearchConnection", name: str, view: View) -> "OpenSearchLexicalIndex":
         """Return a separate index for each similarity, since a cluster's similarity is a setting of the index."""
-        from askalike.index.cluster.lexical import ClusterPostingsIndex
+        from askalike.opensearch.lexical import OpenSearchLexicalIndex
 
         settings = self.similarity.opensearch_settings
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
-        return ClusterPostingsIndex(cluster, f"{name}-{digest}", self._layout, settings)
+        return OpenSearchLexicalIndex(cluster, f"{name}-{digest}", self._layout, settings)
 
     @property
-    def _layout(self) -> PostingsLayout:
-        return PostingsLayout(self.extractor.fingerprint, self.settings.lengths == "exact", self.settings.weights[2])
+    def _layout(self) -> LexicalLayout:
+        return LexicalLayout(self.extractor.fingerprint, self.settings.lengths == "exact", self.settings.weights[2])
 
     def _apply_changes(
-        self, view: View, index: "PostingsIndex | ClusterPostingsIndex", change: int, progress: Progress | None
+        self, view: View, index: "LexicalIndex | OpenSearchLexicalIndex", change: int, progress: Progress | None
     ) -> None:
         with index.writer(change) as writer:
             writer.delete(view.deleted_docids(writer.change))
@@ -280,14 +280,14 @@ class PreparedTerms:
 
     queries: Sequence[ResolvedQuery]
     languages: Sequence[str | None]
-    terms: "PreparedQueries | PreparedClusterQueries"
+    terms: "PreparedQueries | PreparedOpenSearchQueries"
 
 
 class LexicalSearcher(Searcher):
     """See LexicalRanker."""
 
     def __init__(
-        self, ranker: LexicalRanker, view: View, postings: "PostingsSearcher | ClusterPostingsSearcher"
+        self, ranker: LexicalRanker, view: View, postings: "PostingsSearcher | OpenSearchLexicalSearcher"
     ) -> None:
         super().__init__(ranker.name, view)
         self._ranker, self._extractor = ranker, ranker.extractor

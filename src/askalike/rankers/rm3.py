@@ -25,8 +25,8 @@ from askalike.similarities import Similarity
 from askalike.store import View
 
 if TYPE_CHECKING:
-    from askalike.index.cluster.connection import ClusterConnection
-    from askalike.index.cluster.lexical import ClusterPostingsIndex
+    from askalike.opensearch.connection import OpenSearchConnection
+    from askalike.opensearch.lexical import OpenSearchLexicalIndex
 
 MAX_DOCUMENT_SHARE = 0.1
 """Words in more than this share of the documents are not used for expansion."""
@@ -70,7 +70,7 @@ class Rm3Ranker(LexicalRanker):
             raise SettingsError(f"rm3: ranks questions only; for answers, use {self.feedback.similarity}")
         return Rm3Searcher(self, view, self._built_index(view).searcher)
 
-    def _open_cluster_index(self, cluster: "ClusterConnection", name: str, view: View) -> "ClusterPostingsIndex":
+    def _open_cluster_index(self, cluster: "OpenSearchConnection", name: str, view: View) -> "OpenSearchLexicalIndex":
         raise SettingsError("rm3: a cluster's index cannot weight the words of a query; leave out engine")
 
 

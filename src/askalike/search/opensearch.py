@@ -1,7 +1,7 @@
 """The engine with indexes in an OpenSearch cluster: any number of processes can search what one of them indexes.
 
 The archive itself is not moved. Ranking, fusion, explanations and calibration are the same as for a local engine: only
-the postings and vectors are in the cluster (askalike.index.cluster).
+the postings and vectors are in the cluster (askalike.opensearch).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from typing import Any, Self
 
 from askalike import rankers
 from askalike.core.errors import SearchIndexError
-from askalike.index.cluster.connection import ClusterConnection, connect
-from askalike.index.cluster.index import GENERATION, ClusterIndex, expunge
-from askalike.index.cluster.names import PREFIX, archive_prefix
+from askalike.opensearch.connection import OpenSearchConnection, connect
+from askalike.opensearch.index import GENERATION, OpenSearchIndex, expunge
+from askalike.opensearch.names import PREFIX, archive_prefix
 from askalike.rankers import Ranker
 from askalike.search.local import LocalEngine
 from askalike.store import Archive
@@ -40,7 +40,7 @@ class OpenSearchEngine(LocalEngine):
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterIndexStatus:
+class OpenSearchIndexStatus:
     """One index of an archive in a cluster.
 
     behind: the number of the archive's changes that are not indexed yet. replaced: the number of replaced or deleted
@@ -70,13 +70,13 @@ def init_cluster(url: str, shards: int, replicas: int) -> str:
     return cluster.version
 
 
-def cluster_status(archive: Archive, ranker: Ranker) -> list[ClusterIndexStatus]:
+def cluster_status(archive: Archive, ranker: Ranker) -> list[OpenSearchIndexStatus]:
     """Return the state of all indexes of a ranker and an archive in the cluster. Raises EngineError."""
     view = archive.view()
     cluster, statuses = connect(str(archive.engine)), []
     command = f"askalike index {archive.path} --ranker {ranker.name} --engine {cluster.address}"
     for index in ranker.indexes(view, refresh=False):
-        if not isinstance(index, ClusterIndex):
+        if not isinstance(index, OpenSearchIndex):
             continue
         try:
             index.refresh()
@@ -101,7 +101,7 @@ def drop_indexes(archive: Archive) -> list[str]:
     return names
 
 
-def archive_generations(cluster: ClusterConnection, archive: Archive) -> list[str]:
+def archive_generations(cluster: OpenSearchConnection, archive: Archive) -> list[str]:
     """Return the names of all indexes of an archive in a cluster."""
     prefix = archive_prefix(archive.path, archive.view().change_date(1))
     names = cluster.request("GET", f"/{prefix}*/_settings", missing={}, filter_path="*.settings.index.uuid")
@@ -115,16 +115,16 @@ def merge_indexes(archive: Archive) -> int:
 
 
 def _describe(
-    cluster: ClusterConnection, index: ClusterIndex[Any, Any], behind: int, advice: str
-) -> ClusterIndexStatus:
+    cluster: OpenSearchConnection, index: OpenSearchIndex[Any, Any], behind: int, advice: str
+) -> OpenSearchIndexStatus:
     generations = index.generations()
     current = index.current_generation()
     if current is None:
-        return ClusterIndexStatus(index.name, generations, "absent", 0, 0, behind, advice)
+        return OpenSearchIndexStatus(index.name, generations, "absent", 0, 0, behind, advice)
     stats = cluster.request("GET", f"/{current}/_stats/docs")["_all"]["primaries"]["docs"]
     health = cluster.request("GET", f"/_cluster/health/{current}")["status"]
     if health == "red":
         advice = "some shards have no copy: restart the missing nodes, or rebuild it with --rebuild"
-    return ClusterIndexStatus(
+    return OpenSearchIndexStatus(
         index.name, generations, health, int(stats["count"]) - 1, int(stats["deleted"]), behind, advice
     )

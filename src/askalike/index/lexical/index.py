@@ -22,7 +22,7 @@ BYTES_PER_TOKEN, BYTES_PER_MERGED_POSTING = 40, 64
 
 
 @dataclass(frozen=True, slots=True)
-class PostingsLayout:
+class LexicalLayout:
     """The settings that an index was built with. fingerprint: a digest of what determines terms. scale: see Segment."""
 
     fingerprint: str
@@ -30,19 +30,19 @@ class PostingsLayout:
     scale: int = 1
 
 
-class PostingsIndex(CommittedIndex[LiveSegment, PostingsSearcher, PostingsLayout]):
+class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout]):
     """An inverted index in a directory."""
 
     FORMAT: ClassVar[int] = 2
 
     @contextmanager
-    def writer(self, change: int | None = None) -> Iterator["PostingsWriter"]:
+    def writer(self, change: int | None = None) -> Iterator["LexicalWriter"]:
         """Hold the writer's lock and yield the writer. Raises SearchIndexError if another writer is active.
 
         change: the archive's change number after the update; a local index needs it only in `commit`.
         """
         with self.lock_writer():
-            yield PostingsWriter(self)
+            yield LexicalWriter(self)
 
     def _make_searcher(self, segments: Sequence[CommittedSegment[LiveSegment]]) -> PostingsSearcher:
         return PostingsSearcher([segment.live for segment in segments], self.layout.scale)
@@ -54,10 +54,10 @@ class PostingsIndex(CommittedIndex[LiveSegment, PostingsSearcher, PostingsLayout
         return LiveSegment.from_segment(segment, deletions["deleted"], deletions["changed"])
 
 
-class PostingsWriter(IndexWriter[LiveSegment]):
+class LexicalWriter(IndexWriter[LiveSegment]):
     """Adds questions (or answers) as lists of terms."""
 
-    def __init__(self, index: PostingsIndex) -> None:
+    def __init__(self, index: LexicalIndex) -> None:
         super().__init__(index)
         self._layout = index.layout
         self._memory_bytes = index.memory_bytes

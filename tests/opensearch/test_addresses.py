@@ -8,11 +8,11 @@ import pytest
 from opensearch.nodes import free_port
 
 from askalike.core.errors import EngineError, SettingsError
-from askalike.index.cluster.connection import ClusterAddress, ClusterConnection, connect
+from askalike.opensearch.connection import OpenSearchAddress, OpenSearchConnection, connect
 
 
 def test_an_address_names_nodes_login_and_options():
-    address = ClusterAddress.parse("https://desk:s%40cret@one:9201,two?ca=/etc/ca.pem&timeout=5")
+    address = OpenSearchAddress.parse("https://desk:s%40cret@one:9201,two?ca=/etc/ca.pem&timeout=5")
     assert address.hosts == (("one", 9201), ("two", 9200))
     assert address.credentials == ("desk", "s@cret")
     assert (address.secure, address.ca_file, address.timeout_s) == (True, "/etc/ca.pem", 5)
@@ -24,12 +24,12 @@ def test_an_address_names_nodes_login_and_options():
 )
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(SettingsError, match="expected http"):
-        ClusterAddress.parse(url)
+        OpenSearchAddress.parse(url)
 
 
 def test_a_refused_address_does_not_show_the_password():
     with pytest.raises(SettingsError) as raised:
-        ClusterAddress.parse("http://desk:secret@one:port")
+        OpenSearchAddress.parse("http://desk:secret@one:port")
     assert "secret" not in str(raised.value)
 
 
@@ -83,7 +83,7 @@ def test_a_request_is_sent_again_where_a_node_has_lost_another():
     pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _NodeThatLosesAnother) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        connection = ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+        connection = OpenSearchConnection(OpenSearchAddress.parse(f"http://127.0.0.1:{server.server_port}"))
         assert connection.request("GET", "/index/_doc/state") == {"found": True}
         assert _NodeThatLosesAnother.lost
         server.shutdown()
@@ -107,7 +107,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again():
     pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _NodeThatBreaksOff) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        connection = ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+        connection = OpenSearchConnection(OpenSearchAddress.parse(f"http://127.0.0.1:{server.server_port}"))
         assert connection.request("GET", "/index/_doc/state") == VERSION
         assert _NodeThatBreaksOff.broken
         server.shutdown()
@@ -127,7 +127,7 @@ def test_a_page_instead_of_an_answer_is_named():
     pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _NodeBehindAPage) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        connection = ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+        connection = OpenSearchConnection(OpenSearchAddress.parse(f"http://127.0.0.1:{server.server_port}"))
         with pytest.raises(EngineError, match="the answer is not from OpenSearch .*Please log in"):
             connection.request("GET", "/index/_doc/state")
         server.shutdown()
@@ -154,7 +154,7 @@ def test_documents_are_sent_again_that_a_node_cannot_take_now(refusal):
     node = type("_Node", (_NodeThatRefusesFirst,), {"refusal": refusal, "bodies": []})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), node) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        connection = ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+        connection = OpenSearchConnection(OpenSearchAddress.parse(f"http://127.0.0.1:{server.server_port}"))
         connection.bulk("desk", [({"index": {"_id": "1-0"}}, {"docid": 1})])
         server.shutdown()
     assert len(node.bodies) == 2
@@ -187,7 +187,7 @@ def test_a_read_that_a_node_does_not_answer_is_sent_to_the_next():
         for server in servers:
             threading.Thread(target=server.serve_forever, daemon=True).start()
         nodes = ",".join(f"127.0.0.1:{server.server_port}" for server in servers)
-        connection = ClusterConnection(ClusterAddress.parse(f"http://{nodes}"))
+        connection = OpenSearchConnection(OpenSearchAddress.parse(f"http://{nodes}"))
         try:
             while not _Waiting.asked.is_set():  # nodes are asked in turn
                 assert connection.request("GET", "/index/_doc/state") == VERSION
@@ -206,5 +206,5 @@ def test_something_else_answers(site, problem):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), site) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         with pytest.raises(EngineError, match=problem):
-            ClusterConnection(ClusterAddress.parse(f"http://127.0.0.1:{server.server_port}"))
+            OpenSearchConnection(OpenSearchAddress.parse(f"http://127.0.0.1:{server.server_port}"))
         server.shutdown()

@@ -8,9 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.types import Collection, Floats
-from askalike.index.cluster.connection import ClusterConnection
-from askalike.index.cluster.rephrasings import BASE, MAX_FREQUENCY
-from askalike.index.cluster.state import ClusterState
 from askalike.index.lexical.builder import round_lengths
 from askalike.index.lexical.term_scores import (
     MAX_REPHRASING_GAIN,
@@ -21,6 +18,9 @@ from askalike.index.lexical.term_scores import (
     term_information,
 )
 from askalike.index.rows import find_distinct
+from askalike.opensearch.connection import OpenSearchConnection
+from askalike.opensearch.rephrasings import BASE, MAX_FREQUENCY
+from askalike.opensearch.state import IndexState
 
 LONGEST = "longest"
 """Key of a state's facts for the lengths of the longest own text and of the longest rephrasing."""
@@ -51,7 +51,7 @@ class TermStatistics:
     """
 
     def __init__(
-        self, cluster: ClusterConnection, index: str, state: ClusterState, field: str, rephrasing_field: str
+        self, cluster: OpenSearchConnection, index: str, state: IndexState, field: str, rephrasing_field: str
     ) -> None:
         self._cluster, self._index, self._routings = cluster, index, state.routings
         self._field, self._rephrasing_field = field, rephrasing_field

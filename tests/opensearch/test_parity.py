@@ -8,7 +8,7 @@ import pytest
 from askalike import rankers
 from askalike.core.filters import Filter
 from askalike.core.types import Question
-from askalike.index.cluster.connection import connect
+from askalike.opensearch.connection import connect
 from askalike.readers import import_archive
 from askalike.store import Archive
 

@@ -18,9 +18,9 @@ from typing import Any, Generic, TypeVar
 
 from askalike.core.errors import SearchIndexError
 from askalike.core.types import AllowedDocs
-from askalike.index.cluster.connection import ClusterConnection, Line
-from askalike.index.cluster.state import FORMAT, ClusterState, SharedIndex, StoredState
 from askalike.index.rows import Array, DocAttributes
+from askalike.opensearch.connection import Line, OpenSearchConnection
+from askalike.opensearch.state import FORMAT, IndexState, SharedIndex, StoredState
 
 STATE_ID = "state"
 GENERATION = re.compile(r"-(\d{6})")
@@ -48,13 +48,13 @@ SHARED_SETTINGS = {
 }
 """A commit refreshes explicitly. Replaced documents remain in the term statistics until a merge removes them."""
 SearcherT = TypeVar("SearcherT")
-WriterT = TypeVar("WriterT", bound="ClusterWriter[Any]")
+WriterT = TypeVar("WriterT", bound="OpenSearchWriter[Any]")
 
 
-class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
+class OpenSearchIndex(ABC, Generic[SearcherT, WriterT]):
     """An index behind an alias in a cluster, with any number of readers and writers."""
 
-    def __init__(self, cluster: ClusterConnection, name: str, fingerprint: str) -> None:
+    def __init__(self, cluster: OpenSearchConnection, name: str, fingerprint: str) -> None:
         self.cluster, self.name, self._fingerprint = cluster, name, fingerprint
         self._shared: SharedIndex[SearcherT] = cluster.shared_index(name)
         self._was_read = self._started_over = False
@@ -64,14 +64,14 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         """Return the settings and the fields of a new generation, in addition to the common ones."""
 
     @abstractmethod
-    def make_searcher(self, state: ClusterState) -> SearcherT:
+    def make_searcher(self, state: IndexState) -> SearcherT:
         """Return a searcher of the index in a state."""
 
     @property
-    def state(self) -> ClusterState:
+    def state(self) -> IndexState:
         """The state last read or committed by any thread of this process."""
         stored = self._shared.stored
-        return stored.state if stored else ClusterState(self._fingerprint)
+        return stored.state if stored else IndexState(self._fingerprint)
 
     @property
     def change(self) -> int:
@@ -81,7 +81,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
     @property
     def searcher(self) -> SearcherT:
         """The searcher of the state last read or committed, shared by the threads of this process."""
-        empty = ClusterState(self._fingerprint)
+        empty = IndexState(self._fingerprint)
         return self._shared.searcher(lambda stored: self.make_searcher(stored.state if stored else empty))
 
     def refresh(self, *, now: bool = False) -> None:
@@ -118,10 +118,10 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         yield self.make_writer(stored.generation, state)
 
     @abstractmethod
-    def make_writer(self, generation: str, state: ClusterState) -> WriterT:
+    def make_writer(self, generation: str, state: IndexState) -> WriterT:
         """Return a writer into a generation."""
 
-    def commit(self, generation: str, state: ClusterState) -> None:
+    def commit(self, generation: str, state: IndexState) -> None:
         """Make a generation the searchable one, with its state; remove earlier ones."""
         self.write_state(generation, state, refresh="true")
         searched = self._shared.stored
@@ -130,7 +130,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         self._started_over = False
         self._shared.note(StoredState(generation, state), settled=True)
 
-    def write_state(self, generation: str, state: ClusterState, **params: str) -> None:
+    def write_state(self, generation: str, state: IndexState, **params: str) -> None:
         """Store the state of a generation."""
         self.cluster.request("PUT", f"/{generation}/_doc/{STATE_ID}", {"state": state.as_json()}, **params)
 
@@ -151,7 +151,7 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
         document = self.cluster.request("GET", path, missing={}, preference="_local", **params)
         if not document.get("found"):
             return None
-        return StoredState(document["_index"], ClusterState.from_json(document["_source"]["state"]))
+        return StoredState(document["_index"], IndexState.from_json(document["_source"]["state"]))
 
     def _search_generation(self, generation: str) -> None:
         """Point the alias to another generation; remove earlier ones."""
@@ -188,16 +188,16 @@ class ClusterIndex(ABC, Generic[SearcherT, WriterT]):
             number = str(next(numbers))
             [[copy, *_]] = self.cluster.request("GET", path, routing=number)["shards"]
             routings.setdefault(copy["shard"], number)
-        return StoredState(name, ClusterState(self._fingerprint, routings=tuple(routings.values())))
+        return StoredState(name, IndexState(self._fingerprint, routings=tuple(routings.values())))
 
 
-IndexT = TypeVar("IndexT", bound=ClusterIndex[Any, Any])
+IndexT = TypeVar("IndexT", bound=OpenSearchIndex[Any, Any])
 
 
-class ClusterWriter(Generic[IndexT]):
+class OpenSearchWriter(Generic[IndexT]):
     """Sends changes in bulk. What was sent before an interruption is not sent again."""
 
-    def __init__(self, index: IndexT, generation: str, state: ClusterState) -> None:
+    def __init__(self, index: IndexT, generation: str, state: IndexState) -> None:
         self.index, self._generation, self.state = index, generation, state
         self._lines: list[Line] = []
         self._bytes, self._last_docid = 0, state.docid
@@ -268,7 +268,7 @@ class ClusterWriter(Generic[IndexT]):
             self.index.cluster.request("POST", path, body, conflicts="proceed", refresh="true")
 
 
-def expunge(cluster: ClusterConnection, index: str) -> int:
+def expunge(cluster: OpenSearchConnection, index: str) -> int:
     """Remove replaced and deleted documents from the term statistics; return the number that the cluster still keeps.
 
     It keeps the latest ones for up to half a minute, for replicas that are being recovered.

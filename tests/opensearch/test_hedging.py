@@ -5,7 +5,7 @@ from threading import Event, Thread
 
 import pytest
 
-from askalike.index.cluster.hedging import NodesInTurn, Patience, first_answer
+from askalike.opensearch.hedging import NodesInTurn, Patience, first_answer
 
 NEVER_S = 60.0
 """Longer than any of these tests takes."""

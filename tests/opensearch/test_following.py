@@ -5,8 +5,8 @@ import pytest
 from askalike import rankers
 from askalike.core.errors import EngineError, SearchIndexError
 from askalike.core.types import Question
-from askalike.index.cluster.index import ClusterWriter
 from askalike.index.rows import DocAttributes
+from askalike.opensearch.index import OpenSearchWriter
 from askalike.search.opensearch import cluster_status
 from askalike.store import Archive
 
@@ -32,8 +32,8 @@ def found(archive, text="bread", ranker=None):
 
 
 def test_an_interrupted_build_goes_on_after_what_was_acknowledged(archive, monkeypatch):
-    monkeypatch.setattr("askalike.index.cluster.index.BULK_BYTES", 10_000)
-    sent, flush = [], ClusterWriter._flush
+    monkeypatch.setattr("askalike.opensearch.index.BULK_BYTES", 10_000)
+    sent, flush = [], OpenSearchWriter._flush
 
     def break_off(self):
         flush(self)
@@ -41,16 +41,16 @@ def test_an_interrupted_build_goes_on_after_what_was_acknowledged(archive, monke
         if len(sent) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(ClusterWriter, "_flush", break_off)
+    monkeypatch.setattr(OpenSearchWriter, "_flush", break_off)
     ranker = rankers.create("bm25")
     with pytest.raises(KeyboardInterrupt):
         ranker.build(archive.view())
     assert opened_index(ranker, archive).change == 0  # nothing is searched before it is whole
     acknowledged = sent[-1]
-    put = ClusterWriter.put
+    put = OpenSearchWriter.put
     docids = []
     monkeypatch.setattr(
-        ClusterWriter, "put", lambda self, docid, *rest: (docids.append(docid), put(self, docid, *rest))
+        OpenSearchWriter, "put", lambda self, docid, *rest: (docids.append(docid), put(self, docid, *rest))
     )
     assert len(found(archive)) == 300
     assert min(docids) == acknowledged + 1
@@ -132,15 +132,15 @@ def test_an_index_of_another_version_is_refused_and_built_again_beside_it(archiv
 def test_searches_go_on_while_a_new_generation_is_built(archive, monkeypatch):
     ranker, again = rankers.create("bm25"), rankers.create("bm25")
     found(archive, ranker=ranker)
-    searched, put = [], ClusterWriter.put
+    searched, put = [], OpenSearchWriter.put
 
     def search_and_put(self, docid, *rest):
         if docid == 200:
             searched.append(len(found_committed(ranker, archive)))
         put(self, docid, *rest)
 
-    monkeypatch.setattr("askalike.index.cluster.index.BULK_BYTES", 10_000)
-    monkeypatch.setattr(ClusterWriter, "put", search_and_put)
+    monkeypatch.setattr("askalike.opensearch.index.BULK_BYTES", 10_000)
+    monkeypatch.setattr(OpenSearchWriter, "put", search_and_put)
     rankers.delete_indexes(again, archive.view())
     assert len(found(archive, ranker=again)) == 300
     assert searched == [300]
@@ -148,7 +148,7 @@ def test_searches_go_on_while_a_new_generation_is_built(archive, monkeypatch):
 
 
 def test_a_cluster_that_refuses_writes_says_why_and_follows_later(archive, monkeypatch):
-    monkeypatch.setattr("askalike.index.cluster.connection.RETRY_S", 1.0)
+    monkeypatch.setattr("askalike.opensearch.connection.RETRY_S", 1.0)
     ranker = rankers.create("bm25")
     found(archive, ranker=ranker)
     index = opened_index(ranker, archive)

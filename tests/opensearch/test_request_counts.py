@@ -6,15 +6,15 @@ import pytest
 
 from askalike import rankers
 from askalike.core.types import Question
-from askalike.index.cluster import state
-from askalike.index.cluster.state import ClusterState, SharedIndex, StoredState
+from askalike.opensearch import state
+from askalike.opensearch.state import IndexState, SharedIndex, StoredState
 from askalike.search import SearchRequest
 from askalike.search.opensearch import OpenSearchEngine
 from askalike.store import Archive
 
 opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
 REQUEST = SearchRequest("bake bread", explain=False, min_similarity=0.0)
-OLD, NEW = (StoredState("desk-000001", ClusterState("f", change=change)) for change in (1, 2))
+OLD, NEW = (StoredState("desk-000001", IndexState("f", change=change)) for change in (1, 2))
 
 
 @pytest.fixture

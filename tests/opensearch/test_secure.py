@@ -14,7 +14,7 @@ import pytest
 from askalike import rankers
 from askalike.core.errors import EngineError, SettingsError
 from askalike.core.types import Question
-from askalike.index.cluster.connection import connect
+from askalike.opensearch.connection import connect
 from askalike.store import Archive
 
 USER, PASSWORD = "desk", "s@cret"

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.types import TopDocs
-from askalike.index.cluster.connection import PendingSearch
-from askalike.index.cluster.index import MAX_WINDOW
 from askalike.index.rows import Array
+from askalike.opensearch.connection import PendingSearch
+from askalike.opensearch.index import MAX_WINDOW
 
 NEARLY_EQUAL = 1 - 2e-6
 """The cluster's scores differ from the exact ones by less than this factor."""

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from askalike.core.iteration import chunks
-from askalike.index.cluster.connection import ClusterConnection, PendingSearch
-from askalike.index.cluster.statistics import TermStatistics
 from askalike.index.lexical.edits import code_points, find_near_terms, sign_terms
 from askalike.index.lexical.spelling import NearSearch, NearTerm, rank_near_terms
 from askalike.index.lexical.terms import pack_terms
+from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
+from askalike.opensearch.statistics import TermStatistics
 
 MAX_TERMS = 1_000
 """Maximum number of similar terms of a word; only short words have more, and these are not corrected."""
@@ -18,11 +18,11 @@ VOCABULARY = "vocabulary"
 OWN_TEXT: Mapping[str, Any] = {"term": {"phrasing": 0}}
 
 
-class ClusterTermSpeller:
+class OpenSearchTermSpeller:
     """Finds the terms of an index that are spelt similarly to a word, as index.lexical's TermSpeller does."""
 
     def __init__(
-        self, cluster: ClusterConnection, index: str, fields: Sequence[str], statistics: TermStatistics
+        self, cluster: OpenSearchConnection, index: str, fields: Sequence[str], statistics: TermStatistics
     ) -> None:
         """fields: the fields whose term dictionaries are searched."""
         self._cluster, self._index, self._fields, self._statistics = cluster, index, fields, statistics

@@ -18,7 +18,7 @@ SearcherT = TypeVar("SearcherT")
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterState:
+class IndexState:
     """The state of a generation: the changes of the archive that it contains.
 
     change: all changes up to this number are in it. target, docid: of an unfinished update, the change that it leads to
@@ -52,7 +52,7 @@ class StoredState:
     """A state, and its generation."""
 
     generation: str
-    state: ClusterState
+    state: IndexState
 
 
 class SharedIndex(Generic[SearcherT]):

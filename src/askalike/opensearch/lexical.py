@@ -14,25 +14,25 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, LaterTopDocs, TopDocs
-from askalike.index.cluster.connection import ClusterConnection, PendingSearch
-from askalike.index.cluster.index import (
+from askalike.index.lexical.completions import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
+from askalike.index.lexical.index import LexicalLayout
+from askalike.index.lexical.searcher import MIN_INFORMATION, QueryTerms, TermContributions
+from askalike.index.lexical.term_scores import TermScorer, round_to_integers
+from askalike.index.rows import Array, DocAttributes
+from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
+from askalike.opensearch.index import (
     MAX_WINDOW,
-    ClusterIndex,
-    ClusterWriter,
+    OpenSearchIndex,
+    OpenSearchWriter,
     exclusion_clauses,
     filter_clauses,
     split_docids,
 )
-from askalike.index.cluster.rephrasings import SIMILARITY, table_clause
-from askalike.index.cluster.spelling import ClusterTermSpeller
-from askalike.index.cluster.state import ClusterState
-from askalike.index.cluster.statistics import LONGEST, TermStatistics
-from askalike.index.cluster.uncertain import larger_windows, nearly_equal, sort_hits
-from askalike.index.lexical.completions import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
-from askalike.index.lexical.index import PostingsLayout
-from askalike.index.lexical.searcher import MIN_INFORMATION, QueryTerms, TermContributions
-from askalike.index.lexical.term_scores import TermScorer, round_to_integers
-from askalike.index.rows import Array, DocAttributes
+from askalike.opensearch.rephrasings import SIMILARITY, table_clause
+from askalike.opensearch.spelling import OpenSearchTermSpeller
+from askalike.opensearch.state import IndexState
+from askalike.opensearch.statistics import LONGEST, TermStatistics
+from askalike.opensearch.uncertain import larger_windows, nearly_equal, sort_hits
 
 MAX_TOKEN = 30_000
 SHORT_LIST = 100
@@ -46,11 +46,11 @@ SMALLEST_SCORE = 1e-30
 OWN, REPHRASING = "terms", "rephrasing"
 
 
-class ClusterPostingsIndex(ClusterIndex["ClusterPostingsSearcher", "ClusterPostingsWriter"]):
+class OpenSearchLexicalIndex(OpenSearchIndex["OpenSearchLexicalSearcher", "OpenSearchLexicalWriter"]):
     """An inverted index for one similarity."""
 
     def __init__(
-        self, cluster: ClusterConnection, name: str, layout: PostingsLayout, similarity: Mapping[str, Any]
+        self, cluster: OpenSearchConnection, name: str, layout: LexicalLayout, similarity: Mapping[str, Any]
     ) -> None:
         """similarity: its settings in OpenSearch's format. Raises SettingsError for a layout unknown to Lucene."""
         if layout.exact_lengths:
@@ -69,14 +69,14 @@ class ClusterPostingsIndex(ClusterIndex["ClusterPostingsSearcher", "ClusterPosti
         rephrasing = {**field, "similarity": "rephrasings"}
         return settings, {OWN: field, REPHRASING: rephrasing, "vocabulary": {"type": "keyword"}}
 
-    def make_searcher(self, state: ClusterState) -> "ClusterPostingsSearcher":
-        return ClusterPostingsSearcher(self.cluster, self.name, state)
+    def make_searcher(self, state: IndexState) -> "OpenSearchLexicalSearcher":
+        return OpenSearchLexicalSearcher(self.cluster, self.name, state)
 
-    def make_writer(self, generation: str, state: ClusterState) -> "ClusterPostingsWriter":
-        return ClusterPostingsWriter(self, generation, state)
+    def make_writer(self, generation: str, state: IndexState) -> "OpenSearchLexicalWriter":
+        return OpenSearchLexicalWriter(self, generation, state)
 
 
-class ClusterPostingsWriter(ClusterWriter[ClusterPostingsIndex]):
+class OpenSearchLexicalWriter(OpenSearchWriter[OpenSearchLexicalIndex]):
     """Adds questions (or answers) as lists of terms."""
 
     def add(self, docid: int, phrasings: Sequence[tuple[int, Sequence[str]]], attributes: DocAttributes) -> None:
@@ -102,7 +102,7 @@ Text = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedClusterQueries:
+class PreparedOpenSearchQueries:
     """Queries with the completions of their unfinished words.
 
     texts: for each query, docid → its texts that the query may find, if they have been read.
@@ -119,26 +119,28 @@ class PreparedClusterQueries:
         return {term for query in self.queries for term in query.terms} | {t for row in self.completions for t in row}
 
 
-class ClusterPostingsSearcher:
+class OpenSearchLexicalSearcher:
     """Searches an inverted index of a cluster. Its methods are those of index.lexical's PostingsSearcher."""
 
-    def __init__(self, cluster: ClusterConnection, index: str, state: ClusterState) -> None:
+    def __init__(self, cluster: OpenSearchConnection, index: str, state: IndexState) -> None:
         self._cluster, self._index, self._phrasings = cluster, index, state.phrasings
         self._fields = (OWN, REPHRASING) if state.phrasings > 1 else (OWN,)
         self._statistics = TermStatistics(cluster, index, state, OWN, REPHRASING)
         self._completions: dict[str, list[str]] = {}
-        self.speller = ClusterTermSpeller(cluster, index, self._fields, self._statistics)
+        self.speller = OpenSearchTermSpeller(cluster, index, self._fields, self._statistics)
         """Finds terms that are spelt nearly like a word."""
 
-    def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> PreparedClusterQueries:
+    def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> PreparedOpenSearchQueries:
         """Look up the completions of unfinished words."""
         completions = []
         for query in queries:
             found = dict.fromkeys([*query.prefix_terms, *self.complete(query.prefix)]) if query.prefix else {}
             completions.append([term for term in found if term not in query.terms])
-        return PreparedClusterQueries(queries, similarity, completions, [{} for _ in queries])
+        return PreparedOpenSearchQueries(queries, similarity, completions, [{} for _ in queries])
 
-    def search(self, prepared: PreparedClusterQueries, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:
+    def search(
+        self, prepared: PreparedOpenSearchQueries, k: int, allowed: AllowedDocs | None = None
+    ) -> Sequence[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing."""
         if k < 1:
             return [TopDocs(np.empty(0, np.int64), np.empty(0)) for _ in prepared.queries]
@@ -164,7 +166,7 @@ class ClusterPostingsSearcher:
 
         return LaterTopDocs(len(pending), fetch_all)
 
-    def score(self, prepared: PreparedClusterQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
+    def score(self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
         """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""
         pending = [
             [self._search_docids(prepared, row, some) for some in split_docids(docids, self._phrasings)]
@@ -180,7 +182,7 @@ class ClusterPostingsSearcher:
             scores.append(np.array([exact.get(docid, 0.0) for docid in docids.tolist()]))
         return scores
 
-    def self_scores(self, prepared: PreparedClusterQueries) -> NDArray[np.float64]:
+    def self_scores(self, prepared: PreparedOpenSearchQueries) -> NDArray[np.float64]:
         """Return the score of each query for a text with the same words; 0 for a query without words."""
         self._statistics.look_up(prepared.terms)
         totals = []
@@ -196,7 +198,7 @@ class ClusterPostingsSearcher:
             totals.append(each[: len(counts)].sum() + min(each[len(counts) :], default=0.0))
         return np.array(totals, np.float64)
 
-    def coverage(self, prepared: PreparedClusterQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
+    def coverage(self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
         """Return the share of each query's words that its candidates have; see PostingsSearcher.coverage."""
         self._statistics.look_up(prepared.terms)
         shares = []
@@ -217,7 +219,7 @@ class ClusterPostingsSearcher:
         return shares
 
     def contributions(
-        self, prepared: PreparedClusterQueries, candidates: Sequence[Array]
+        self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array]
     ) -> list[list[TermContributions]]:
         """Return what each term adds to the score of each query's candidates (docids in any order)."""
         rows: list[list[TermContributions]] = []
@@ -255,12 +257,16 @@ class ClusterPostingsSearcher:
             found |= dict.fromkeys(bucket["key"] for bucket in buckets)
         return list(found)[:MAX_COMPLETIONS]
 
-    def _search_docids(self, prepared: PreparedClusterQueries, row: int, docids: Array) -> dict[str, PendingSearch]:
+    def _search_docids(self, prepared: PreparedOpenSearchQueries, row: int, docids: Array) -> dict[str, PendingSearch]:
         sizes = {OWN: len(docids), REPHRASING: len(docids) * self._phrasings}
         return self._search_fields(prepared, row, sizes, [{"terms": {"docid": docids.tolist()}}])
 
     def _search_fields(
-        self, prepared: PreparedClusterQueries, row: int, sizes: Mapping[str, int], filters: Sequence[Mapping[str, Any]]
+        self,
+        prepared: PreparedOpenSearchQueries,
+        row: int,
+        sizes: Mapping[str, int],
+        filters: Sequence[Mapping[str, Any]],
     ) -> dict[str, PendingSearch]:
         """Return a search for own texts, and one for rephrasings if there are any."""
         query = prepared.queries[row]
@@ -277,7 +283,7 @@ class ClusterPostingsSearcher:
             searches[field] = self._cluster.search_later(self._index, body)
         return searches
 
-    def _term_clauses(self, prepared: PreparedClusterQueries, row: int, field: str) -> list[Mapping[str, Any]]:
+    def _term_clauses(self, prepared: PreparedOpenSearchQueries, row: int, field: str) -> list[Mapping[str, Any]]:
         """Return the clauses whose scores are summed; of an unfinished word's completions, only the best counts."""
 
         def make(term: str, count: int = 1) -> Mapping[str, Any]:
@@ -293,7 +299,7 @@ class ClusterPostingsSearcher:
         return [*clauses, {"dis_max": {"queries": completions}}] if completions else clauses
 
     def _order_hits(
-        self, prepared: PreparedClusterQueries, found: Sequence[Mapping[int, float]], counts: Sequence[int]
+        self, prepared: PreparedOpenSearchQueries, found: Sequence[Mapping[int, float]], counts: Sequence[int]
     ) -> list[TopDocs]:
         """Return the k best of each query's docid → score. Near ties are rescored exactly."""
         hits = [sort_hits(np.array(list(of_query), np.int64), np.array(list(of_query.values()))) for of_query in found]
@@ -309,7 +315,7 @@ class ClusterPostingsSearcher:
         return ordered
 
     def _score_exactly(
-        self, prepared: PreparedClusterQueries, row: int, docids: Array, texts: Sequence[Text]
+        self, prepared: PreparedOpenSearchQueries, row: int, docids: Array, texts: Sequence[Text]
     ) -> NDArray[np.float64]:
         """Return the score of each docid as a local index computes it. texts: of these docids."""
         best = dict.fromkeys(docids.tolist(), 0.0)
@@ -319,7 +325,7 @@ class ClusterPostingsSearcher:
         return np.array(list(best.values()), np.float64)
 
     def _read_hits(
-        self, prepared: PreparedClusterQueries, row: int, searches: Mapping[str, PendingSearch]
+        self, prepared: PreparedOpenSearchQueries, row: int, searches: Mapping[str, PendingSearch]
     ) -> dict[int, float]:
         """Return docid → the cluster's score of its best phrasing; cache the texts that came with the hits."""
         best: dict[int, float] = {}
@@ -331,7 +337,7 @@ class ClusterPostingsSearcher:
                     prepared.texts[row][docid] = [(docid, 0, hit["_source"][OWN])]
         return best
 
-    def _read_texts(self, prepared: PreparedClusterQueries, candidates: Sequence[Array]) -> list[list[Text]]:
+    def _read_texts(self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array]) -> list[list[Text]]:
         """Return all texts of each query's candidates that the query may find. Each is read only once."""
         known = prepared.texts
         missing = [
@@ -360,7 +366,7 @@ class ClusterPostingsSearcher:
         return self._cluster.search_later(self._index, {**body, "_source": list(self._fields)})
 
     def _score_texts(
-        self, prepared: PreparedClusterQueries, row: int, texts: Sequence[Sequence[str]]
+        self, prepared: PreparedOpenSearchQueries, row: int, texts: Sequence[Sequence[str]]
     ) -> list[list[tuple[str, float]]]:
         """Return the contribution of each term of a query to the score of each text, given as terms."""
         if not texts:

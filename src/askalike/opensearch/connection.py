@@ -13,10 +13,10 @@ from typing import Any, Self, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 from weakref import WeakValueDictionary
 
-from askalike.core.errors import EngineError, ReadOnlyClusterError, SettingsError
+from askalike.core.errors import EngineError, ReadOnlyIndexError, SettingsError
 from askalike.core.iteration import chunks
-from askalike.index.cluster.hedging import NodesInTurn, Patience, first_answer
-from askalike.index.cluster.state import SharedIndex
+from askalike.opensearch.hedging import NodesInTurn, Patience, first_answer
+from askalike.opensearch.state import SharedIndex
 
 DEFAULT_PORT = 9200
 RETRY_S, FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, 0.05, 1.0
@@ -60,7 +60,7 @@ Line = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterAddress:
+class OpenSearchAddress:
     """`http[s]://[USER:PASSWORD@]HOST[:PORT][,HOST…][?ca=FILE&timeout=SECONDS]`."""
 
     hosts: tuple[tuple[str, int], ...]
@@ -144,10 +144,10 @@ class SearchQueue:
                 self._send(some)
 
 
-class ClusterConnection:
+class OpenSearchConnection:
     """Requests to a cluster; thread-safe. Every failure is raised as an EngineError with a one-line message."""
 
-    def __init__(self, address: ClusterAddress) -> None:
+    def __init__(self, address: OpenSearchAddress) -> None:
         try:
             import opensearchpy
             import urllib3
@@ -329,7 +329,7 @@ class ClusterConnection:
                 tries += 1
                 is_over = time.monotonic() + wait > until and not problem.is_impatient
                 if "read-only" in problem.reason:
-                    raise ReadOnlyClusterError(f"{self.address}: takes no writes: {problem.reason}; {ADVICE}") from None
+                    raise ReadOnlyIndexError(f"{self.address}: takes no writes: {problem.reason}; {ADVICE}") from None
                 if problem.status not in RETRIED_STATUSES or is_over:
                     raise EngineError(f"{self.address}: {problem.reason} ({problem.status})") from None
             time.sleep(wait * random.uniform(0.5, 1.0))
@@ -360,9 +360,9 @@ class _Unavailable(Exception):
 
 
 @lru_cache(maxsize=16)
-def connect(url: str) -> ClusterConnection:
+def connect(url: str) -> OpenSearchConnection:
     """Return this process's connection to the cluster of that address. Raises EngineError, SettingsError."""
-    return ClusterConnection(ClusterAddress.parse(url))
+    return OpenSearchConnection(OpenSearchAddress.parse(url))
 
 
 def _split_port(host: str) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from opensearch.nodes import Cluster
 from askalike import rankers
 from askalike.core.errors import EngineError
 from askalike.core.types import Question
-from askalike.index.cluster.connection import connect
+from askalike.opensearch.connection import connect
 from askalike.search.opensearch import OpenSearchEngine, init_cluster
 from askalike.store import Archive
 from service import serving
@@ -90,7 +90,7 @@ def test_a_killed_node_fails_nothing_and_comes_back(cluster, make_archive, which
 
 def test_all_nodes_gone_and_back(cluster, make_archive, monkeypatch):
     archive = make_archive(cluster.url)
-    monkeypatch.setattr("askalike.index.cluster.connection.RETRY_S", 1.0)
+    monkeypatch.setattr("askalike.opensearch.connection.RETRY_S", 1.0)
     with OpenSearchEngine.open(archive.path, "bm25", None, cluster.url) as engine:
         expected = [hit.id for hit in engine.search("bake bread")]
         for node in cluster.nodes:
@@ -148,7 +148,7 @@ def test_a_full_disk_refuses_writes_and_they_follow_later(small_disk, make_archi
         with cluster:
             init_cluster(cluster.url, shards=1, replicas=1)
             archive = make_archive(cluster.url)
-            monkeypatch.setattr("askalike.index.cluster.connection.RETRY_S", 1.0)
+            monkeypatch.setattr("askalike.opensearch.connection.RETRY_S", 1.0)
             ballast = small_disk / "ballast"
             with OpenSearchEngine.open(archive.path, "bm25", None, cluster.url) as engine:
                 bread = [hit.id for hit in engine.search("bake bread")]

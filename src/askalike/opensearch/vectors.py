@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, Floats, LaterTopDocs, TopDocs, VectorPart, Vectors
-from askalike.index.cluster.connection import ClusterConnection, PendingSearch
-from askalike.index.cluster.index import (
-    MAX_WINDOW,
-    ClusterIndex,
-    ClusterWriter,
-    exclusion_clauses,
-    filter_clauses,
-    split_docids,
-)
-from askalike.index.cluster.state import ClusterState
 from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
+from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
+from askalike.opensearch.index import (
+    MAX_WINDOW,
+    OpenSearchIndex,
+    OpenSearchWriter,
+    exclusion_clauses,
+    filter_clauses,
+    split_docids,
+)
+from askalike.opensearch.state import IndexState
 
 FIELD = "vector"
 MAX_DIMENSION = 16_000
@@ -35,12 +35,12 @@ BYTES_PER_NUMBER = 12
 """Bytes per component of a vector as JSON text."""
 
 
-class ClusterVectorIndex(ClusterIndex["ClusterVectorSearcher", "ClusterVectorWriter"]):
+class OpenSearchVectorIndex(OpenSearchIndex["OpenSearchVectorSearcher", "OpenSearchVectorWriter"]):
     """An index of vectors."""
 
     def __init__(
         self,
-        cluster: ClusterConnection,
+        cluster: OpenSearchConnection,
         name: str,
         layout: VectorLayout,
         exact_up_to: int,
@@ -51,19 +51,19 @@ class ClusterVectorIndex(ClusterIndex["ClusterVectorSearcher", "ClusterVectorWri
         self.layout, self._exact_up_to, self._count_documents = layout, exact_up_to, count_documents
 
     def schema(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """See ClusterIndex.schema. The field of vectors is added with the first vectors, whose length defines it."""
+        """See OpenSearchIndex.schema. The field of vectors is added with the first vectors, whose length defines it."""
         return {"index.knn": self._count_documents() > self._exact_up_to}, {}
 
-    def make_searcher(self, state: ClusterState) -> "ClusterVectorSearcher":
+    def make_searcher(self, state: IndexState) -> "OpenSearchVectorSearcher":
         facts = state.facts or {}
         schemas = tuple(PartSchema(**values) for values in facts.get("schemas", ()))
-        return ClusterVectorSearcher(self.cluster, self.name, schemas, bool(facts.get("graph")), state.phrasings)
+        return OpenSearchVectorSearcher(self.cluster, self.name, schemas, bool(facts.get("graph")), state.phrasings)
 
-    def make_writer(self, generation: str, state: ClusterState) -> "ClusterVectorWriter":
-        return ClusterVectorWriter(self, generation, state)
+    def make_writer(self, generation: str, state: IndexState) -> "OpenSearchVectorWriter":
+        return OpenSearchVectorWriter(self, generation, state)
 
 
-class ClusterVectorWriter(ClusterWriter[ClusterVectorIndex]):
+class OpenSearchVectorWriter(OpenSearchWriter[OpenSearchVectorIndex]):
     """Adds documents as vectors."""
 
     def add(self, docids: Array, phrasings: Array, vectors: Vectors, attributes: Sequence[DocAttributes] = ()) -> None:
@@ -95,11 +95,11 @@ class ClusterVectorWriter(ClusterWriter[ClusterVectorIndex]):
         self.state = replace(self.state, facts=facts)
 
 
-class ClusterVectorSearcher:
+class OpenSearchVectorSearcher:
     """Searches an index of vectors in a cluster. Its methods are those of index.vectors' VectorSearcher."""
 
     def __init__(
-        self, cluster: ClusterConnection, index: str, schemas: Sequence[PartSchema], graph: bool, phrasings: int
+        self, cluster: OpenSearchConnection, index: str, schemas: Sequence[PartSchema], graph: bool, phrasings: int
     ) -> None:
         """graph: whether the index has one. phrasings: the maximum number of texts of a question."""
         self._cluster, self._index, self._schemas = cluster, index, schemas
