@@ -294,7 +294,7 @@ class LayerChart:
 
 
 class Code:
-    """Looks names up in the source. A place is `module:name`, such as `search.local:LocalEngine.search_batch`."""
+    """Looks names up in the source. A place is `module:name`, such as `search.engine:LocalEngine.search_batch`."""
 
     def __init__(self) -> None:
         self._trees: dict[str, ast.Module] = {}
@@ -350,7 +350,7 @@ class Step:
     """Whether the arrow points to the box on its left, which takes its result."""
 
 
-ENGINE, RESULTS = "search.local:LocalEngine", "search._hits:HitSelection"
+ENGINE, RESULTS = "search.engine:LocalEngine", "search._hits:HitSelection"
 SESSION, SEARCHER = "rankers._ranker:SearchSession", "rankers._ranker:Searcher"
 CALIBRATOR = "calibration.calibrator:Calibrator"
 ROWS: tuple[tuple[Step, ...], ...] = (

@@ -53,13 +53,12 @@ if TYPE_CHECKING:
     from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
     from askalike.moderation.tags import evaluate_suggestions, suggest_tags
     from askalike.nn import Network as Network
-    from askalike.rankers import Ranker, ResolvedQuery, Searcher, delete_indexes
+    from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, delete_indexes, explain_ids, rank
     from askalike.rankers import create as build
     from askalike.readers import Reader, SourceFiles, import_archive, parse_rows, read_candidates, read_queries, reject
     from askalike.replay.replay import replay as replay_archive
-    from askalike.search import Engine, SearchRequest, SearchResult
     from askalike.search.answering.reply import Reply
-    from askalike.search.local import LocalEngine
+    from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
     from askalike.search.opensearch import OpenSearchEngine, cluster_status, drop_indexes, init_cluster, merge_indexes
     from askalike.search.retriever import Retriever
     from askalike.service.processes.supervisor import supervise as serve
@@ -78,32 +77,32 @@ if TYPE_CHECKING:
     from askalike.tuning.run import TuningResult
     from askalike.tuning.run import tune_archive as tune
     from askalike.core.types import (  # isort: skip
-        Answer, Collection, Contribution, EvaluationQuery, Explanation, Hit, Judgement, Link, LocatedRecord,
-        Place, Progress, Qrels, Question, Record, RejectedRow, Run, SearchHit, Span, Split, TopDocs, TrainingPair,
-        VectorPart, Vectors,
+        AllowedDocs, Answer, Collection, Contribution, EvaluationQuery, Explanation, Hit, Judgement, Link,
+        LocatedRecord, Place, Progress, Qrels, Question, Record, RejectedRow, Run, SearchHit, Span, Split, TopDocs,
+        TrainingPair, VectorPart, Vectors,
     )  # fmt: skip
 
 __version__ = "0.1.0"
 
 # fmt: off
 __all__ = [
-    "Analyzer", "AnalyzerSettings", "Answer", "Archive", "ArchiveError", "ArchiveTools", "AskalikeError",
-    "CalibrationReport", "Collection", "Contribution", "Encoder", "Engine", "Evaluation", "EvaluationQuery",
+    "AllowedDocs", "Analyzer", "AnalyzerSettings", "Answer", "Archive", "ArchiveError", "ArchiveTools",
+    "AskalikeError", "CalibrationReport", "Collection", "Contribution", "Encoder", "Evaluation", "EvaluationQuery",
     "ExperimentResult", "Explanation", "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine",
     "LocatedRecord", "NotFittedError", "OpenSearchEngine", "Place", "Progress", "Qrels", "Question", "Ranker",
-    "Reader", "Record", "RejectedRow", "Reply", "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest",
-    "SearchResult", "Searcher", "ServiceSettings", "Settings", "SettingsError", "Similarity", "SourceFiles", "Span",
-    "Split", "TopDocs", "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors",
-    "View", "accept_draft", "adopt_encoder", "backup", "build", "calibrate", "cluster_status", "compare",
-    "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
-    "distil", "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
-    "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_conflicts", "find_drafts",
-    "find_gaps", "get_gap", "identify_queries", "ignore_gap", "import_archive", "init_cluster", "lexical_grids",
-    "list_drafts", "list_keys", "list_models", "load", "load_off_topic_queries", "load_recipe", "load_split",
-    "measure_abstention", "merge_indexes", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels",
-    "read_queries", "read_run", "reject", "reject_draft", "replay_archive", "restore", "restore_gap",
-    "revoke_key", "run_checks", "serve", "splits_to_hold_out", "suggest_tags", "train", "training_pairs", "tune",
-    "tune_ranker", "validate_settings", "withdraw_ranker", "write_run",
+    "Reader", "Record", "RejectedRow", "Reply", "ResolvedQuery", "Retrieved", "Retriever", "Run", "SearchHit",
+    "SearchRequest", "SearchResult", "Searcher", "ServiceSettings", "Settings", "SettingsError", "Similarity",
+    "SourceFiles", "Span", "Split", "TopDocs", "TrainingError", "TrainingPair", "TrainingView", "TuningResult",
+    "VectorPart", "Vectors", "View", "accept_draft", "adopt_encoder", "backup", "build", "calibrate", "cluster_status",
+    "compare", "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe",
+    "delete_indexes", "distil", "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files",
+    "evaluate_ranker", "evaluate_suggestions", "experiment", "explain_ids", "export_archive", "export_feedback",
+    "find_conflicts", "find_drafts", "find_gaps", "get_gap", "identify_queries", "ignore_gap", "import_archive",
+    "init_cluster", "lexical_grids", "list_drafts", "list_keys", "list_models", "load", "load_off_topic_queries",
+    "load_recipe", "load_split", "measure_abstention", "merge_indexes", "parse_rows", "promote", "purge_query_log",
+    "rank", "read_candidates", "read_qrels", "read_queries", "read_run", "reject", "reject_draft", "replay_archive",
+    "restore", "restore_gap", "revoke_key", "run_checks", "serve", "splits_to_hold_out", "suggest_tags", "train",
+    "training_pairs", "tune", "tune_ranker", "validate_settings", "withdraw_ranker", "write_run",
 ]
 # fmt: on
 _NEURAL = ("Loss", "Network")
@@ -118,7 +117,7 @@ def load(path: "str | Path", ranker: str | None = None, *, engine: str | None = 
     Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
     cluster cannot be reached.
     """
-    from askalike.search.local import LocalEngine
+    from askalike.search.engine import LocalEngine
 
     if engine is None:
         return LocalEngine.open(path, ranker, settings)

@@ -42,7 +42,7 @@ def opened(archive, name="bm25"):
 
 def test_each_predictor_is_its_formula(archive):
     predicted = predict_performance(opened(archive), QUERIES)
-    hits = opened(archive).rank(QUERIES, 1000)["q"]
+    hits = rankers.rank(opened(archive), QUERIES, 1000)["q"]
     scores = np.array([hit.score for hit in hits])
     words = [title.split() for title in TITLES]
     df, ttf = Counter(w for text in words for w in set(text)), Counter(w for text in words for w in text)

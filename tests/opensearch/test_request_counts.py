@@ -8,7 +8,7 @@ from askalike import rankers
 from askalike.core.types import Question
 from askalike.opensearch import state
 from askalike.opensearch.state import IndexState, SharedIndex, StoredState
-from askalike.search import SearchRequest
+from askalike.search.engine import SearchRequest
 from askalike.search.opensearch import OpenSearchEngine
 from askalike.store import Archive
 

@@ -105,7 +105,7 @@ def test_it_is_exactly_a_fresh_index_of_each_moment(forum, settings):
             view = forum.view(before=query.created_at)
             ranker = rankers.create(each.ranker, settings)
             rankers.delete_indexes(ranker, view)
-            fresh = rankers.open_current(ranker, view).rank({query.id: query}, 100).columns(query.id)
+            fresh = rankers.rank(rankers.open_current(ranker, view), {query.id: query}, 100).columns(query.id)
             ids, scores = each.run.columns(query.id)
             assert list(ids) == list(fresh[0])
             assert scores.tolist() == fresh[1].tolist()

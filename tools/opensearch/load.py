@@ -9,7 +9,7 @@ from askalike import rankers
 from askalike.core.errors import EngineError
 from askalike.core.types import Question
 from askalike.opensearch.connection import connect
-from askalike.search import SearchRequest
+from askalike.search.engine import SearchRequest
 from askalike.search.opensearch import OpenSearchEngine
 from askalike.store import Archive
 
@@ -115,4 +115,4 @@ def manager_index(url: str, nodes: int) -> int:
 def find_samovars(archive: Archive) -> set[str]:
     """Return the ids of the questions written by the load that searches find afterwards."""
     searcher = rankers.open_current(rankers.create("bm25"), archive.view())
-    return {hit.id for hit in searcher.rank({"q": Question("q", "samovar")}, 10_000)["q"]}
+    return {hit.id for hit in rankers.rank(searcher, {"q": Question("q", "samovar")}, 10_000)["q"]}

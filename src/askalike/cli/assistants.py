@@ -6,7 +6,7 @@ from typer import Option
 
 from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, RankerName, build_ranker
 from askalike.cli._output import print_remark
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from askalike.core.errors import SettingsError
 from askalike.core.types import Floats, Question, TopDocs
 from askalike.index.lexical.searcher import CollectionFrequencies
-from askalike.rankers import Searcher
+from askalike.rankers import Searcher, resolve
 from askalike.rankers.lexical import LexicalSearcher
 
 COLLECTION_DEPTH = 1_000
@@ -99,11 +99,9 @@ def predict_performance(searcher: Searcher, queries: Mapping[str, Question]) -> 
 
 def _collect_evidence(searcher: LexicalSearcher, queries: Mapping[str, Question]) -> Mapping[str, QueryEvidence]:
     """Return the evidence of each query that has a hit."""
-    prepared = searcher.prepare(searcher.resolve(queries, False), False)
+    retrieved = searcher.retrieve(resolve(searcher, queries), COLLECTION_DEPTH)
     evidence = {}
-    for id, terms, top in zip(
-        queries, prepared.terms.queries, searcher.retrieve(prepared, COLLECTION_DEPTH, None), strict=True
-    ):
+    for id, terms, top in zip(queries, retrieved.encoded.queries, retrieved.topdocs, strict=True):
         if not len(top.scores):
             continue
         relevance = _relevance_model(searcher, top)

@@ -15,7 +15,7 @@ from askalike.opensearch.connection import OpenSearchConnection, connect
 from askalike.opensearch.index import GENERATION, OpenSearchIndex, expunge
 from askalike.opensearch.names import PREFIX, archive_prefix
 from askalike.rankers import Ranker
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
 TEMPLATE = "askalike"

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from askalike.core.addresses import safe_url
 from askalike.core.types import Explanation, Question, SearchHit
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.service.pages.auth import VisitedArchive
 from askalike.service.pages.correction import TAG_SEPARATOR, text_version
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation

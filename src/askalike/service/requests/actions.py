@@ -8,7 +8,7 @@ from typing import Literal
 from fastapi import HTTPException
 
 from askalike.core.types import Answer, Link, Question, SearchHit
-from askalike.search import SearchRequest
+from askalike.search.engine import SearchRequest
 from askalike.service import metrics
 from askalike.service.requests.schema import FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
