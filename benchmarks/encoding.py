@@ -78,7 +78,7 @@ class TorchEncoder:
 
         self._model = TorchModel(find_model(MINILM, "model"), "cpu", half=False)
 
-    def encode(self, texts: list[Any], role: str) -> Any:
+    def encode_queries(self, texts: list[Any]) -> Any:
         return self._model.encode([text.title for text in texts], 64)
 
 
@@ -116,7 +116,7 @@ def encoding(name: str, threads: int, n: int, turns: int) -> dict[str, float]:
     texts = [Question(str(number), title) for number, title in enumerate(titles(n // 8 if name in SLOW else n, 2))]
     with tempfile.TemporaryDirectory() as folder:
         encoder = encoder_of(name, Path(folder) / "archive", threads)
-        encoder.encode(texts[:256], "query")
+        encoder.encode_queries(texts[:256])
         return {"rate": statistics.median(len(texts) / _seconds(encoder, texts, threads) for _ in range(turns))}
 
 
@@ -126,7 +126,7 @@ def _seconds(encoder: Any, texts: list[Any], threads: int) -> float:
         pieces.lookup._forget()
     clock = time.process_time if threads == 1 else time.perf_counter
     start = clock()
-    encoder.encode(texts, "query")
+    encoder.encode_queries(texts)
     return clock() - start
 
 

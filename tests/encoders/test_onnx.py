@@ -55,7 +55,7 @@ def test_a_vector_is_the_sum_of_its_words_and_of_the_tokens_that_are_added(bert)
     model = OnnxModel(bert, 32)
     words, sums = model.encode_words("unknown-bike!  rice RICE")
     assert (words, model.averages_tokens) == (["unknown-bike!", "rice", "RICE"], True)
-    states = model.run(np.array(model.tokenize(["unknown-bike!  rice RICE"]), np.int64))[0]
+    states = model._layers.run(np.array(model._tokenize(["unknown-bike!  rice RICE"]), np.int64))[0]
     np.testing.assert_allclose(sums.sum(0), states[1:-1].sum(0), atol=1e-5)
     np.testing.assert_allclose(sums[1:], states[-3:-1], atol=1e-6)
     vector = sums.sum(0) + states[0] + states[-1]
@@ -198,13 +198,13 @@ def test_prompts_are_those_of_the_folder_unless_given(bert, tmp_path):
     encoder, plain = (PretrainedEncoder.from_settings({"model": str(path)}) for path in (folder, bert))
     silent = PretrainedEncoder.from_settings({"model": str(folder), "query_prompt": "", "document_prompt": ""})
 
-    def encode(one, text, role):
-        return one.encode([text], role).parts[0].values
+    def values(encode, text):
+        return encode([text]).parts[0].values
 
     stolen = Question("q", "stolen")
-    np.testing.assert_array_equal(encode(encoder, stolen, "query"), encode(plain, rice, "query"))
-    np.testing.assert_array_equal(encode(encoder, stolen, "document"), encode(plain, bike, "query"))
-    np.testing.assert_array_equal(encode(silent, stolen, "query"), encode(plain, stolen, "query"))
+    np.testing.assert_array_equal(values(encoder.encode_queries, stolen), values(plain.encode_queries, rice))
+    np.testing.assert_array_equal(values(encoder.encode_documents, stolen), values(plain.encode_queries, bike))
+    np.testing.assert_array_equal(values(silent.encode_queries, stolen), values(plain.encode_queries, stolen))
     assert len({encoder.fingerprint, plain.fingerprint, silent.fingerprint}) == 3
 
 

@@ -20,9 +20,8 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.packages import find_model
 from askalike.core.trainable import Tables
 from askalike.core.types import Answer, Question, VectorPart, Vectors
-from askalike.encoders import Role, TextWords, VectorCache, read_model_file
+from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
 from askalike.labels.learned import LearnedLabels
-from askalike.store import TrainingView
 from askalike.text.clean import CodeRule, plain_text
 from askalike.text.features import require_text
 
@@ -57,18 +56,15 @@ class PretrainedEncoderSettings(config.Settings):
     )
 
 
-class PretrainedEncoder:
+class PretrainedEncoder(Encoder):
     """A pre-trained encoder. The score is the cosine."""
 
     lexical_weight = 0.25
-    """Weight of the lexical ranker in a hybrid, in which the cosine has weight 1."""
+    """See Encoder.lexical_weight."""
 
     def __init__(self, settings: PretrainedEncoderSettings) -> None:
         self.settings = settings
         self.folder = find_model(settings.model, "encoder")
-        self.trained_until: str | None = None
-        """The date of the newest text or link that a fine-tuned model was trained on; else None."""
-        self.learned_labels = LearnedLabels()
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
         self.document_cache: VectorCache | None = None
@@ -79,7 +75,7 @@ class PretrainedEncoder:
         precision = [] if settings.precision == "32" else [settings.precision]
         code = [] if settings.code == "drop" else ["code"]
         described = [*_describe_files(self.folder), *self._prompts.values(), *precision, *code]
-        self.fingerprint = hashlib.sha256(json.dumps(described).encode()).hexdigest()
+        self._fingerprint = hashlib.sha256(json.dumps(described).encode()).hexdigest()
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
@@ -112,27 +108,30 @@ class PretrainedEncoder:
         """All settings, including defaults."""
         return self.settings.model_dump()
 
-    def fit(self, view: TrainingView) -> Self:
-        """Return itself: there is nothing to learn."""
-        return self
+    @property
+    def fingerprint(self) -> str:
+        """See Encoder.fingerprint."""
+        return self._fingerprint
 
     def share_vectors(self, archive: Path, documents: int) -> VectorCache:
         """Use the shared cache of an archive's document vectors. documents: their number."""
         self.document_cache = VectorCache.share(archive, self.fingerprint, documents)
         return self.document_cache
 
-    def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
+    def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return the model's vectors of title and body; zeros for a text without words."""
-        cache = self.document_cache if role == "document" and self.document_cache else self.cache
+        return self._encode(texts, "query", self.cache)
+
+    def encode_documents(self, texts: Sequence[Question | Answer]) -> Vectors:
+        """Return the same with the prompt of documents, from their cache."""
+        return self._encode(texts, "document", self.document_cache or self.cache)
+
+    def _encode(self, texts: Sequence[Question | Answer], role: Role, cache: VectorCache | None) -> Vectors:
         plain = [self.text(text) for text in texts]
         prompted = [self._prompts[role] + text for text in plain]
         values = cache.get_or_encode(prompted, self._encode_texts) if cache else self._encode_texts(prompted)
         values[[not text for text in plain]] = 0
         return Vectors((VectorPart(values, "cosine"),))
-
-    def prompt(self, role: Role) -> str:
-        """Return the prompt before each text of a role."""
-        return self._prompts[role]
 
     def encode_tokens(self, text: str, role: Role) -> NDArray[np.float32]:
         """Return the last states of a plain text's tokens, of length 1, (tokens, hidden)."""
