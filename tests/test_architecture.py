@@ -21,7 +21,7 @@ MAX_LINES = 420
 FACADE = "__init__"
 """The package itself names its public parts; nobody inside imports from it."""
 
-NEURAL = ("neural.py", "learning/trained_network.py", "learning/training_run.py", "learning/student")
+NEURAL = ("neural.py", "learning/trained_network.py", "learning/training_run.py")
 TORCH = ("nn/", "training/", "search/answering/generate.py", *(f"encoders/{name}" for name in NEURAL))
 ALLOWED = {  # inside functions, of extras
     "encoders/pretrained.py": {"sentence_transformers", "torch"},

@@ -55,7 +55,7 @@ def test_a_vector_is_the_sum_of_its_words_and_of_the_tokens_that_are_added(bert)
     model = OnnxModel(bert, 32)
     words, sums = model.encode_words("unknown-bike!  rice RICE")
     assert (words, model.averages_tokens) == (["unknown-bike!", "rice", "RICE"], True)
-    states = model.run(np.array(model.tokenize(["unknown-bike!  rice RICE"]), np.int64))[0]
+    states = model._layers.run(np.array(model._tokenize(["unknown-bike!  rice RICE"]), np.int64))[0]
     np.testing.assert_allclose(sums.sum(0), states[1:-1].sum(0), atol=1e-5)
     np.testing.assert_allclose(sums[1:], states[-3:-1], atol=1e-6)
     vector = sums.sum(0) + states[0] + states[-1]

@@ -3,8 +3,7 @@
 A query's vector is a sum of learned vectors of subwords, words and pairs of words, which approximates the teacher's
 (see `askalike distil`). The teacher encodes each document once; until it has, the document is looked up, too. A lookup
 has similar errors for a query and a document with the same words; so the document's lookup is added with some weight. A
-word that occurred in no training text is encoded by the teacher, once. A student of the teacher can be added, see
-`_student_lookup.py`. The files of a model:
+word that occurred in no training text is encoded by the teacher, once. The files of a model:
 
     model.toml      encoder = "lookup"; [static] how texts are looked up; [teacher] the encoder of documents
     static.safetensors, tokenizer.json    as those of a static encoder
@@ -68,15 +67,7 @@ class LookupEncoder:
         where = f"{folder / MODEL_FILE}: teacher"
         model = read_model_file(folder)
         teacher = validate_settings(TeacherReference, model.get("teacher", {}), where)
-        return cls._choose_class("student" in model)(StaticEncoder.open(folder, values), teacher, folder)
-
-    @classmethod
-    def _choose_class(cls, has_student: bool) -> type[Self]:
-        if not has_student:
-            return cls
-        from askalike.encoders._student_lookup import StudentLookup  # a subclass of this class
-
-        return StudentLookup  # type: ignore[return-value]
+        return cls(StaticEncoder.open(folder, values), teacher, folder)
 
     @property
     def fingerprint(self) -> str:

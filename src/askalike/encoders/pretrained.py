@@ -130,10 +130,6 @@ class PretrainedEncoder:
         values[[not text for text in plain]] = 0
         return Vectors((VectorPart(values, "cosine"),))
 
-    def prompt(self, role: Role) -> str:
-        """Return the prompt before each text of a role."""
-        return self._prompts[role]
-
     def encode_tokens(self, text: str, role: Role) -> NDArray[np.float32]:
         """Return the last states of a plain text's tokens, of length 1, (tokens, hidden)."""
         [states] = self.model.encode_tokens([self._prompts[role] + text])

@@ -1,24 +1,19 @@
-"""Trains a lookup encoder: ridge regression of a teacher's vectors of an archive's texts on their pieces, no torch.
-
-Optionally, some of the teacher's layers are trained on the same texts with torch, see `student.py`.
-"""
+"""Trains a lookup encoder: ridge regression of a teacher's vectors of an archive's texts on their pieces, no torch."""
 
 import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.core.counts import format_count
-from askalike.core.errors import SettingsError, TrainingError
+from askalike.core.errors import TrainingError
 from askalike.core.files import folder_errors, replace_folder
 from askalike.core.types import LogCallback, Question
 from askalike.encoders import MODEL_FILE, Encoder
-from askalike.encoders._student_lookup import STUDENT_FOLDER, StudentReference
 from askalike.encoders._unknown_words import UnknownWords
 from askalike.encoders.learning.augmentation import make_teacher_texts
 from askalike.encoders.learning.distillation import (
@@ -29,7 +24,6 @@ from askalike.encoders.learning.distillation import (
 )
 from askalike.encoders.learning.model_card import CARD_FILE, render_text_model_card
 from askalike.encoders.lookup import TeacherReference
-from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.encoders.recipes import format_toml
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoderSettings
 from askalike.labels.learned import LearnedLabels
@@ -37,9 +31,6 @@ from askalike.store import View
 from askalike.text.features import RaggedArray
 from askalike.text.features.pieces import PieceFeatures
 from askalike.training.settings import TeacherSettings
-
-if TYPE_CHECKING:  # it needs torch, which a lookup alone does not need
-    from askalike.encoders.learning.student import Student
 
 MAX_DIM = 1_024
 
@@ -67,13 +58,6 @@ class LookupLearningSettings(TeacherSettings):
     )
     unknown_share: float = Field(
         0.5, ge=0, description="weight of the teacher's vector of a word that is in no question taught; 0: none is read"
-    )
-    layers: int = Field(
-        0, ge=0, description="number of the teacher's layers that encode each query in addition to the lookup; 0: none"
-    )
-    epochs: int = Field(1, ge=1, description="number of times that these layers are taught all texts")
-    lookup_weight: float = Field(
-        0.5, ge=0, description="weight of the lookup in a query that layers read, too; their vector has weight 1"
     )
     seed: int = Field(1, ge=0, description="seed of the new and unfinished titles, and of the order of texts")
 
@@ -104,7 +88,6 @@ def learn_lookup(
         raise TrainingError(f"{view.path}: no texts to learn from")
     log(f"the teacher encodes {format_count(len(texts), 'text')} of {len(questions):,} questions")
     cache = folder.with_name(f".training-{folder.name}")
-    student = _cut_student(teacher, settings, texts, cache, log) if settings.layers else None
     with share_vectors(teacher, view, questions, texts, cache, log):
         targets = encode_targets(teacher, texts, MAX_DIM, log)
     log("the regression of its vectors on their pieces")
@@ -112,27 +95,10 @@ def learn_lookup(
     rows = RaggedArray(*features.lookup([features.extract_text(text) for text in texts]))
     targets -= targets.mean(0)  # the common part of all vectors carries no information
     vectors = fit_piece_vectors(rows, targets, settings.lookup.row_counts.total, penalty=settings.penalties)
-    if student:
-        student.train(settings.epochs)
     with folder_errors(folder, "free some space"):
         words = {word for question in questions for word in features.split_words(question)}
-        _save(view, settings, teacher, folder, features, vectors.astype(np.float16), words, student)
+        _save(view, settings, teacher, folder, features, vectors.astype(np.float16), words)
     shutil.rmtree(cache, ignore_errors=True)
-
-
-def _cut_student(
-    teacher: Encoder, settings: LookupLearningSettings, texts: Sequence[Question], cache: Path, log: LogCallback
-) -> "Student":
-    """Raises SettingsError if torch is not installed, and for a teacher without layers."""
-    where = f"distil: layers={settings.layers}"
-    if not isinstance(teacher, PretrainedEncoder):
-        raise SettingsError(f"{where}: expected a pre-trained encoder as the teacher")
-    try:
-        from askalike.encoders.learning.student import Student
-    except ModuleNotFoundError as missing:
-        advice = "pip install 'askalike[encoder,neural]'"
-        raise SettingsError(f"{where}: {missing.name} is not installed; {advice}") from None
-    return Student(teacher, settings.layers, texts, settings.seed, cache, log)
 
 
 def collect_questions(view: View, settings: LookupLearningSettings) -> Sequence[Question]:
@@ -152,7 +118,6 @@ def _save(
     features: PieceFeatures,
     vectors: Array,
     words: Collection[str],
-    student: "Student | None",
 ) -> None:
     from safetensors.numpy import save_file
 
@@ -163,15 +128,11 @@ def _save(
     trained: dict[str, object] = {"texts": len(view), "change": view.change}
     trained |= {"knows_until": view.latest_date} if view.latest_date else {}
     tables = {"static": settings.lookup.model_dump(), "teacher": reference, "trained": trained}
-    read_by = StudentReference(layers=settings.layers, lookup_weight=settings.lookup_weight)
-    tables |= {"student": read_by.model_dump()} if student else {}
     with replace_folder(folder) as new:
         save_file({"vectors": vectors, "weights": np.ones(len(vectors), np.float32)}, new / WEIGHTS_FILE)
         UnknownWords.save(new, words)
         features.save(new)
-        if student:
-            student.save(new / STUDENT_FOLDER)
         getattr(teacher, "learned_labels", LearnedLabels()).write(new)
-        card = render_text_model_card(folder.name, "lookup", view, settings.model if student else "")
+        card = render_text_model_card(folder.name, "lookup", view)
         (new / CARD_FILE).write_text(card, encoding="utf-8")
         (new / MODEL_FILE).write_text(f'encoder = "lookup"\n\n{format_toml(tables)}', encoding="utf-8")

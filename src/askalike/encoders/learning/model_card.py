@@ -45,12 +45,12 @@ def render_card(
     return "\n\n".join(parts) + "\n" + "".join(rows)
 
 
-def render_text_model_card(name: str, kind: str, view: View, base: str = "") -> str:
-    """Return the card of a model trained on texts alone as Markdown. base: the model it started from."""
+def render_text_model_card(name: str, kind: str, view: View) -> str:
+    """Return the card of a model trained on texts alone as Markdown."""
     return (
         f"# {name}\n\nA `{kind}` model of the texts of the archive {_archive_name(view)!r}, made by askalike. "
         f"All its settings are in `model.toml`.\n\n## Data\n\n- The texts of {len(view)} questions, at change "
-        f"{view.change}; no labels were read.\n{_describe_licence(view)}{_describe_base(base)}\n"
+        f"{view.change}; no labels were read.\n{_describe_licence(view)}\n"
     )
 
 

@@ -47,7 +47,7 @@ class OnnxModel:
 
     def encode(self, texts: Sequence[str], batch: int = 32) -> Array:
         """Return the vectors of texts, (texts, dim). batch: the maximum number of texts computed together."""
-        rows = self.tokenize(texts)
+        rows = self._tokenize(texts)
         batches = list(batches_of_equal_length(rows, batch))
         encoded = self._encode_all([[rows[n] for n in places] for places in batches])
         vectors = np.zeros((len(rows), encoded[0].shape[1] if encoded else self.dim), np.float32)
@@ -57,16 +57,12 @@ class OnnxModel:
 
     def encode_tokens(self, texts: Sequence[str], batch: int = 32) -> list[Array]:
         """Return the last states of each text's tokens, of length 1: (tokens, hidden) for each text."""
-        rows = self.tokenize(texts)
+        rows = self._tokenize(texts)
         states: list[Array] = [np.zeros((0, 0), np.float32)] * len(rows)
         for places in batches_of_equal_length(rows, batch):
             for place, own in zip(places, self._layers.run(np.array([rows[n] for n in places], np.int64)), strict=True):
                 states[place] = normalise(own)
         return states
-
-    def run(self, ids: NDArray[np.int64]) -> Array:
-        """Return the last states (texts, tokens, hidden) of ids (texts, tokens), without pooling."""
-        return self._layers.run(ids)
 
     @property
     def averages_tokens(self) -> bool:
@@ -95,7 +91,7 @@ class OnnxModel:
         """The number of components of a vector."""
         return int(self._encode_batch([[0]]).shape[1])
 
-    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text's tokens, including special tokens."""
         texts = [text.strip().lower() if self._lowercase else text.strip() for text in texts]
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
