@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from askalike.calibration.curves import Bools
 from askalike.core.types import Floats
-from askalike.encoders.learning.text_vectors import concatenate_parts
+from askalike.encoders.text_vectors import concatenate_parts
 from askalike.rankers import SearchSession
 
 NEAREST = 3

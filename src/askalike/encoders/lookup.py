@@ -98,7 +98,7 @@ class LookupEncoder:
         encoded = self.teacher.encode(texts, "document")
         if not self._teacher.lookup_share:
             return encoded
-        from askalike.encoders.learning.text_vectors import concatenate_parts
+        from askalike.encoders.text_vectors import concatenate_parts
 
         own, taught = concatenate_parts(self.look_up(texts)), concatenate_parts(encoded)
         return Vectors((VectorPart(taught + np.float32(self._teacher.lookup_share) * own, "cosine"),))
@@ -138,7 +138,7 @@ class LookupEncoder:
         """Return the teacher's weighted vectors of words; None without a teacher, as searches do not require it."""
         if self._reader is None:
             return None
-        from askalike.encoders.learning.text_vectors import encode_texts
+        from askalike.encoders.text_vectors import encode_texts
 
         return np.float32(self._teacher.unknown_share) * encode_texts(words, self._reader, "query")
 

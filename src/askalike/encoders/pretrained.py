@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from askalike.core import config
+from askalike.core.config import Tables
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.packages import find_model
-from askalike.core.trainable import Tables
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import Role, TextWords, VectorCache, read_model_file
 from askalike.labels.learned import LearnedLabels
@@ -166,7 +166,7 @@ class PretrainedEncoder:
     def _load_model(self) -> Any:
         half = self.settings.precision != "32"
         if self.settings.device == "cuda":
-            from askalike.nn.transformer import TorchModel
+            from askalike.encoders.torch_model import TorchModel
 
             return TorchModel(self.folder, "cuda", half)
         try:

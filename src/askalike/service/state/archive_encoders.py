@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from askalike import encoders
 from askalike.core.errors import AskalikeError, SettingsError
 from askalike.encoders import MODEL_FILE, Encoder, Role
-from askalike.encoders.learning.text_vectors import encode_texts
+from askalike.encoders.text_vectors import encode_texts
 from askalike.rankers import MODELS_FOLDER, trained_model_names
 
 PACKAGED = "static"
