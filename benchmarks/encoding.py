@@ -74,11 +74,11 @@ class TorchEncoder:
 
     def __init__(self) -> None:
         from askalike.core.packages import find_model
-        from askalike.encoders.torch_model import TorchModel
+        from askalike.encoders.pretrained import TorchModel
 
         self._model = TorchModel(find_model(MINILM, "model"), "cpu", half=False)
 
-    def encode(self, texts: list[Any], role: str) -> Any:
+    def encode_queries(self, texts: list[Any]) -> Any:
         return self._model.encode([text.title for text in texts], 64)
 
 
@@ -117,7 +117,7 @@ def encoding(name: str, threads: int, n: int, turns: int) -> dict[str, float]:
     texts = [Question(str(number), title) for number, title in enumerate(titles(n // 8 if name in SLOW else n, 2))]
     with tempfile.TemporaryDirectory() as folder:
         encoder = encoder_of(name, Path(folder) / "archive", threads)
-        encoder.encode(texts[:256], "query")
+        encoder.encode_queries(texts[:256])
         return {"rate": statistics.median(len(texts) / _seconds(encoder, texts, threads) for _ in range(turns))}
 
 
@@ -127,7 +127,7 @@ def _seconds(encoder: Any, texts: list[Any], threads: int) -> float:
         pieces.lookup._forget()
     clock = time.process_time if threads == 1 else time.perf_counter
     start = clock()
-    encoder.encode(texts, "query")
+    encoder.encode_queries(texts)
     return clock() - start
 
 

@@ -24,8 +24,7 @@ FACADE = "__init__"
 
 TORCH = ("learning/", "papers/", "search/answering/generate.py")
 ALLOWED = {  # inside functions, of extras
-    "encoders/pretrained.py": {"sentence_transformers", "torch"},
-    "encoders/torch_model.py": {"sentence_transformers", "transformers"},
+    "encoders/pretrained.py": {"sentence_transformers", "transformers", "torch"},
 }
 
 SEARCHED = ("calibration/", "search/", "index/", "opensearch/", "rankers/", "service/", "store/", "text/analyzer")

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
         TrainingError,
     )
     from askalike.core.filters import Filter
-    from askalike.encoders import Encoder
-    from askalike.encoders.text_vectors import encode_texts
+    from askalike.encoders import Encoder, encode_texts
     from askalike.evaluation.evaluate import evaluate
     from askalike.evaluation.outcome import Evaluation
     from askalike.evaluation.significance import compare

@@ -270,7 +270,7 @@ def test_a_damaged_file_is_one_line(report, tmp_path):
 
 def test_the_file_is_plain_text_with_the_keys_of_its_format(report, directory):
     files = (directory / "calibration").glob(f"{DEFAULT_RANKER}-*.json")
-    [path] = [path for path in files if not path.name.endswith(".silence.json")]
+    [path] = [path for path in files if not path.name.endswith(".abstention.json")]
     values = json.loads(path.read_text())
     assert values["ranker"] == report.calibration.ranker
     assert set(values) == {

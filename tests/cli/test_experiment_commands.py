@@ -9,7 +9,7 @@ from askalike.cli._tuning import TuningPrinter, format_settings
 from askalike.core.config import parse_assignments
 from askalike.experiments.trials import Trial
 from askalike.tuning.candidates import Candidate
-from askalike.tuning.ladder_search import CandidateResult
+from askalike.tuning.successive_candidates import CandidateResult
 from commands import askalike
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"

@@ -10,8 +10,8 @@ import pytest
 from askalike import encoders, rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Question
+from askalike.encoders import concatenate_parts
 from askalike.encoders._unknown_words import UnknownWords
-from askalike.encoders.text_vectors import concatenate_parts
 from askalike.experiments.models import distil
 from askalike.learning.distillation import fit_piece_vectors
 from askalike.learning.lookup import LookupLearningSettings
@@ -76,7 +76,7 @@ def test_queries_are_looked_up_and_documents_encoded_by_the_teacher(archive, tmp
         fast = encoders.open_encoder(other.path / "models" / "alone")
         text = "zucchini, rice and zucchini"
         words = fast.words([text])
-        whole = fast.encode([Question("q", text)], "query").parts[0].values[0]
+        whole = fast.encode_queries([Question("q", text)]).parts[0].values[0]
         np.testing.assert_allclose(words.vectors[words.rows].sum(0), whole, atol=1e-5)
         alone = rankers.create("alone", {}, other).index_paths(other.view())
         assert alone == rankers.create("pretrained", {"model": MODEL}, other).index_paths(other.view())
@@ -85,15 +85,15 @@ def test_queries_are_looked_up_and_documents_encoded_by_the_teacher(archive, tmp
         encoders.build("pretrained", {"model": MODEL}),
     )
     texts = [question for _, question in archive.view().questions()]
-    documents = fast.encode(texts, "document").parts[0].values
-    np.testing.assert_array_equal(documents, teacher.encode(texts, "document").parts[0].values)
-    queries, expected = (concatenate_parts(e.encode(texts, "query")) for e in (fast, teacher))
+    documents = fast.encode_documents(texts).parts[0].values
+    np.testing.assert_array_equal(documents, teacher.encode_documents(texts).parts[0].values)
+    queries, expected = (concatenate_parts(e.encode_queries(texts)) for e in (fast, teacher))
     assert not np.allclose(queries, expected, atol=1e-3)
     centred = expected - expected.mean(0)
     assert np.mean((queries * centred).sum(1) / np.linalg.norm(centred, axis=1)) > 0.8
     assert np.linalg.norm(queries.mean(0)) < np.linalg.norm(expected.mean(0)) / 2
-    lookups = concatenate_parts(mixed.encode(texts, "query"))
-    np.testing.assert_allclose(mixed.encode(texts, "document").parts[0].values, expected + lookups / 2, atol=1e-6)
+    lookups = concatenate_parts(mixed.encode_queries(texts))
+    np.testing.assert_allclose(mixed.encode_documents(texts).parts[0].values, expected + lookups / 2, atol=1e-6)
 
 
 def test_a_word_in_no_question_taught_is_read_by_the_teacher(archive, tmp_path):
@@ -101,8 +101,8 @@ def test_a_word_in_no_question_taught_is_read_by_the_teacher(archive, tmp_path):
     assert (folder / "words.txt").read_text().split()[:3] == ["at", "best", "bread"]
     texts = [Question("1", "cook rice"), Question("2", "Zucchini, cook zucchini-gratin unfinishe")]
     fast, teacher = encoders.open_encoder(folder), encoders.build("pretrained", {"model": MODEL})
-    zucchini, gratin = concatenate_parts(teacher.encode([Question("z", "zucchini"), Question("g", "gratin")], "query"))
-    plain, whole = (e.encode(texts, "query").parts[0].values for e in (fast.queries, fast))
+    zucchini, gratin = concatenate_parts(teacher.encode_queries([Question("z", "zucchini"), Question("g", "gratin")]))
+    plain, whole = (e.encode_queries(texts).parts[0].values for e in (fast.queries, fast))
     np.testing.assert_array_equal(whole[0], plain[0])
     np.testing.assert_allclose(whole[1] - plain[1], zucchini + gratin / 2, atol=1e-5)
     words = fast.words([fast.text(texts[1])])
@@ -111,7 +111,7 @@ def test_a_word_in_no_question_taught_is_read_by_the_teacher(archive, tmp_path):
     shutil.copytree(folder, alone)
     model = alone / "model.toml"
     model.write_text(model.read_text().replace(MODEL, "no_such_package"))
-    np.testing.assert_array_equal(encoders.open_encoder(alone).encode(texts, "query").parts[0].values, plain)
+    np.testing.assert_array_equal(encoders.open_encoder(alone).encode_queries(texts).parts[0].values, plain)
 
 
 def test_unknown_words_are_read_once():
@@ -189,7 +189,7 @@ def test_neither_learning_nor_serving_needs_torch(archive):
     script = (
         "import sys; from pathlib import Path; from askalike import encoders; from askalike.core.types import Question;"
         "import askalike.learning.lookup;"
-        "encoders.open_encoder(Path(sys.argv[1])).encode([Question('q', 'cook rice')], 'query');"
+        "encoders.open_encoder(Path(sys.argv[1])).encode_queries([Question('q', 'cook rice')]);"
         "print([m for m in ('torch', 'onnxruntime', 'gensim') if m in sys.modules])"
     )
     folder = archive.path / "models" / "fast"

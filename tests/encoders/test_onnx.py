@@ -198,13 +198,13 @@ def test_prompts_are_those_of_the_folder_unless_given(bert, tmp_path):
     encoder, plain = (PretrainedEncoder.from_settings({"model": str(path)}) for path in (folder, bert))
     silent = PretrainedEncoder.from_settings({"model": str(folder), "query_prompt": "", "document_prompt": ""})
 
-    def encode(one, text, role):
-        return one.encode([text], role).parts[0].values
+    def values(encode, text):
+        return encode([text]).parts[0].values
 
     stolen = Question("q", "stolen")
-    np.testing.assert_array_equal(encode(encoder, stolen, "query"), encode(plain, rice, "query"))
-    np.testing.assert_array_equal(encode(encoder, stolen, "document"), encode(plain, bike, "query"))
-    np.testing.assert_array_equal(encode(silent, stolen, "query"), encode(plain, stolen, "query"))
+    np.testing.assert_array_equal(values(encoder.encode_queries, stolen), values(plain.encode_queries, rice))
+    np.testing.assert_array_equal(values(encoder.encode_documents, stolen), values(plain.encode_queries, bike))
+    np.testing.assert_array_equal(values(silent.encode_queries, stolen), values(plain.encode_queries, stolen))
     assert len({encoder.fingerprint, plain.fingerprint, silent.fingerprint}) == 3
 
 

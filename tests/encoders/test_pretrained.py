@@ -34,7 +34,7 @@ def encoder():
 
 def test_it_encodes(encoder):
     texts = [Question(t, t) for t in ("my bike was stolen", "bicycle theft", "tax form", "")]
-    values = encoder.encode(texts, "query").parts[0].values
+    values = encoder.encode_queries(texts).parts[0].values
     assert values.shape == (4, 384)
     assert values[0] @ values[1] > values[0] @ values[2] + 0.2
     assert not values[3].any()
@@ -45,7 +45,7 @@ def test_eight_bits_are_nearly_the_same(encoder):
     exact = PretrainedEncoder.from_settings({"model": MODEL, "precision": 32})
     assert exact.fingerprint != encoder.fingerprint
     assert encoder.values["precision"] == "8"
-    cosines = (exact.encode(texts, "query").parts[0].values * encoder.encode(texts, "query").parts[0].values).sum(1)
+    cosines = (exact.encode_queries(texts).parts[0].values * encoder.encode_queries(texts).parts[0].values).sum(1)
     np.testing.assert_allclose(cosines, 1, atol=0.01)
 
 
@@ -58,7 +58,7 @@ def test_it_learns_on_and_teaches(encoder, archive):
     card = (folder / "README.md").read_text()
     assert re.search(rf"began as the pre-trained model '{re.escape(MODEL)}'; .*licen[cs]e", card)
     tuned, text = open_encoder(folder), [Question("q", "how do I cook rice")]
-    before, after = (e.encode(text, "query").parts[0].values[0] for e in (encoder, tuned))
+    before, after = (e.encode_queries(text).parts[0].values[0] for e in (encoder, tuned))
     assert 0.5 < before @ after < 0.9999
     ranker = rankers.open_current(rankers.create("tuned", {}, archive.path), archive.view())
     assert ranker.rank({"q": text[0]}, 1)["q"][0].id.startswith("rice")

@@ -90,7 +90,7 @@ def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
     assert offsets.tolist() == [0, 4 + 2 + 1, 7, 7 + 2]
     subwords, words, bigrams = (rows[:7] < 263), (rows[:7] >= 263) & (rows[:7] < 274), rows[:7] >= 274
     assert (subwords.sum(), words.sum(), bigrams.sum()) == (4, 2, 1)
-    found = encoder.encode([Question("q", "ab cb"), Question("r", ""), Answer("a", "q", "ab cb")], "query")
+    found = encoder.encode_queries([Question("q", "ab cb"), Question("r", ""), Answer("a", "q", "ab cb")])
     values = found.parts[0].values
     np.testing.assert_allclose(values[0], (vectors * weights[:, None])[rows[:7]].sum(axis=0), rtol=1e-5)
     assert not values[1].any()
@@ -116,8 +116,8 @@ def test_words_and_pairs_know_their_order_and_unknown_words_have_a_row():
 
 def test_a_text_alone_and_among_others_is_the_same(static):
     texts = [Question(str(n), t) for n, t in enumerate(["How do I boil an egg?", "", "茶水", "x" * 500, "a\x00b"])]
-    together = static.encode(texts, "document").parts[0].values
-    alone = [static.encode([text], "query").parts[0].values[0] for text in texts]
+    together = static.encode_documents(texts).parts[0].values
+    alone = [static.encode_queries([text]).parts[0].values[0] for text in texts]
     np.testing.assert_array_equal(together, alone)
     assert together.shape == (5, 256)
     assert not together[1].any()
@@ -125,7 +125,7 @@ def test_a_text_alone_and_among_others_is_the_same(static):
 
 def test_the_words_add_up_to_the_text(static):
     text = static.text(Question("q", "How long, please,", "<p>do I boil &amp; cook it?</p>", "html"))
-    whole = static.encode([Question("q", text)], "query").parts[0].values[0]
+    whole = static.encode_queries([Question("q", text)]).parts[0].values[0]
     words, vectors, _, rows, _, ends = static.words([text])
     np.testing.assert_allclose(vectors[rows].sum(axis=0), whole, rtol=1e-4, atol=1e-5)
     assert [words[row] for row in rows] == text.split()
@@ -138,7 +138,7 @@ def test_a_word_adds_what_it_is_alone_whatever_else_is_looked_up(static):
     assert ends.tolist() == [0, 3, 3, 7]
     assert [words[row] for row in rows] == " ".join(texts).split()
     assert starts.tolist() == [0, 5, 8, 0, 5, 10, 15]
-    alone = static.encode([Question(word, word) for word in words], "query").parts[0].values
+    alone = static.encode_queries([Question(word, word) for word in words]).parts[0].values
     np.testing.assert_array_equal(vectors, alone)
 
 
@@ -148,7 +148,7 @@ def test_only_the_beginning_of_a_text_counts(static):
 
 
 def test_like_words_are_alike(static):
-    values = static.encode([Question(t, t) for t in ("my bike was stolen", "bicycle theft", "tax form")], "query")
+    values = static.encode_queries([Question(t, t) for t in ("my bike was stolen", "bicycle theft", "tax form")])
     rows = values.parts[0].values / np.linalg.norm(values.parts[0].values, axis=1, keepdims=True)
     assert rows[0] @ rows[1] > rows[0] @ rows[2] + 0.1
 

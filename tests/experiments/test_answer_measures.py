@@ -40,8 +40,8 @@ def test_the_triplet_loss_is_the_mean_over_pairs(archive):
     ranker = rankers.create("dssm", TINY, archive.path).fit(archive.training_view((), kind="answers"))
     pairs = relevant_pairs(task, labels)
     assert len(pairs) == 40
-    query = np.asarray(ranker.encoder.encode([q for q, _ in pairs], "query").parts[0].values)
-    answer = np.asarray(ranker.encoder.encode([a for _, a in pairs], "document").parts[0].values)
+    query = np.asarray(ranker.encoder.encode_queries([q for q, _ in pairs]).parts[0].values)
+    answer = np.asarray(ranker.encoder.encode_documents([a for _, a in pairs]).parts[0].values)
     distances = np.linalg.norm(query[:, None] - answer[None], axis=2)
     right = np.diag(distances)
     bounds = [np.maximum(MARGIN + right - np.where(np.eye(40, dtype=bool), np.nan, distances).T, 0)]

@@ -19,7 +19,7 @@ from askalike.core.types import EvaluationQuery, Judgement
 from askalike.moderation import neighbours
 from askalike.moderation.dedupe import DEFAULT_SIMILARITY
 from askalike.store import Archive, get_served_ranker
-from askalike.tuning import ladder_search
+from askalike.tuning import successive_candidates as ladder_search
 from commands import MAIN, environment, run_command
 
 WORDS = ("-r", "lm_jelinek_mercer")

@@ -103,7 +103,7 @@ def test_any_encoder_gives_one_array(tmp_path):
     (folder / "modules.json").write_text("[]")  # the model itself is opened only for a text
     for encoder in (encoders.build("static"), encoders.build("pretrained", {"encoder": str(folder)})):
         with pytest.raises(askalike.InputError, match="'boil an egg': expected a Question or an Answer; for strings"):
-            encoder.encode(["boil an egg"], "query")
+            encoder.encode_queries(["boil an egg"])
 
 
 def test_what_is_no_directory_or_no_string_is_said_in_a_line():

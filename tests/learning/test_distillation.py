@@ -14,8 +14,8 @@ from askalike import encoders, rankers
 from askalike.core import registry
 from askalike.core.errors import SettingsError
 from askalike.core.types import Link, Question, VectorPart, Vectors
+from askalike.encoders import concatenate_parts
 from askalike.encoders.static import WEIGHTS_FILE
-from askalike.encoders.text_vectors import concatenate_parts
 from askalike.experiments import models
 from askalike.learning.augmentation import make_teacher_texts
 from askalike.learning.distillation import (
@@ -44,7 +44,7 @@ import sys
 from askalike import encoders
 from askalike.core.types import Question
 from pathlib import Path
-vectors = encoders.open_encoder(Path(sys.argv[1])).encode([Question("q", "how do I cook rice")], "query")
+vectors = encoders.open_encoder(Path(sys.argv[1])).encode_queries([Question("q", "how do I cook rice")])
 print(vectors.parts[0].values.tolist())
 print("torch" in sys.modules)
 """
@@ -61,7 +61,7 @@ def test_a_static_encoder_learns_from_pairs_and_is_served_with_numpy_alone(archi
     printed = subprocess.run([sys.executable, "-c", SERVED, str(folder)], capture_output=True, text=True, check=True)
     values, with_torch = printed.stdout.splitlines()
     assert with_torch == "False"
-    served = encoders.open_encoder(folder).encode([Question("q", "how do I cook rice")], "query").parts[0].values
+    served = encoders.open_encoder(folder).encode_queries([Question("q", "how do I cook rice")]).parts[0].values
     np.testing.assert_array_equal(np.float32(eval(values)), served)
 
 
@@ -84,7 +84,7 @@ def test_the_network_and_the_served_encoder_give_the_same(archive, tmp_path):
     table = encoders.static.StaticEncoder.save_model(tmp_path, recipe, known, tensors)["static"]
     lines = "\n".join(f"{k} = {str(v).lower() if isinstance(v, bool) else repr(v)}" for k, v in table.items())
     (tmp_path / "model.toml").write_text(f'encoder = "static"\n[static]\n{lines}\n')
-    served = encoders.open_encoder(tmp_path).encode(texts, "query").parts[0].values
+    served = encoders.open_encoder(tmp_path).encode_queries(texts).parts[0].values
     np.testing.assert_allclose(served, expected.detach().numpy(), atol=2e-3)
     assert not served[2].any()
 
@@ -98,7 +98,7 @@ def test_another_encoder_teaches(archive, start):
     assert lines[0].endswith("7 dev queries over 65 documents")
     teacher, pupil = (encoders.open_encoder(f) for f in (folder.with_name("teacher"), folder))
     texts = [q for _, q in archive.view().questions()]
-    vectors = [concatenate_parts(e.encode(texts, "document")) for e in (teacher, pupil)]
+    vectors = [concatenate_parts(e.encode_documents(texts)) for e in (teacher, pupil)]
     assert np.mean((vectors[0] * vectors[1]).sum(1)) > 0.8
     assert not folder.with_name(".training-mine").exists()
 
@@ -202,7 +202,7 @@ def test_a_trained_model_is_trained_further_from_pairs(archive):
     after = models.train(archive, Recipe.read("static", values), "second", log=lines.append)
     assert "initial weights from first" in lines
     text = [Question("q", "how do I cook rice")]
-    first, second = (encoders.open_encoder(f).encode(text, "query").parts[0].values for f in (before, after))
+    first, second = (encoders.open_encoder(f).encode_queries(text).parts[0].values for f in (before, after))
     np.testing.assert_allclose(first, second, atol=1e-3)
     with pytest.raises(SettingsError, match="expected the same"):
         models.train(archive, Recipe.read("static", values | {"words": 200}), "third")
@@ -219,7 +219,7 @@ def test_vectors_of_several_parts_are_taught_as_one():
     vectors = Vectors((VectorPart(first, "cosine", 0.5), VectorPart(second, "dot", 2.0)))
 
     class Teacher:
-        def encode(self, texts, role):
+        def encode_documents(self, texts):
             return Vectors(
                 tuple(VectorPart(p.values[texts[0] : texts[-1] + 1], p.metric, p.weight) for p in vectors.parts)
             )

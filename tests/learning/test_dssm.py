@@ -62,8 +62,12 @@ def test_questions_and_answers_have_towers_of_their_own(archive):
     model = open_encoder(models.train(archive, Recipe.read("dssm", TINY), "mine"))
     question_text, answer_text = Question("q", "boil the rice"), Answer("a", "q", "boil the rice")
     question, answer, stored = (
-        model.encode([text], role).parts[0].values
-        for text, role in ((question_text, "query"), (answer_text, "document"), (question_text, "document"))
+        encode([text]).parts[0].values
+        for encode, text in (
+            (model.encode_queries, question_text),
+            (model.encode_documents, answer_text),
+            (model.encode_documents, question_text),
+        )
     )
     assert not np.allclose(question, answer)
     np.testing.assert_array_equal(question, stored)  # a stored question is one, too
@@ -76,7 +80,7 @@ def test_distances_are_the_paper_s_and_cosines_can_be_chosen(archive):
     assert (recipe.negatives.random, recipe.negatives.sides, recipe.embeddings.start) == (1, "query", "skipgram")
     cosine = {"metric": "cosine", "scale": 20.0}
     model = open_encoder(models.train(archive, Recipe.read("dssm", TINY | cosine), "mine"))
-    assert model.encode([Question("q", "rice")], "query").parts[0].metric == "cosine"
+    assert model.encode_queries([Question("q", "rice")]).parts[0].metric == "cosine"
 
 
 @pytest.mark.parametrize("tower", TOWERS)

@@ -15,8 +15,8 @@ from askalike.learning.recipes import Recipe
 from askalike.learning.training_run import train_recipe
 
 
-def parts(encoder, texts, role="query"):
-    vectors = encoder.encode(texts, role)
+def parts(encoder, texts):
+    vectors = encoder.encode_queries(texts)
     return [p.values if isinstance(p.values, np.ndarray) else p.values.toarray() for p in vectors.parts]
 
 
@@ -98,7 +98,7 @@ def test_a_named_dev_split_is_not_learned_from(archive):
 def test_fit_learns_once(archive):
     encoder = NeuralEncoder.from_settings({"recipe": "cnn", **TINY})
     with pytest.raises(NotFittedError, match="not trained yet"):
-        encoder.encode(TEXTS, "query")
+        encoder.encode_queries(TEXTS)
     fitted = encoder.fit(archive.training_view(()))
     assert fitted.fingerprint == encoder.fit(archive.training_view(())).fingerprint  # opened, not trained again
     assert fitted.fit(archive.training_view(())) is fitted

@@ -96,7 +96,7 @@ def test_18_6_without_a_calibration_pairs_are_proposed_by_their_similarity(archi
     assert proposer_module.MIN_SIMILARITY <= min(scores) <= max(scores) <= 1
     assert count_repeated(proposals) >= 14
     assert count_repeated(proposals[:14]) >= 12
-    pairs, _ = find_neighbours(archive, proposer._ranker, SimilarLinker.above_silence(archive, proposer._ranker))
+    pairs, _ = find_neighbours(archive, proposer._ranker, SimilarLinker.above_abstention(archive, proposer._ranker))
     assert all(p.score == pytest.approx(pairs[pair_key(p.question, p.other)]) for p in proposals)
 
 

@@ -18,7 +18,7 @@ TEXTS = [Question("1", "how do I cook rice"), Question("2", "best egg recipe"), 
 
 
 def values(encoder, texts=TEXTS):
-    return encoder.encode(texts, "query").parts[0].values
+    return encoder.encode_queries(texts).parts[0].values
 
 
 @pytest.fixture(params=CORPUS_ENCODERS)
@@ -52,7 +52,7 @@ def test_it_ranks_alone_and_in_a_hybrid(folder, archive):
 def test_the_same_seed_gives_the_same_and_fit_learns_once(name, archive):
     unfitted = encoders.build(name, SMALL[name])
     with pytest.raises(NotFittedError, match="not trained yet"):
-        unfitted.encode(TEXTS, "query")
+        unfitted.encode_queries(TEXTS)
     fitted = unfitted.fit(archive.training_view(()))
     assert fitted.fit(archive.training_view(())) is fitted
     folder = models.train(archive, load_recipe(name, SMALL[name]), "again")

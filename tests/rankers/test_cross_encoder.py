@@ -9,7 +9,7 @@ from askalike import rankers
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.tuning import ladder_search
+from askalike.tuning import successive_candidates as ladder_search
 from askalike.tuning.run import tune_archive
 from needs import need
 from small_models import ARCHITECTURES, WORDS, make_model_folder

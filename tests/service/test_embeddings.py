@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from serving import Service
 
-from askalike.encoders.text_vectors import encode_texts
+from askalike.encoders import encode_texts
 from askalike.store import Archive
 from askalike.store.keys import create_key
 

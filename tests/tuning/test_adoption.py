@@ -85,7 +85,7 @@ def test_late_interaction_is_a_rung_of_its_own(archive, model):
     hybrid = Trial("hybrid", {"parts": ["bm25", "mine"], "bm25.k1": 0.9})
     for trial, parts in ((hybrid, ("hybrid", "mine")), (encoder, ("mine",))):
         candidate = late_interaction_candidate(Candidate("x", 3, (trial,)), trial, encoder)
-        assert candidate.level > Candidate("x", 3, (trial,)).level
+        assert candidate.stage > Candidate("x", 3, (trial,)).stage
         [late] = candidate.trials
         ranker = rankers.create(late.ranker, late.settings, archive)
         assert tuple(part.name for part in ranker.parts) == parts

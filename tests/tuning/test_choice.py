@@ -11,10 +11,10 @@ N = 400
 QUERIES = [f"q{i}" for i in range(N)]
 
 
-def entry(level, values, name="", base=None, trial=None):
-    trial = trial or Trial(name or f"r{level}")
+def entry(stage, values, name="", base=None, trial=None):
+    trial = trial or Trial(name or f"r{stage}")
     return EvaluatedTrial(
-        Candidate(name or f"r{level}", level, (trial,), base), trial, dict(zip(QUERIES, values, strict=True)), {}
+        Candidate(name or f"r{stage}", stage, (trial,), base), trial, dict(zip(QUERIES, values, strict=True)), {}
     )
 
 
@@ -38,7 +38,7 @@ def better(lexical, more, seed=1):
 def test_the_simplest_that_none_beats_is_chosen(lexical):
     good = better(lexical, 40)
     entries = [entry(0, lexical), entry(2, good), entry(3, better(good, 2))]
-    assert choose(entries, QUERIES).candidate.level == 2
+    assert choose(entries, QUERIES).candidate.stage == 2
 
 
 def test_what_only_looks_better_is_not_chosen(lexical):
@@ -49,22 +49,22 @@ def test_what_only_looks_better_is_not_chosen(lexical):
         values[flipped] = hits(0.4, 1000 + seed)[flipped]
         noise.append(entry(2, values, f"noise{seed}", trial=Trial("noise", {"seed": seed})))
     assert max(e.mean(QUERIES) for e in noise) > lexical.mean() + 0.02
-    assert choose([entry(0, lexical), *noise], QUERIES).candidate.level == 0
+    assert choose([entry(0, lexical), *noise], QUERIES).candidate.stage == 0
 
 
 def test_the_choice_is_stable_under_reseeding(lexical, monkeypatch):
     entries = [entry(0, lexical), entry(2, better(lexical, 40)), entry(3, better(lexical, 42, 2))]
-    levels = set()
+    stages = set()
     for seed in range(5):
         monkeypatch.setattr("askalike.tuning.verdict.RESAMPLING_SEED", seed)
-        levels.add(choose(entries, QUERIES).candidate.level)
-    assert levels == {2}
+        stages.add(choose(entries, QUERIES).candidate.stage)
+    assert stages == {2}
 
 
 def test_a_hybrid_competes_over_the_lexical_choice(lexical):
     other = Trial("bm25", {"b": 0.1})
     entries = [entry(0, lexical, trial=Trial("lm")), entry(3, better(lexical, 80), base=other)]
-    assert choose(entries, QUERIES).candidate.level == 0
+    assert choose(entries, QUERIES).candidate.stage == 0
     entries.append(entry(3, better(lexical, 60), base=Trial("lm")))
     assert choose(entries, QUERIES) is entries[2]
 
@@ -76,7 +76,7 @@ def test_what_is_simpler_than_a_pre_trained_encoder_has_to_be_as_good(lexical):
     assert choose([entry(0, lexical), worse, encoder], QUERIES) is encoder
     assert choose([entry(0, lexical), as_good, encoder], QUERIES) is as_good
     assert choose([entry(0, lexical), worse], QUERIES) is worse
-    assert choose([entry(0, lexical), worse, encoder, entry(8, better(lexical, 90))], QUERIES).candidate.level == 8
+    assert choose([entry(0, lexical), worse, encoder, entry(8, better(lexical, 90))], QUERIES).candidate.stage == 8
 
 
 def test_what_is_simpler_has_to_be_as_good_as_what_the_encoder_brings(lexical):
@@ -84,17 +84,17 @@ def test_what_is_simpler_has_to_be_as_good_as_what_the_encoder_brings(lexical):
     encoder, with_votes = entry(7, better(lexical, 40), "pretrained"), entry(9, better(lexical, 80))
     simpler = entry(3, better(lexical, 76))
     assert choose([entry(0, lexical), simpler, encoder, with_votes], QUERIES) is with_votes
-    assert choose([entry(0, lexical), entry(3, better(lexical, 80)), encoder, with_votes], QUERIES).candidate.level == 3
+    assert choose([entry(0, lexical), entry(3, better(lexical, 80)), encoder, with_votes], QUERIES).candidate.stage == 3
 
 
 def test_an_encoder_that_does_not_beat_the_lexical_rankers_changes_nothing(lexical):
-    assert choose([entry(0, lexical), entry(7, better(lexical, 2), "pretrained")], QUERIES).candidate.level == 0
+    assert choose([entry(0, lexical), entry(7, better(lexical, 2), "pretrained")], QUERIES).candidate.stage == 0
 
 
 def test_the_lexical_ranker_to_beat_is_the_best_and_the_one_to_serve_the_simplest(lexical):
     entries = [entry(0, lexical), entry(1, better(lexical, 1))]
-    assert best_lexical(entries, QUERIES).candidate.level == 1
-    assert choose_lexical(entries, QUERIES).candidate.level == 0
+    assert best_lexical(entries, QUERIES).candidate.stage == 1
+    assert choose_lexical(entries, QUERIES).candidate.stage == 0
 
 
 def test_a_difference_has_its_interval_and_p(lexical):

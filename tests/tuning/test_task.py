@@ -17,7 +17,12 @@ SIGNALS = ("duplicates", "judgements", "rephrasings", "related", "title_body", "
 def test_few_labels_choose_and_measure_in_nested_folds(tmp_path):
     with Archive.open(labelled(tmp_path / "a")) as archive:
         tuning_task = make_task(archive)
-    assert (tuning_task.test, tuning_task.held_out_splits, len(tuning_task.dev.queries), tuning_task.is_proxy) == (
+    assert (
+        tuning_task.test,
+        tuning_task.held_out_splits,
+        len(tuning_task.dev.queries),
+        tuning_task.has_pseudo_queries,
+    ) == (
         None,
         ("rephrasings",),
         64,
@@ -85,13 +90,13 @@ def test_without_dev_a_tenth_of_train_chooses(tmp_path):
 
 
 @pytest.mark.parametrize(("answers", "name"), [(True, "an answer's first words"), (False, "a title without some")])
-def test_without_labels_a_proxy_is_used_and_named(tmp_path, answers, name):
+def test_without_labels_pseudo_queries_are_used_and_named(tmp_path, answers, name):
     with Archive.open(unlabelled(tmp_path / "a", answers)) as archive:
         tuning_task = make_task(archive)
         learned = list(training_pairs(archive.training_view((), excluded_ids=tuning_task.excluded_ids), SIGNALS))
-    assert tuning_task.is_proxy
+    assert tuning_task.has_pseudo_queries
     assert tuning_task.name.startswith(name)
-    assert any("proxy" in remark for remark in tuning_task.remarks)
+    assert any("pseudo-queries" in remark for remark in tuning_task.remarks)
     query_ids = {q.removesuffix(" proxy") for q in (*tuning_task.dev.queries, *tuning_task.test.queries)}
     assert not query_ids & {p.query.id for p in learned}
     assert not {*tuning_task.dev.queries} & {*tuning_task.test.queries}

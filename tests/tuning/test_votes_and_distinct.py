@@ -6,7 +6,7 @@ from askalike import rankers
 from askalike.core.types import EvaluationQuery, Judgement, Link, Question
 from askalike.store.archive import Archive
 from askalike.store.deployments import get_served_ranker
-from askalike.tuning import ladder_search, run
+from askalike.tuning import run, successive_candidates
 
 THINGS = 60
 CROWD = 11
@@ -15,7 +15,7 @@ CROWD = 11
 
 @pytest.fixture(autouse=True)
 def only_lexical(monkeypatch):
-    monkeypatch.setattr(ladder_search, "LADDER", ())
+    monkeypatch.setattr(successive_candidates, "FAMILIES", ())
     monkeypatch.setattr(rankers, "default_name", lambda: "lm_jelinek_mercer")
 
 

@@ -1,4 +1,4 @@
-"""Output of tuning: the ladder of rankers with the outcome, and the tuned settings of lexical rankers."""
+"""Output of tuning: the candidates with the outcome, and the tuned settings of lexical rankers."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from askalike.evaluation.outcome import Evaluation
 from askalike.experiments.grid_search import TuningEstimate
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.trials import RankerSettings
-from askalike.tuning.ladder_search import CandidateResult, Event
 from askalike.tuning.run import TuningResult
 from askalike.tuning.state import format_duration
+from askalike.tuning.successive_candidates import CandidateResult, Event
 from askalike.tuning.task import TuningTask
 from askalike.tuning.verdict import format_difference
 
@@ -27,7 +27,7 @@ ESTIMATE_NOTES = (
 
 
 class TuningPrinter:
-    """Prints each event of a ladder search as it occurs: the table's header, then one line per candidate."""
+    """Prints each event of the search as it occurs: the table's header, then one line per candidate."""
 
     def __init__(self, directory: Path, measure: str, quiet: bool = False) -> None:
         self.directory, self.measure, self.quiet = directory, measure, quiet

@@ -9,7 +9,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from askalike import rankers
-from askalike.calibration.silence import prepare_silence
+from askalike.calibration.abstention import fit_abstention
 from askalike.cli._options import (
     After,
     Assignments,
@@ -76,7 +76,7 @@ def index_command(
         if memory:
             rankers.limit_memory(chosen_ranker, archive.view(), int(memory))
         rankers.open_current(chosen_ranker, archive.view(), report)
-        prepare_silence(archive, chosen_ranker)
+        fit_abstention(archive, chosen_ranker)
         took_s, n = time.perf_counter() - started, len(archive.view())
     print(f"{format_count(n, 'question')} indexed for {chosen_ranker.name} in {took_s:.1f} s")
 

@@ -38,7 +38,12 @@ class Kind(NamedTuple):
 KINDS = {
     "reader": Kind("askalike.readers", "askalike.readers", "Reader", ("read",)),
     "similarity": Kind("askalike.similarities", "askalike.similarities", "Similarity", ("score",)),
-    "encoder": Kind("askalike.encoders", "askalike.encoders", "Encoder", ("from_settings", "open", "fit", "encode")),
+    "encoder": Kind(
+        "askalike.encoders",
+        "askalike.encoders",
+        "Encoder",
+        ("from_settings", "open", "fit", "encode_queries", "encode_documents"),
+    ),
     "ranker": Kind("askalike.rankers", "askalike.rankers", "Ranker", ("from_settings", "build", "open")),
     "features": Kind("askalike.text.features", "askalike.features", "Features", ("load", "save", "encode")),
     "loss": Kind("askalike.learning.losses", "askalike.losses", "Loss", ("__call__",)),

@@ -1,17 +1,23 @@
 """Encoders, one per file: texts in, vectors out. `recipes` declares the training of networks, `learning` does it."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Question
+from askalike.encoders._concatenation import concatenate_parts
 from askalike.encoders._encoder import Encoder, Role, TextWords, TracedText, VectorContributions
 from askalike.encoders._vector_cache import VectorCache
 
 __all__ = ["Encoder", "Role", "TextWords", "TracedText", "VectorCache", "VectorContributions"]
-__all__ += ["MODEL_FILE", "NEURAL_EXTRA_MODULES", "build", "open_encoder", "read_model_file"]
+__all__ += ["MODEL_FILE", "NEURAL_EXTRA_MODULES", "build", "concatenate_parts", "encode_texts", "open_encoder"]
+__all__ += ["read_model_file"]
 
 MODEL_FILE = "model.toml"
 NEURAL_EXTRA_MODULES = ("torch", "lightning_fabric", "safetensors", "gensim")
@@ -38,6 +44,32 @@ def read_model_file(folder: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a valid description of a model ({error})") from None
+
+
+def encode_texts(
+    texts: Sequence[str],
+    encoder: str | Path | Encoder = "static",
+    role: Role = "document",
+    settings: Mapping[str, Any] | None = None,
+) -> NDArray[np.float32]:
+    """Return the vectors of n texts, float32 (n, dim), whose dot products are the encoder's scores.
+
+    encoder: a registered name, the folder of a trained model (`DIR/models/NAME`), or an Encoder. role: some encoders
+    encode queries and documents differently. A text without words gets zeros. Raises SettingsError for an encoder that
+    is unknown or whose vectors are compared by Euclidean distance, InputError for values that are not text.
+    """
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise InputError("encode_texts: expected a list of strings, as in encode_texts(['how do I reset my password'])")
+    if not isinstance(encoder, str | Path):
+        found = encoder
+    elif Path(encoder).is_dir():
+        found = open_encoder(Path(encoder), settings)
+    else:
+        found = build(str(encoder), settings)
+    questions = [Question(str(n), text) for n, text in enumerate(texts)]
+    vectors = found.encode_queries(questions) if role == "query" else found.encode_documents(questions)
+    joined = concatenate_parts(vectors)
+    return joined if isinstance(joined, np.ndarray) else np.asarray(joined.toarray(), np.float32)
 
 
 def _load_encoder_class(name: str) -> Any:

@@ -1,44 +1,96 @@
-"""The interfaces of encoders, and of encoders that explain their vectors."""
+"""The base class of encoders, and what encoders tell about the words in their vectors."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.errors import SettingsError
 from askalike.core.types import Answer, Question, Vectors
+from askalike.encoders._vector_cache import VectorCache
+from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView
 from askalike.text.words import find_form
 
 Role = Literal["query", "document"]
 
 
-class Encoder(Protocol):
-    """Turns texts, each independently, into vectors whose scores are the similarity of the texts."""
+class Encoder(ABC):
+    """Turns texts, each independently, into vectors whose scores are the similarity of the texts.
+
+    A subclass defines `from_settings`, `fingerprint` and `encode_queries`; everything else has a default.
+    """
+
+    trained_until: str | None = None
+    """ISO date of the newest text or link in the training data; None if untrained."""
+    learned_labels: LearnedLabels = LearnedLabels()
+    """The labels that it was trained on, and must not be evaluated on."""
+    lexical_weight: float = 0.6
+    """Weight of the lexical ranker in a hybrid, in which this encoder has weight 1. Measured with packaged vectors."""
+    min_score: float | None = None
+    """The score below which a document is off topic; None if it was not measured."""
+    can_approximate: bool = False
+    """Whether `approximate_documents` is much faster than `encode_documents`."""
 
     @classmethod
+    @abstractmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
         """Return an encoder with these settings. Raises SettingsError for an unknown setting or a missing package."""
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """Open the trained encoder in a folder of `models/`. Raises InputError if it cannot be read."""
+        raise SettingsError(f"{folder.name}: this kind of encoder has no trained models")
 
     @property
+    @abstractmethod
     def fingerprint(self) -> str:
         """A digest of everything that determines the vectors; an index refuses vectors with another fingerprint."""
 
     @property
+    def document_fingerprint(self) -> str:
+        """The same for documents alone; encoders with equal vectors of documents share an index."""
+        return self.fingerprint
+
+    @property
     def values(self) -> Mapping[str, Any]:
         """The settings that can be chosen when the encoder is used, including defaults."""
+        return {}
 
-    def fit(self, view: TrainingView) -> Self:
+    @property
+    def indexable(self) -> bool:
+        """Whether scores are computed from vectors alone; otherwise it is a PairScorer, which scores each pair."""
+        return True
+
+    def fit(self, view: TrainingView) -> "Encoder":
         """Learn from the view's texts and return the fitted encoder, which is itself if there is nothing to learn."""
+        return self
 
-    def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
-        """Return the vectors of n texts: n rows in every part. A text without words gets zeros."""
+    @abstractmethod
+    def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
+        """Return the vectors of n texts: n rows in every part. A text without words gets zeros.
+
+        Raises NotFittedError if the encoder must be fitted first.
+        """
+
+    def encode_documents(self, texts: Sequence[Question | Answer]) -> Vectors:
+        """Return the vectors of n texts as documents, by default the same as those of queries."""
+        return self.encode_queries(texts)
+
+    def approximate_documents(self, texts: Sequence[Question | Answer]) -> Vectors:
+        """Return vectors close to those of `encode_documents`, for documents that are not encoded yet."""
+        return self.encode_documents(texts)
+
+    def share_vectors(self, archive: Path, documents: int) -> VectorCache | None:
+        """Use the shared cache of an archive's document vectors, and return it; None without a cache, the default.
+
+        documents: their number.
+        """
+        return None
 
 
 class VectorContributions(NamedTuple):

@@ -22,11 +22,17 @@ from askalike import encoders
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Answer, Question, VectorPart, Vectors
-from askalike.encoders import MODEL_FILE, Encoder, Role, TextWords, read_model_file
-from askalike.encoders._unknown_words import UnknownWords
+from askalike.encoders import (
+    MODEL_FILE,
+    Encoder,
+    TextWords,
+    VectorCache,
+    concatenate_parts,
+    encode_texts,
+    read_model_file,
+)
+from askalike.encoders._unknown_words import UnknownWords as UnknownWords
 from askalike.encoders.static import StaticEncoder
-from askalike.labels.learned import LearnedLabels
-from askalike.store import TrainingView
 
 
 class TeacherReference(Settings):
@@ -43,18 +49,18 @@ class TeacherReference(Settings):
     unknown_share: float = 0.0
 
 
-class LookupEncoder:
+class LookupEncoder(Encoder):
     """Looks up queries, and encodes documents with the teacher. Scores are cosines."""
 
     lexical_weight = 0.25
-    """Weight of the lexical ranker in a hybrid, the same as with its teacher."""
+    """The same as with its teacher, see Encoder.lexical_weight."""
+    can_approximate = True
 
     def __init__(self, queries: StaticEncoder, teacher: TeacherReference, folder: Path) -> None:
         self.queries = queries
         self._teacher, self._folder = teacher, folder
         self.trained_until = queries.trained_until
-        """The date of the newest text in the lookup's training data."""
-        self.learned_labels: LearnedLabels = queries.learned_labels
+        self.learned_labels = queries.learned_labels
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> NoReturn:
@@ -81,39 +87,28 @@ class LookupEncoder:
         share = self._teacher.lookup_share
         return f"{self.fingerprint} {share}" if share else self._teacher.fingerprint
 
-    @property
-    def values(self) -> Mapping[str, Any]:
-        """See Encoder.values; a trained encoder has none."""
-        return {}
-
-    def fit(self, view: TrainingView) -> Self:
-        """Return itself: it is already trained."""
-        return self
-
-    def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
-        """Return the vectors of n texts: queries are looked up, documents encoded by the teacher."""
-        return self.look_up(texts) if role == "query" else self._encode_documents(texts)
-
-    def _encode_documents(self, texts: Sequence[Question | Answer]) -> Vectors:
-        encoded = self.teacher.encode(texts, "document")
-        if not self._teacher.lookup_share:
-            return encoded
-        from askalike.encoders.text_vectors import concatenate_parts
-
-        own, taught = concatenate_parts(self.look_up(texts)), concatenate_parts(encoded)
-        return Vectors((VectorPart(taught + np.float32(self._teacher.lookup_share) * own, "cosine"),))
-
-    def share_vectors(self, archive: Path, documents: int) -> None:
-        """Make the teacher use the shared cache of an archive's document vectors."""
-        if share := getattr(self.teacher, "share_vectors", None):
-            share(archive, documents)
-
-    def look_up(self, texts: Sequence[Question | Answer]) -> Vectors:
-        """Return approximations of the teacher's vectors, the same for both roles."""
-        vectors = self.queries.encode(texts, "query")
+    def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
+        """Return the sums of looked-up vectors, which approximate the teacher's."""
+        vectors = self.queries.encode_queries(texts)
         if self._unknown_words:
             self._unknown_words.add_to(vectors.parts[0].values, list(map(self.text, texts)))
         return vectors
+
+    def encode_documents(self, texts: Sequence[Question | Answer]) -> Vectors:
+        """Return the teacher's vectors, with a share of the looked-up ones."""
+        encoded = self.teacher.encode_documents(texts)
+        if not self._teacher.lookup_share:
+            return encoded
+        own, taught = concatenate_parts(self.encode_queries(texts)), concatenate_parts(encoded)
+        return Vectors((VectorPart(taught + np.float32(self._teacher.lookup_share) * own, "cosine"),))
+
+    def approximate_documents(self, texts: Sequence[Question | Answer]) -> Vectors:
+        """Return the looked-up vectors, as those of queries."""
+        return self.encode_queries(texts)
+
+    def share_vectors(self, archive: Path, documents: int) -> VectorCache | None:
+        """Make the teacher use the shared cache of an archive's document vectors."""
+        return self.teacher.share_vectors(archive, documents)
 
     def text(self, text: Question | Answer) -> str:
         """Return the plain text that is looked up."""
@@ -138,8 +133,6 @@ class LookupEncoder:
         """Return the teacher's weighted vectors of words; None without a teacher, as searches do not require it."""
         if self._reader is None:
             return None
-        from askalike.encoders.text_vectors import encode_texts
-
         return np.float32(self._teacher.unknown_share) * encode_texts(words, self._reader, "query")
 
     @cached_property

@@ -20,9 +20,8 @@ from askalike.core.config import Tables
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.packages import find_model
 from askalike.core.types import Answer, Question, VectorPart, Vectors
-from askalike.encoders import Role, TextWords, VectorCache, read_model_file
+from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
 from askalike.labels.learned import LearnedLabels
-from askalike.store import TrainingView
 from askalike.text.clean import CodeRule, plain_text
 from askalike.text.features import require_text
 
@@ -57,18 +56,15 @@ class PretrainedEncoderSettings(config.Settings):
     )
 
 
-class PretrainedEncoder:
+class PretrainedEncoder(Encoder):
     """A pre-trained encoder. The score is the cosine."""
 
     lexical_weight = 0.25
-    """Weight of the lexical ranker in a hybrid, in which the cosine has weight 1."""
+    """See Encoder.lexical_weight."""
 
     def __init__(self, settings: PretrainedEncoderSettings) -> None:
         self.settings = settings
         self.folder = find_model(settings.model, "encoder")
-        self.trained_until: str | None = None
-        """The date of the newest text or link that a fine-tuned model was trained on; else None."""
-        self.learned_labels = LearnedLabels()
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
         self.document_cache: VectorCache | None = None
@@ -79,7 +75,7 @@ class PretrainedEncoder:
         precision = [] if settings.precision == "32" else [settings.precision]
         code = [] if settings.code == "drop" else ["code"]
         described = [*_describe_files(self.folder), *self._prompts.values(), *precision, *code]
-        self.fingerprint = hashlib.sha256(json.dumps(described).encode()).hexdigest()
+        self._fingerprint = hashlib.sha256(json.dumps(described).encode()).hexdigest()
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
@@ -112,18 +108,25 @@ class PretrainedEncoder:
         """All settings, including defaults."""
         return self.settings.model_dump()
 
-    def fit(self, view: TrainingView) -> Self:
-        """Return itself: there is nothing to learn."""
-        return self
+    @property
+    def fingerprint(self) -> str:
+        """See Encoder.fingerprint."""
+        return self._fingerprint
 
     def share_vectors(self, archive: Path, documents: int) -> VectorCache:
         """Use the shared cache of an archive's document vectors. documents: their number."""
         self.document_cache = VectorCache.share(archive, self.fingerprint, documents)
         return self.document_cache
 
-    def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
+    def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return the model's vectors of title and body; zeros for a text without words."""
-        cache = self.document_cache if role == "document" and self.document_cache else self.cache
+        return self._encode(texts, "query", self.cache)
+
+    def encode_documents(self, texts: Sequence[Question | Answer]) -> Vectors:
+        """Return the same with the prompt of documents, from their cache."""
+        return self._encode(texts, "document", self.document_cache or self.cache)
+
+    def _encode(self, texts: Sequence[Question | Answer], role: Role, cache: VectorCache | None) -> Vectors:
         plain = [self.text(text) for text in texts]
         prompted = [self._prompts[role] + text for text in plain]
         values = cache.get_or_encode(prompted, self._encode_texts) if cache else self._encode_texts(prompted)
@@ -166,8 +169,6 @@ class PretrainedEncoder:
     def _load_model(self) -> Any:
         half = self.settings.precision != "32"
         if self.settings.device == "cuda":
-            from askalike.encoders.torch_model import TorchModel
-
             return TorchModel(self.folder, "cuda", half)
         try:
             from askalike.encoders.onnx.model import OnnxModel
@@ -205,3 +206,37 @@ def _read_prompts(folder: Path, settings: PretrainedEncoderSettings) -> dict[Rol
     }
     given = {"query": settings.query_prompt, "document": settings.document_prompt}
     return {role: prompt if (chosen := given[role]) is None else chosen for role, prompt in own.items()}
+
+
+class TorchModel:
+    """A pre-trained model run with torch. half: whether in bf16."""
+
+    def __init__(self, folder: Path, device: str, half: bool) -> None:
+        model = load_sentence_transformer(folder, device)
+        self._model = model.bfloat16() if half else model
+
+    def encode(self, texts: Sequence[str], batch: int = 32) -> NDArray[np.float32]:
+        """Return the vectors of texts, (texts, dim). batch: number of texts, of similar length, encoded together."""
+        options = {"batch_size": batch, "show_progress_bar": False, "convert_to_tensor": True}
+        vectors = self._model.encode(list(texts), **options)
+        return np.asarray(vectors.float().cpu(), np.float32).reshape(len(texts), -1)
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Return the last states of each text's tokens, of length 1: (tokens, hidden) for each text."""
+        options = {"output_value": "token_embeddings", "show_progress_bar": False}
+        states = [own.float().cpu().numpy() for own in self._model.encode(list(texts), **options)]
+        return [own / np.linalg.norm(own, axis=1, keepdims=True) for own in states]
+
+
+def load_sentence_transformer(folder: Path, device: str | None) -> Any:
+    """Load the sentence-transformers model in a folder, without a progress bar.
+
+    Raises SettingsError if sentence-transformers is not installed.
+    """
+    try:
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+    except ImportError:
+        raise SettingsError("sentence-transformers is not installed: pip install 'askalike[pretrained]'") from None
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    return SentenceTransformer(str(folder), device=device, local_files_only=True)

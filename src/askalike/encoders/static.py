@@ -26,9 +26,8 @@ from askalike.core.config import Tables
 from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import RESERVED, Answer, Question, VectorPart, Vectors
-from askalike.encoders import MODEL_FILE, Role, TextWords, read_model_file
+from askalike.encoders import MODEL_FILE, Encoder, TextWords, read_model_file
 from askalike.labels.learned import LearnedLabels
-from askalike.store import TrainingView
 from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
 from askalike.text.pieces import sum_weighted_rows
 from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
@@ -42,7 +41,7 @@ class StaticEncoderSettings(PieceSettings):
     """Settings of the cleaning of texts before lookup, and the number of rows of each kind."""
 
 
-class StaticEncoder:
+class StaticEncoder(Encoder):
     """Adds up weighted rows. vectors: (rows, dim). weights: (rows,)."""
 
     def __init__(
@@ -61,18 +60,13 @@ class StaticEncoder:
                 f"static: {format_count(rows, 'row')} expected, found {len(vectors)} vectors, {len(weights)} weights"
             )
         self.settings = settings
-        self.trained_until: str | None = None
-        """The date of the newest text or link in the training data; None if untrained."""
-        self.learned_labels = LearnedLabels()
         self.min_score = min_score
-        """The score below which texts are off topic; None if it was not measured."""
-        self.values = values or {}
-        """See Encoder.values; a trained encoder has none."""
+        self._values = values or {}
         self.pieces = PieceFeatures(settings, bpe)
         self.vectors = np.ascontiguousarray(vectors, np.float16 if vectors.dtype == np.float16 else np.float32)
         self.weights = np.ascontiguousarray(weights, np.float32)
         described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
-        self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
+        self._fingerprint = hashlib.sha256(described.encode()).hexdigest()
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
@@ -118,12 +112,18 @@ class StaticEncoder:
         features.save(folder)
         return {"static": recipe.features.model_dump()}
 
-    def fit(self, view: TrainingView) -> Self:
-        """Return itself: there is nothing to learn."""
-        return self
+    @property
+    def fingerprint(self) -> str:
+        """See Encoder.fingerprint."""
+        return self._fingerprint
 
-    def encode(self, texts: Sequence[Question | Answer], role: Role) -> Vectors:
-        """Return the weighted sum of each text's rows, the same for both roles."""
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See Encoder.values; a trained encoder has none."""
+        return self._values
+
+    def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
+        """Return the weighted sum of each text's rows, the same for documents."""
         rows, offsets = self.pieces.lookup([self.text(t) for t in texts])
         return Vectors((VectorPart(sum_weighted_rows(rows, offsets, self.vectors, self.weights), "cosine"),))
 

@@ -61,8 +61,8 @@ def triplet_loss(ranker: DenseRanker, task: RankingTask, labels: Split) -> float
     """
     pairs = relevant_pairs(task, labels)
     answers = list({answer.id: answer for _, answer in pairs}.values())
-    questions = ranker.encoder.encode([question for question, _ in pairs], "query").parts
-    documents = ranker.encoder.encode(answers, "document").parts
+    questions = ranker.encoder.encode_queries([question for question, _ in pairs]).parts
+    documents = ranker.encoder.encode_documents(answers).parts
     if len(questions) != 1 or questions[0].metric != "euclidean" or len(answers) < 2:
         return None
     rows = {answer.id: row for row, answer in enumerate(answers)}

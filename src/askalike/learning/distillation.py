@@ -18,9 +18,8 @@ from askalike.core.errors import SettingsError
 from askalike.core.iteration import chunks
 from askalike.core.parallel import has_cluster, map_pieces
 from askalike.core.types import LogCallback, Question, Split, TrainingPair
-from askalike.encoders import Encoder, VectorCache
+from askalike.encoders import Encoder, VectorCache, concatenate_parts
 from askalike.encoders.pretrained import PretrainedEncoder
-from askalike.encoders.text_vectors import concatenate_parts
 from askalike.learning.augmentation import make_teacher_texts
 from askalike.learning.pair_data import TrainingData
 from askalike.learning.settings import TeacherSettings
@@ -152,7 +151,7 @@ def _encode_blocks(encoder: Encoder, texts: Sequence[Text], log: LogCallback) ->
 
 
 def _encode_block(encoder: Encoder, texts: Sequence[Text]) -> Any:
-    return concatenate_parts(encoder.encode(texts, "document"))
+    return concatenate_parts(encoder.encode_documents(texts))
 
 
 def find_untaught_ids(view: View, splits: Sequence[str]) -> set[str]:
@@ -170,7 +169,7 @@ def _build_nearest_split(encoder: Encoder, queries: Sequence[Question], pool: Se
     """Return a split in which the only relevant document of each query is the nearest one in the pool."""
     if not queries or not pool:
         return Split({}, {})
-    query_vectors, pool_vectors = (concatenate_parts(encoder.encode(texts, "document")) for texts in (queries, pool))
+    query_vectors, pool_vectors = (concatenate_parts(encoder.encode_documents(texts)) for texts in (queries, pool))
     nearest = np.asarray((query_vectors @ pool_vectors.T).argmax(1)).ravel()
     qrels = {q.id: {pool[n].id: 1} for q, n in zip(queries, nearest.tolist(), strict=True)}
     return Split({q.id: q for q in queries}, qrels)

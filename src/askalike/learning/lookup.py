@@ -14,10 +14,8 @@ from askalike.core.errors import TrainingError
 from askalike.core.files import folder_errors, replace_folder
 from askalike.core.types import LogCallback, Question
 from askalike.encoders import MODEL_FILE, Encoder
-from askalike.encoders._unknown_words import UnknownWords
-from askalike.encoders.lookup import TeacherReference
+from askalike.encoders.lookup import TeacherReference, UnknownWords
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoderSettings
-from askalike.labels.learned import LearnedLabels
 from askalike.learning.augmentation import make_teacher_texts
 from askalike.learning.distillation import (
     encode_targets,
@@ -132,7 +130,7 @@ def _save(
         save_file({"vectors": vectors, "weights": np.ones(len(vectors), np.float32)}, new / WEIGHTS_FILE)
         UnknownWords.save(new, words)
         features.save(new)
-        getattr(teacher, "learned_labels", LearnedLabels()).write(new)
+        teacher.learned_labels.write(new)
         card = render_text_model_card(folder.name, "lookup", view)
         (new / CARD_FILE).write_text(card, encoding="utf-8")
         (new / MODEL_FILE).write_text(f'encoder = "lookup"\n\n{format_toml(tables)}', encoding="utf-8")

@@ -16,7 +16,7 @@ from askalike.core import registry
 from askalike.core.config import Settings, Tables, validate_settings
 from askalike.core.errors import NotFittedError, SettingsError
 from askalike.core.types import Answer, Vectors
-from askalike.encoders import MODEL_FILE, Role, TracedText, VectorContributions, read_model_file
+from askalike.encoders import MODEL_FILE, Encoder, TracedText, VectorContributions, read_model_file
 from askalike.labels.learned import LearnedLabels
 from askalike.learning.encoding import encode_rows, score_pairs, trace_rows
 from askalike.learning.networks import Network, TokenTrace
@@ -45,7 +45,7 @@ class TrainedNetwork(NamedTuple):
     learned_labels: LearnedLabels
 
 
-class NeuralEncoder:
+class NeuralEncoder(Encoder):
     """Encodes texts with a network; untrained, it is a recipe to train one."""
 
     Settings = NeuralEncoderSettings
@@ -57,6 +57,8 @@ class NeuralEncoder:
         self.settings = settings or NeuralEncoderSettings()
         self.trained_network = trained
         """The network and its features; None if untrained."""
+        if trained is not None:
+            self.trained_until, self.learned_labels = trained.trained_until, trained.learned_labels
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
@@ -93,7 +95,7 @@ class NeuralEncoder:
 
     @property
     def indexable(self) -> bool:
-        """Whether the score is computed from vectors alone; otherwise `score` computes it for each pair."""
+        """See Encoder.indexable; otherwise `score` computes the score of each pair."""
         network: type[Network] = registry.load("network", self.recipe.name)
         return network.has_indexable_vectors(self.recipe.network)
 
@@ -110,7 +112,7 @@ class NeuralEncoder:
         """See Encoder.fingerprint."""
         return self._require_trained().fingerprint
 
-    def encode(self, texts: Sequence[Text], role: Role) -> Vectors:
+    def encode_queries(self, texts: Sequence[Text]) -> Vectors:
         """Return the vectors of n texts: n rows in every part. A text without known words gets zeros."""
         trained = self._require_trained()
         return encode_rows(trained.network, trained.features.encode(texts), _mark_answers(texts))
@@ -134,17 +136,7 @@ class NeuralEncoder:
         rows = ((f"{t}.{key}", value) for t, row in self.recipe.to_tables().items() for key, value in row.items())
         return {key: value for key, value in rows if key != "network.name"}
 
-    @property
-    def trained_until(self) -> str | None:
-        """The date of the newest text or link in the training data; None if untrained."""
-        return self.trained_network.trained_until if self.trained_network else None
-
-    @property
-    def learned_labels(self) -> LearnedLabels:
-        """The labels that it must not be evaluated on."""
-        return self.trained_network.learned_labels if self.trained_network else LearnedLabels()
-
-    def fit(self, view: TrainingView) -> Self:
+    def fit(self, view: TrainingView) -> Encoder:
         """Train on the view's pairs; the model is saved in the archive, named by the recipe and the view."""
         if self.trained_network is not None:
             return self
@@ -156,7 +148,7 @@ class NeuralEncoder:
         folder = view.path / "models" / name
         if not (folder / MODEL_FILE).exists():
             train_recipe(view, self.recipe, folder)
-        return encoders.open_encoder(folder)  # type: ignore[return-value] # the encoder that serves the network
+        return encoders.open_encoder(folder)  # the encoder that serves the network
 
     def _require_trained(self) -> TrainedNetwork:
         if self.trained_network is None:

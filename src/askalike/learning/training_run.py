@@ -299,7 +299,7 @@ class TrainingRun:
         """The labels of pairs, negatives, dev queries, the teacher, and the models that the network starts from."""
         data = self.data
         if self.teacher:
-            learned = getattr(self.teacher, "learned_labels", LearnedLabels())
+            learned = self.teacher.learned_labels
             learned |= LearnedLabels.from_training((), self.view.dev, False) if self.view.dev else LearnedLabels()
         else:
             learned = LearnedLabels.from_training(data.pairs, data.dev, data.documents_are_answers)

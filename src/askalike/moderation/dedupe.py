@@ -98,7 +98,7 @@ def dedupe(
         reason = reason or "a similarity was asked for"
         threshold, rate = min_similarity or DEFAULT_SIMILARITY, None
         open_current(ranker, archive.view())
-        pairs, _ = find_neighbours(archive, ranker, SimilarLinker.above_silence(archive, ranker), progress, cluster)
+        pairs, _ = find_neighbours(archive, ranker, SimilarLinker.above_abstention(archive, ranker), progress, cluster)
     else:
         threshold = min_probability or DEFAULT_PROBABILITY
         pairs, first_links = find_neighbours(archive, ranker, ProbableLinker(calibration), progress, cluster)

@@ -6,11 +6,11 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from askalike.calibration.abstention import AbstentionThreshold
 from askalike.calibration.calibration import Calibration
 from askalike.calibration.curves import shift_prior
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.calibration.samples import load_hits
-from askalike.calibration.silence import SilenceThreshold
 from askalike.moderation.duplicate_rate import estimate_duplicate_rate
 from askalike.moderation.pairs import MIN_PROBABILITY, Link, PairProbabilities, pair_key
 from askalike.rankers import Ranker, SearchSession
@@ -97,9 +97,9 @@ class SimilarLinker:
     min_similarity: float
 
     @classmethod
-    def above_silence(cls, archive: Archive, ranker: Ranker) -> Self:
+    def above_abstention(cls, archive: Archive, ranker: Ranker) -> Self:
         """Return one for hits above the typical minimum score of searches. The ranker's index must exist."""
-        return cls(SilenceThreshold(archive, ranker).prepare(archive.view()).typical)
+        return cls(AbstentionThreshold(archive, ranker).prepare(archive.view()).typical)
 
     @property
     def with_bodies(self) -> bool:

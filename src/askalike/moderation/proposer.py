@@ -112,7 +112,7 @@ class Proposer:
             rate = scan.duplicate_rate or self._calibration.base_rate
             yield from self._select_pairs(links, probable.combine_at(rate, both), MIN_PROBABILITY)
         else:
-            similar = SimilarLinker.above_silence(self._archive, self._ranker)
+            similar = SimilarLinker.above_abstention(self._archive, self._ranker)
             both, links = self._find_links_both_ways(similar, questions)
             yield from self._select_pairs(links, similar.combine(self._archive, both), MIN_SIMILARITY)
 

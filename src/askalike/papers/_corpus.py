@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,7 +16,7 @@ from askalike.core.counts import format_count
 from askalike.core.errors import InputError, NotFittedError, SettingsError, TrainingError
 from askalike.core.files import replace_folder
 from askalike.core.types import RESERVED, LogCallback, VectorPart, Vectors
-from askalike.encoders import MODEL_FILE, Role, read_model_file
+from askalike.encoders import MODEL_FILE, Encoder, read_model_file
 from askalike.learning.model_card import CARD_FILE, render_text_model_card
 from askalike.learning.recipes import format_toml
 from askalike.store import TrainingView, View
@@ -35,7 +35,7 @@ class CorpusEncoderSettings(WordSettings):
     seed: int = Field(1, ge=0, description="random seed; the same texts and seed give the same model")
 
 
-class CorpusEncoder(ABC):
+class CorpusEncoder(Encoder):
     """An encoder of the words in its vocabulary; scores are cosines."""
 
     Settings: ClassVar[type[CorpusEncoderSettings]] = CorpusEncoderSettings
@@ -48,8 +48,6 @@ class CorpusEncoder(ABC):
         self.settings = settings
         self.words = words
         self.trained_arrays = arrays or {}
-        self.trained_until: str | None = None
-        """The date of the newest text in the training data; None if untrained."""
         self._fingerprint = ""
 
     @abstractmethod
@@ -124,8 +122,8 @@ class CorpusEncoder(ABC):
 
         self._save_model(view, folder, words, self.train_arrays(texts, words))
 
-    def encode(self, texts: Sequence[Text], role: Role) -> Vectors:
-        """Return the vectors of n texts, the same for both roles. A text without known words gets zeros."""
+    def encode_queries(self, texts: Sequence[Text]) -> Vectors:
+        """Return the vectors of n texts, the same for documents. A text without known words gets zeros."""
         rows = self._require_vocabulary().encode(texts)
         known = rows.values >= RESERVED
         starts = np.concatenate(([0], np.cumsum(known)))[rows.starts]

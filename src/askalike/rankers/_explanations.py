@@ -73,7 +73,7 @@ def _directions_lost(encoder: Encoder, words: Sequence[str]) -> Floats:
     """Return the change of the query's unit vector without each of its first words: (words, dim)."""
     removed = range(min(len(words), MAX_WORDS))
     texts = [words, *([*words[:n], *words[n + 1 :]] for n in removed)]
-    [part] = encoder.encode([Question("", " ".join(text)) for text in texts], "query").parts
+    [part] = encoder.encode_queries([Question("", " ".join(text)) for text in texts]).parts
     units = part.values / np.maximum(np.linalg.norm(part.values, axis=1, keepdims=True), MIN_SUM)
     return np.asarray(units[0] - units[1:], np.float64)
 
@@ -213,7 +213,7 @@ def encoder_score_function(encoder: Encoder) -> ScoreFunction:
     """Return a function that scores texts by an encoder's vectors."""
 
     def score(queries: Sequence[Question], documents: Sequence[Question]) -> Floats:
-        return similarity_matrix(encoder.encode(queries, "query"), encoder.encode(documents, "document"))
+        return similarity_matrix(encoder.encode_queries(queries), encoder.encode_documents(documents))
 
     return score
 

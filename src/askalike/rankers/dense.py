@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -43,8 +43,6 @@ MAX_FOLLOWED = 32
 
 If there are more, a slow encoder's vectors are cached for other rankers and commands.
 """
-LEXICAL_WEIGHT = 0.6
-"""Default weight of the lexical ranker in a hybrid with an encoder, measured with the packaged vectors."""
 
 
 class DenseSettings(Settings):
@@ -107,26 +105,26 @@ class DenseRanker(IndexedRanker["VectorIndex | OpenSearchVectorIndex"]):
     @property
     def trained_until(self) -> str | None:
         """The encoder's date; a packaged encoder was not trained on the archive."""
-        return getattr(self.encoder, "trained_until", None)
+        return self.encoder.trained_until
 
     @property
     def needs_candidates(self) -> bool:
         """See Ranker.needs_candidates; applies to the ranker that `fit` returns."""
-        return not getattr(self.encoder, "indexable", True)
+        return not self.encoder.indexable
 
     @property
     def learned_labels(self) -> LearnedLabels:
         """The encoder's."""
-        return getattr(self.encoder, "learned_labels", LearnedLabels())
+        return self.encoder.learned_labels
 
     @property
     def lexical_weight(self) -> float:
-        return getattr(self.encoder, "lexical_weight", LEXICAL_WEIGHT)
+        return self.encoder.lexical_weight
 
     @property
     def min_score(self) -> float | None:
         """The score below which nothing is retrieved; None for no minimum."""
-        return getattr(self.encoder, "min_score", None) if self.settings.least is None else self.settings.least
+        return self.encoder.min_score if self.settings.least is None else self.settings.least
 
     def fit(self, view: TrainingView) -> Ranker:
         """Return a ranker with the trained encoder; itself if there is nothing to learn."""
@@ -135,20 +133,15 @@ class DenseRanker(IndexedRanker["VectorIndex | OpenSearchVectorIndex"]):
 
     def follow(self, view: View) -> None:
         """See Ranker.follow. Many changes are not encoded by the teacher; their vectors are looked up at first."""
-        few = self._look_up is None or view.count_changed(self._current_index(view).change) <= MAX_FOLLOWED
+        few = not self.encoder.can_approximate or view.count_changed(self._current_index(view).change) <= MAX_FOLLOWED
         if few or view.engine:
             self.build(view)
 
     def open(self, view: View) -> "DenseSearcher":
         index = self._current_index(view)
-        if self._look_up is None or not isinstance(index, VectorIndex):
+        if not self.encoder.can_approximate or not isinstance(index, VectorIndex):
             return DenseSearcher(self, view, self._built_index(view).searcher)
         return DenseSearcher(self, view, self._search_with_pending(view, index))
-
-    @property
-    def _look_up(self) -> "Callable[[Sequence[Question | Answer]], Vectors] | None":
-        """Approximates the vectors of documents until they are encoded; None if encoding them is as fast."""
-        return getattr(self.encoder, "look_up", None)
 
     def _search_with_pending(self, view: View, index: VectorIndex) -> VectorSearcher:
         """Return a searcher of the index and of later changes, with looked-up vectors for these."""
@@ -166,10 +159,11 @@ class DenseRanker(IndexedRanker["VectorIndex | OpenSearchVectorIndex"]):
             for phrasing, text in enumerate(texts)
         ]
         gone = {*view.deleted_docids(index.change), *(docid for docid, _, _ in rows)}
-        if not rows or self._look_up is None:
+        if not rows:
             return index.search_with(None, sorted(gone))
         docids, phrasings, documents = zip(*rows, strict=True)
-        pending = PendingVectors(np.array(docids, np.int64), np.array(phrasings, np.uint16), self._look_up(documents))
+        vectors = self.encoder.approximate_documents(documents)
+        pending = PendingVectors(np.array(docids, np.int64), np.array(phrasings, np.uint16), vectors)
         return index.search_with(pending, sorted(gone))
 
     def select_fields(self, question: Question) -> Question:
@@ -180,7 +174,7 @@ class DenseRanker(IndexedRanker["VectorIndex | OpenSearchVectorIndex"]):
 
     @cached_property
     def _digest(self) -> str:
-        vectors = getattr(self.encoder, "document_fingerprint", self.encoder.fingerprint)
+        vectors = self.encoder.document_fingerprint
         values = [vectors, self.settings.fields, self.settings.rephrasings, self.settings.storage]
         return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
@@ -202,9 +196,8 @@ class DenseRanker(IndexedRanker["VectorIndex | OpenSearchVectorIndex"]):
     def _apply_changes(
         self, view: View, index: "VectorIndex | OpenSearchVectorIndex", change: int, progress: Progress | None
     ) -> None:
-        share = getattr(self.encoder, "share_vectors", None)
-        if share and view.count_changed(index.change) > MAX_FOLLOWED:
-            share(view.path, len(view))
+        if view.count_changed(index.change) > MAX_FOLLOWED:
+            self.encoder.share_vectors(view.path, len(view))
         with index.writer(change) as writer:
             writer.delete(view.deleted_docids(writer.change))
             total = view.count_changed(writer.change) if progress else 0
@@ -270,7 +263,7 @@ class DenseSearcher(Searcher):
         if not texts:
             return PreparedTexts(texts, None)
         excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
-        return PreparedTexts(texts, VectorQueries(self._ranker.encoder.encode(texts, "query"), excluded))
+        return PreparedTexts(texts, VectorQueries(self._ranker.encoder.encode_queries(texts), excluded))
 
     def retrieve(self, prepared: PreparedTexts, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""
@@ -336,12 +329,12 @@ class DenseSearcher(Searcher):
 
 
 def _encode_batch(encoder: Encoder, batch: list[EncodedDocument]) -> tuple[list[EncodedDocument], Vectors]:
-    return batch, encoder.encode([text for _, _, text, _ in batch], "document")
+    return batch, encoder.encode_documents([text for _, _, text, _ in batch])
 
 
 def _rank_by(encoder: Encoder, settings: DenseSettings, name: str) -> Ranker:
     """Return a ranker with a trained encoder: by its vectors, or pairwise if its score cannot be based on vectors."""
-    if getattr(encoder, "indexable", True):
+    if encoder.indexable:
         return DenseRanker(encoder, settings, name)
     return PairwiseRanker(cast(PairScorer, encoder), name)
 

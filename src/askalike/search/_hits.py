@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from askalike.calibration.abstention import is_keyword_query, is_stopwords_only
 from askalike.calibration.calibrator import Calibrator
-from askalike.calibration.silence import looks_up, says_nothing
 from askalike.core.filters import Filter
 from askalike.core.lazy import lazy_property
 from askalike.core.types import Floats, Question, SearchHit
@@ -68,7 +68,7 @@ class HitSelection:
         top, request, query = self._session.topdocs[row], self._request, self._session.queries[row].query
         is_calibrated = self._calibrator is not None
         is_limited = request.min_similarity is not None or request.min_probability is not None
-        if not is_limited and says_nothing(f"{query.title} {query.body}", self._session.view.language):
+        if not is_limited and is_stopwords_only(f"{query.title} {query.body}", self._session.view.language):
             return []
         candidates, certain = self._candidates[row], self._certain[row].tolist()
         scores = top.scores[self._present[row]]
@@ -127,7 +127,7 @@ class HitSelection:
         return [is_similar and p >= self._min_probability for p, is_similar in zip(certain, similar, strict=True)]
 
     def _are_similar(self, row: int) -> Sequence[bool]:
-        """Return whether each candidate is similar enough, by its absolute score or by `looks_up`."""
+        """Return whether each candidate is similar enough, by its absolute score or by `is_keyword_query`."""
         if not (min_score := self._min_similarities[row]):
             return [True] * len(self._candidates[row])
         scores = self._absolute_scores[row].tolist()
@@ -136,7 +136,7 @@ class HitSelection:
         query, retrieved, default = self._session.queries[row].query, self._retrieved[row], self._session.view.language
         matched = [retrieved[candidate.place] for candidate in self._candidates[row]]
         return [
-            score >= min_score or (not query.body and looks_up(query.title, hit.title, hit.language or default))
+            score >= min_score or (not query.body and is_keyword_query(query.title, hit.title, hit.language or default))
             for score, hit in zip(scores, matched, strict=True)
         ]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 from askalike import rankers
+from askalike.calibration.abstention import AbstentionThreshold
 from askalike.calibration.calibration import Calibration, Use
 from askalike.calibration.calibrator import Calibrator
-from askalike.calibration.silence import SilenceThreshold
 from askalike.core.filters import Filter
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question
 from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, SearchSession
@@ -42,7 +42,7 @@ class LocalEngine:
         self._calibrators: Mapping[Use, Calibrator] = {
             use: Calibrator.open(archive, ranker, use) for use in get_args(Use)
         }
-        self._silence = SilenceThreshold(archive, ranker)
+        self._abstention = AbstentionThreshold(archive, ranker)
 
     @classmethod
     def open(cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
@@ -73,7 +73,7 @@ class LocalEngine:
     @property
     def typical_threshold(self) -> float | None:
         """The usual minimum absolute score of hits without a calibration; None if not yet known."""
-        rule = self._silence.saved_rule
+        rule = self._abstention.saved_rule
         return rule.typical if rule else None
 
     def searcher(self) -> Searcher:
@@ -177,7 +177,7 @@ class LocalEngine:
             return [0.0] * len(session.queries)
         if request.min_similarity is not None:
             return [request.min_similarity] * len(session.queries)
-        return list(map(float, self._silence.min_scores(session)))
+        return list(map(float, self._abstention.min_scores(session)))
 
 
 def _use(request: SearchRequest) -> Use:

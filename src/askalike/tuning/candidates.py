@@ -1,4 +1,4 @@
-"""The ladder of candidates, from the simplest to the most complex, and the requirements of each family."""
+"""The candidates, from the simplest to the most complex, and the requirements of each family."""
 
 import importlib.util
 from collections.abc import Iterator, Sequence
@@ -25,35 +25,35 @@ VOTE_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.6)
 """The weights of votes, relative to the sum of the other parts' weights."""
 
 INCUMBENT, UNTUNED, TUNED, WITH_VOTES = -1, 0, 1, 2
-DISTINCT_LEVELS = 4
-"""The number of kinds of candidates per family; a candidate with distinct hits is this many levels higher."""
-LATE_LEVEL, CROSS_LEVEL = 1_000, 2_000
-"""Levels added to a candidate with late interaction or with a cross-encoder, which put it above all others."""
+N_DISTINCT_STAGES = 4
+"""The number of kinds of candidates per family; a candidate with distinct hits is this many stages later."""
+LATE_STAGE, CROSS_STAGE = 1_000, 2_000
+"""Stages added to a candidate with late interaction or with a cross-encoder, which put it above all others."""
 CROSS_DEPTH = 20
 """The number of hits that a cross-encoder re-ranks."""
 LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings")
 TEXT_SIGNALS = (*LABEL_SIGNALS, "related", "title_body", "question_answer")
 WEAK_SIGNALS = ("same_tag", "same_category")
-FAMILY_LEVELS = (WITH_VOTES + DISTINCT_LEVELS + 1, 2 * DISTINCT_LEVELS)
-"""The level of the first family, and the distance to the next: room for its kinds, also with distinct hits."""
+FAMILY_STAGES = (WITH_VOTES + N_DISTINCT_STAGES + 1, 2 * N_DISTINCT_STAGES)
+"""The stage of the first family, and the distance to the next: room for its kinds, also with distinct hits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """Trials of one kind; the best one represents the candidate.
 
-    level: lower is simpler. lexical_base: the lexical ranker that is part of all its trials, if there is one.
+    stage: earlier is simpler. lexical_base: the lexical ranker that is part of all its trials, if there is one.
     """
 
     name: str
-    level: int
+    stage: int
     trials: Sequence[Trial]
     lexical_base: Trial | None = None
 
     @property
     def is_lexical(self) -> bool:
         """Whether it is a lexical ranker, without votes."""
-        return self.level in (UNTUNED, TUNED)
+        return self.stage in (UNTUNED, TUNED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class CandidateFamily:
     weak_signals: Sequence[str] = ()
 
 
-LADDER = (
+FAMILIES = (
     CandidateFamily("static", required_modules=("wordllama",)),
     CandidateFamily(
         "trained static", "static", False, NEURAL_MODULES, TEXT_SIGNALS, 6_000, {"of_cluster": 5}, WEAK_SIGNALS
@@ -96,7 +96,7 @@ def missing_module(family: CandidateFamily) -> str | None:
 
 
 def incumbent_candidate(trial: Trial) -> Candidate:
-    """Return the active ranker before tuning as a candidate; the default ranker is the one of the ladder."""
+    """Return the active ranker before tuning as a candidate; the default ranker is a candidate of its own."""
     if trial == Trial(DEFAULT_RANKER):
         return Candidate(DEFAULT_RANKER, UNTUNED, (trial,))
     return Candidate(f"{trial.ranker}, active now", INCUMBENT, (trial,))
@@ -122,23 +122,23 @@ def vary_one(grid: Grid) -> Iterator[dict[str, Any]]:
         yield from ({**first, name: value} for value in values[1:])
 
 
-def dense_candidates(base: Trial, dense: Trial, name: str, level: int, has_votes: bool) -> Iterator[Candidate]:
+def dense_candidates(base: Trial, dense: Trial, name: str, stage: int, has_votes: bool) -> Iterator[Candidate]:
     """Yield a dense ranker alone, in hybrids with the lexical base with several weights, and both with votes."""
     both = f"{base.ranker} + {name}"
-    yield Candidate(name, level, (dense,))
-    yield Candidate(f"hybrid ({both})", level + 1, tuple(absolute_hybrids((base, dense), ABSOLUTE_WEIGHTS)), base)
+    yield Candidate(name, stage, (dense,))
+    yield Candidate(f"hybrid ({both})", stage + 1, tuple(absolute_hybrids((base, dense), ABSOLUTE_WEIGHTS)), base)
     if has_votes:
-        yield votes_candidate(name, level + 2, (dense,), ((1.0,),))
-        yield votes_candidate(both, level + 3, (base, dense), ABSOLUTE_WEIGHTS, base)
+        yield votes_candidate(name, stage + 2, (dense,), ((1.0,),))
+        yield votes_candidate(both, stage + 3, (base, dense), ABSOLUTE_WEIGHTS, base)
 
 
 def votes_candidate(
-    name: str, level: int, parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]], base: Trial | None = None
+    name: str, stage: int, parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]], base: Trial | None = None
 ) -> Candidate:
     """Return hybrids of rankers and the documents' votes, for each choice of weights and each weight of votes."""
     weights = [(*choice, round(votes * sum(choice), 3)) for choice, votes in product(weight_choices, VOTE_WEIGHTS)]
     trials = tuple(absolute_hybrids((*parts, Trial(VOTES_RANKER)), weights))
-    return Candidate(f"hybrid ({name} + {VOTES_RANKER})", level, trials, base)
+    return Candidate(f"hybrid ({name} + {VOTES_RANKER})", stage, trials, base)
 
 
 def absolute_hybrids(parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]]) -> Iterator[Trial]:
@@ -149,9 +149,9 @@ def absolute_hybrids(parts: Sequence[Trial], weight_choices: Sequence[Sequence[f
 
 def distinct_candidate(candidate: Candidate, trial: Trial) -> Candidate:
     """Return a candidate's trial with distinct hits: no two of them ask the same."""
-    level = max(candidate.level, WITH_VOTES) + DISTINCT_LEVELS
+    stage = max(candidate.stage, WITH_VOTES) + N_DISTINCT_STAGES
     trials = (Trial("distinct", _composite_settings(trial)),)
-    return Candidate(f"distinct ({candidate.name})", level, trials, candidate.lexical_base)
+    return Candidate(f"distinct ({candidate.name})", stage, trials, candidate.lexical_base)
 
 
 def late_interaction_candidate(candidate: Candidate, trial: Trial, encoder: Trial) -> Candidate:
@@ -159,14 +159,14 @@ def late_interaction_candidate(candidate: Candidate, trial: Trial, encoder: Tria
     parts = (trial,) if trial == encoder else (trial, encoder)
     trials = (Trial("late_interaction", _composite_settings(*parts)),)
     return Candidate(
-        f"late_interaction ({candidate.name})", LATE_LEVEL + candidate.level, trials, candidate.lexical_base
+        f"late_interaction ({candidate.name})", LATE_STAGE + candidate.stage, trials, candidate.lexical_base
     )
 
 
 def cross_encoder_candidate(candidate: Candidate, trial: Trial, cross_encoder: Trial) -> Candidate:
     """Return a candidate's trial with its first hits re-ranked by a cross-encoder."""
     trials = (Trial("cascade", {**_composite_settings(trial, cross_encoder), "depth": CROSS_DEPTH}),)
-    return Candidate(f"cross_encoder ({candidate.name})", CROSS_LEVEL + candidate.level, trials, candidate.lexical_base)
+    return Candidate(f"cross_encoder ({candidate.name})", CROSS_STAGE + candidate.stage, trials, candidate.lexical_base)
 
 
 def _composite_settings(*parts: Trial) -> RankerSettings:

@@ -66,9 +66,9 @@ class Teacher:
         """The encoder. The vectors of documents are stored in the archive, those of other texts with the run."""
         ranker: Any = rankers.create(self.trial.ranker, self.trial.settings, self._view.path)
         encoder = cast("PretrainedEncoder", ranker.encoder)
-        encoder.encode(self._probes[:1], "document")  # the first text takes longer
+        encoder.encode_documents(self._probes[:1])  # the first text takes longer
         started = time.monotonic()
-        encoder.encode(self._probes, "document")
+        encoder.encode_documents(self._probes)
         self._words_per_s = sum(map(count_words, self._probes)) / (time.monotonic() - started)
         shared = encoder.share_vectors(self._view.path, len(self._view))
         encoder.cache = VectorCache(self._folder, encoder.fingerprint, below=shared)

@@ -17,11 +17,11 @@ from askalike.store import Archive, content_hash, get_served_ranker, serve_ranke
 from askalike.store.archive_encoder import get_archive_encoder
 from askalike.store.deployments import serving_history
 from askalike.tuning.calibration import calibrate_served
-from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, LADDER, PRETRAINED_RANKER
-from askalike.tuning.ladder_search import CandidateResult, EventListener, LadderSearch, Skipped
+from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, FAMILIES, PRETRAINED_RANKER
 from askalike.tuning.model_training import ModelTrainer, Teacher
 from askalike.tuning.promotion import is_served
 from askalike.tuning.state import Budget, TuningState, format_duration
+from askalike.tuning.successive_candidates import CandidateResult, EventListener, Skipped, SuccessiveCandidates
 from askalike.tuning.task import TuningTask, make_task
 from askalike.tuning.verdict import TuningVerdict, reach_verdict
 
@@ -88,11 +88,11 @@ def tune_archive(
     )
     trainer = ModelTrainer(archive, task, state, teacher, log)
     budget = Budget(budget_s, RESERVED_SHARE)
-    search = LadderSearch(task, evaluator, trainer, budget, on_event)
+    search = SuccessiveCandidates(task, evaluator, trainer, budget, on_event)
     on_event(task)
     incumbent = _incumbent_trial(archive, evaluator)
     _announce("the active ranker is measured", search.estimate_incumbent_s(incumbent), log)
-    _climb_ladder(search, incumbent, cross_encoder)
+    _try_candidates(search, incumbent, cross_encoder)
     _announce("the chosen ranker is measured on other queries", search.estimate_verdict_s(), log)
     verdict = reach_verdict(task, evaluator, search.evaluated_trials)
 
@@ -112,12 +112,12 @@ def tune_archive(
     calibration_result, reason = calibrate_served(
         archive, ranker, searcher, task, budget, is_label_trained=is_label_trained
     )
-    if teacher and not {family.name for family in LADDER if family.needs_teacher} & {s.name for s in search.skipped}:
+    if teacher and not {family.name for family in FAMILIES if family.needs_teacher} & {s.name for s in search.skipped}:
         teacher.clear_memory()
     return TuningResult(verdict, search.candidate_results, search.skipped, calibration_result, reason, state.spent_s)
 
 
-def _climb_ladder(search: LadderSearch, incumbent: Trial, cross_encoder: str) -> None:
+def _try_candidates(search: SuccessiveCandidates, incumbent: Trial, cross_encoder: str) -> None:
     """Try every candidate that the budget allows, from the simplest to the most complex."""
     search.try_incumbent(incumbent)
     search.try_lexical()
@@ -133,7 +133,7 @@ def _activate(
 ) -> None:
     """Activate the ranker of a verdict, unless it is active; record the queries that it was chosen on."""
     if get_served_ranker(archive) is None or not is_served(archive, ranker):
-        is_chosen = verdict.served_trial is not verdict.incumbent and not task.is_proxy
+        is_chosen = verdict.served_trial is not verdict.incumbent and not task.has_pseudo_queries
         serve_ranker(archive, ranker.name, settings, verdict.sentence, task.dev.qrels if is_chosen else ())
 
 

@@ -12,12 +12,12 @@ from askalike.labels import partitions
 from askalike.labels.splits import load_split, uncut_splits
 from askalike.store import Archive, content_hash, imported_splits
 from askalike.store.labels import delete_partition
-from askalike.tuning.proxies import MIN_QUERIES, make_proxies
+from askalike.tuning.pseudo_queries import MIN_QUERIES, make_pseudo_queries
 
 MIN_UNNESTED = 500
 """With fewer labelled queries, all of them are used to choose and to measure, in nested folds."""
 MIN_LABELLED = 10
-"""With fewer labelled queries, a proxy is used instead."""
+"""With fewer labelled queries, pseudo-queries are used instead."""
 MIN_MEANINGFUL = 30
 """With fewer labelled queries, any choice is within noise."""
 MAX_DEV_QUERIES = 1_000
@@ -37,7 +37,7 @@ class TuningTask:
 
     held_out_splits: splits that are not used for training. full_calibration_split: the split to calibrate on;
     held_out_calibration_split is the one for rankers that have learned from labels; both None without labels.
-    is_proxy: whether queries made from the archive's texts replace labels. fixed: settings of every ranker
+    has_pseudo_queries: whether queries made from the archive's texts replace labels. fixed: settings of every ranker
     while it is tried. seed: that of the nested folds.
     """
 
@@ -47,7 +47,7 @@ class TuningTask:
     held_out_splits: tuple[str, ...] = ()
     held_out_calibration_split: str | None = None
     full_calibration_split: str | None = None
-    is_proxy: bool = False
+    has_pseudo_queries: bool = False
     fixed: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
 
@@ -58,17 +58,17 @@ class TuningTask:
 
     @property
     def excluded_ids(self) -> frozenset[str]:
-        """The ids of queries, or of the questions that proxy queries were made from: not used for training."""
+        """The ids of queries, or of the questions that pseudo-queries were made from: not used for training."""
         splits = (self.dev, self.evaluation_split)
-        if self.is_proxy:
+        if self.has_pseudo_queries:
             return frozenset(id for split in splits for grades in split.qrels.values() for id in grades)
         return frozenset(query.id for split in splits for query in split.queries.values())
 
     @property
     def remarks(self) -> Sequence[str]:
-        """Caveats about the figures: that they are from a proxy, or from few queries."""
-        if self.is_proxy:
-            what = f"no labels: chosen and measured on a proxy, {self.name}; real questions may differ."
+        """Caveats about the figures: that they are from pseudo-queries, or from few queries."""
+        if self.has_pseudo_queries:
+            what = f"no labels: chosen and measured on pseudo-queries, {self.name}; real questions may differ."
             return [f"{what} Duplicate links, rephrasings or an evaluation set would tell more"]
         n = len(self.evaluation_split.qrels)
         text = f"{format_count(n, 'labelled query')}: the choice is within noise; at least {MIN_MEANINGFUL} are needed"
@@ -76,7 +76,7 @@ class TuningTask:
 
 
 def make_task(archive: Archive, seed: int = 0) -> TuningTask:
-    """Return the task of an evaluation set's splits, else of the archive's labels by cluster or in folds, else a proxy.
+    """Return the task of an evaluation set's splits, else of labels by cluster or in folds, else of pseudo-queries.
 
     Makes the partition `tune` if labels must be divided. Raises ArchiveError if there is nothing to tune on.
     """
@@ -86,7 +86,7 @@ def make_task(archive: Archive, seed: int = 0) -> TuningTask:
     splits = [(name, load_split(archive, name)) for name in names]
     name, labels = max(splits, key=lambda split: len(split[1].qrels), default=("", Split({}, {})))
     if len(labels.qrels) < MIN_LABELLED:
-        return _make_proxy_task(archive, seed)
+        return _make_pseudo_task(archive, seed)
     if len(labels.qrels) < MIN_UNNESTED:
         return TuningTask(f"{name}, nested folds", labels, None, (name,), name, name, seed=seed)
     _cut_partition(archive, name, LABEL_SHARES, seed)
@@ -122,10 +122,10 @@ def _cut_partition(archive: Archive, split_name: str, shares: Sequence[float], s
     archive.set_meta(**{PARTITION_HASH_KEY: content})
 
 
-def _make_proxy_task(archive: Archive, seed: int) -> TuningTask:
-    """Return the task of the first proxy for which the archive has enough texts."""
-    for proxy in make_proxies(archive, seed):
-        return TuningTask(proxy.name, proxy.dev, proxy.test, is_proxy=True, fixed=proxy.fixed, seed=seed)
+def _make_pseudo_task(archive: Archive, seed: int) -> TuningTask:
+    """Return the task of the first pseudo-queries for which the archive has enough texts."""
+    for pseudo in make_pseudo_queries(archive, seed):
+        return TuningTask(pseudo.name, pseudo.dev, pseudo.test, has_pseudo_queries=True, fixed=pseudo.fixed, seed=seed)
     raise ArchiveError(
         f"{archive.path}: nothing to tune on: no labels, and fewer than {MIN_QUERIES} questions with an answer, a body "
         "or a title of several words"

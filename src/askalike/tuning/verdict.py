@@ -77,7 +77,7 @@ def paired_difference(
 
 
 def choose(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
-    """Return the best trial of the simplest level that beats the incumbent significantly and is not itself beaten.
+    """Return the best trial of the simplest stage that beats the incumbent significantly and is not itself beaten.
 
     The incumbent was tried first; if nothing beats it, it is the choice. A hybrid is considered only if its lexical
     base is the lexical choice on these queries. Of equal trials, the one tried first is chosen. If a pre-trained
@@ -87,22 +87,22 @@ def choose(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> Evaluate
     incumbent, lexical = trials[0], choose_lexical(trials, queries)
     others = [e for e in trials[1:] if e.candidate.lexical_base in (None, lexical.trial)]
     baseline = _value_matrix([incumbent], queries)[:, 0]
-    levels = _group_by_level(others)
-    better = [level for level in levels if beats_significantly(_value_matrix(level, queries), baseline)]
+    stages = _group_by_stage(others)
+    better = [stage for stage in stages if beats_significantly(_value_matrix(stage, queries), baseline)]
     if not better:
         return incumbent
     simplest = _simplest_unbeaten(better, queries)
-    encoder = next((e for level in better for e in level if e.candidate.name == PRETRAINED_RANKER), None)
+    encoder = next((e for stage in better for e in stage if e.candidate.name == PRETRAINED_RANKER), None)
     if encoder is None:
         return simplest
-    with_encoder = [level for level in better if level[0].candidate.level >= encoder.candidate.level]
+    with_encoder = [stage for stage in better if stage[0].candidate.stage >= encoder.candidate.stage]
     encoder_choice = _simplest_unbeaten(with_encoder, queries)
     return simplest if simplest.mean(queries) >= encoder_choice.mean(queries) else encoder_choice
 
 
 def choose_lexical(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
     """Return the simplest lexical trial that no other lexical one beats significantly on the queries."""
-    return _simplest_unbeaten(_group_by_level([e for e in trials if e.candidate.is_lexical]), queries)
+    return _simplest_unbeaten(_group_by_stage([e for e in trials if e.candidate.is_lexical]), queries)
 
 
 def best_lexical(trials: Sequence[EvaluatedTrial], queries: Sequence[str]) -> EvaluatedTrial:
@@ -125,16 +125,16 @@ def beats_significantly(candidate_values: Floats, baseline_values: Floats) -> bo
     return float(max_sum_p(differences, RESAMPLING_DRAWS, RESAMPLING_SEED)) < ALPHA / 2
 
 
-def _group_by_level(trials: Sequence[EvaluatedTrial]) -> Sequence[Sequence[EvaluatedTrial]]:
-    """Return the trials of each level, the simplest level first."""
-    levels = sorted({e.candidate.level for e in trials})
-    return [[e for e in trials if e.candidate.level == level] for level in levels]
+def _group_by_stage(trials: Sequence[EvaluatedTrial]) -> Sequence[Sequence[EvaluatedTrial]]:
+    """Return the trials of each stage, the simplest stage first."""
+    stages = sorted({e.candidate.stage for e in trials})
+    return [[e for e in trials if e.candidate.stage == stage] for stage in stages]
 
 
-def _simplest_unbeaten(levels: Sequence[Sequence[EvaluatedTrial]], queries: Sequence[str]) -> EvaluatedTrial:
-    """Return the best trial of the first level that no other level beats; the best of all if each is beaten."""
-    tables = [_value_matrix(level, queries) for level in levels]
-    bests = [max(level, key=lambda entry: entry.mean(queries)) for level in levels]
+def _simplest_unbeaten(stages: Sequence[Sequence[EvaluatedTrial]], queries: Sequence[str]) -> EvaluatedTrial:
+    """Return the best trial of the first stage that no other stage beats; the best of all if each is beaten."""
+    tables = [_value_matrix(stage, queries) for stage in stages]
+    bests = [max(stage, key=lambda entry: entry.mean(queries)) for stage in stages]
     for n, best in enumerate(bests):
         values = _value_matrix([best], queries)[:, 0]
         if not any(beats_significantly(table, values) for other, table in enumerate(tables) if other != n):
@@ -198,15 +198,15 @@ class TuningVerdict:
 
     @property
     def _caveat(self) -> str:
-        if self.task.is_proxy:
-            return " (a proxy: the archive has no labels)"
+        if self.task.has_pseudo_queries:
+            return " (on pseudo-queries: the archive has no labels)"
         return " (within noise)" if self._has_few_queries else ""
 
     def as_dict(self) -> Mapping[str, Any]:
         """Return everything except the values of single queries, for JSON."""
         return {
             "task": self.task.name,
-            "proxy": self.task.is_proxy,
+            "pseudo_queries": self.task.has_pseudo_queries,
             "measure": self.measure,
             "chosen": self.chosen.candidate.name,
             "value": self.value,

@@ -69,7 +69,7 @@ def test_an_archive_without_answers_is_refused_in_a_line(tmp_path):
             desk.answer("How?", mode)
 
 
-def test_auto_without_a_calibration_is_the_stored_answer_or_silence(path):
+def test_auto_without_a_calibration_is_the_stored_answer_or_none(path):
     with LocalEngine.open(path, RANKER) as desk:
         assert desk.answer("How long do I boil an egg?", "auto").sources[0].question.id == "egg"
         assert desk.answer("Which vaccinations do I need for Tanzania?", "auto").abstained

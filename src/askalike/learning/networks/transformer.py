@@ -6,7 +6,7 @@ from pydantic import Field
 
 from askalike.core.config import Settings
 from askalike.core.packages import find_model
-from askalike.encoders.torch_model import load_sentence_transformer
+from askalike.encoders.pretrained import load_sentence_transformer
 from askalike.learning.networks._network import Batch, Network, PartVectors
 
 

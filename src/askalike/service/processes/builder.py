@@ -5,7 +5,7 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from askalike.calibration.silence import prepare_silence
+from askalike.calibration.abstention import fit_abstention
 from askalike.core.errors import IndexBusyError
 from askalike.service.processes.child import ChildProcess
 from askalike.service.settings import ServiceSettings
@@ -54,4 +54,4 @@ def run(settings: ServiceSettings, parent: Connection) -> None:
                     break
                 except IndexBusyError:
                     time.sleep(BUSY_RETRY_S)
-            prepare_silence(archive, ranker)
+            fit_abstention(archive, ranker)

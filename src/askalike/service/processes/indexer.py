@@ -11,8 +11,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from askalike.calibration.abstention import fit_abstention
 from askalike.calibration.calibration import calibration_version
-from askalike.calibration.silence import prepare_silence
 from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
 from askalike.service.processes.builder import IndexBuilder
@@ -78,7 +78,7 @@ class Indexer:
         """Return False if another process, which is indexing already, will commit the changes."""
         try:
             self._ranker.build(self._view)
-            prepare_silence(self._archive, self._ranker)
+            fit_abstention(self._archive, self._ranker)
         except IndexBusyError as busy:
             if not busy.searchable:
                 raise

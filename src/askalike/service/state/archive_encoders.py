@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from askalike import encoders
 from askalike.core.errors import AskalikeError, SettingsError
-from askalike.encoders import MODEL_FILE, Encoder, Role
-from askalike.encoders.text_vectors import encode_texts
+from askalike.encoders import MODEL_FILE, Encoder, Role, encode_texts
 from askalike.rankers import MODELS_FOLDER, trained_model_names
 
 PACKAGED = "static"

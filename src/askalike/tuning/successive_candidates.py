@@ -1,4 +1,4 @@
-"""The search up the ladder: tries and measures each family of candidates for which there is time."""
+"""Tries and measures candidates, from the simplest to the most complex, for which there is time."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ from askalike.experiments.grid_search import nested_folds
 from askalike.experiments.trials import OutOfTimeError, Trial, TrialEvaluator, never
 from askalike.tuning.candidates import (
     CROSS_DEPTH,
-    FAMILY_LEVELS,
-    LADDER,
+    FAMILIES,
+    FAMILY_STAGES,
     WITH_VOTES,
     Candidate,
     CandidateFamily,
@@ -64,7 +64,7 @@ Event = TuningTask | CandidateResult | Skipped
 EventListener = Callable[[Event], None]
 
 
-class LadderSearch:
+class SuccessiveCandidates:
     """Tries candidates and collects their values (`evaluated_trials`), results, and those skipped."""
 
     def __init__(
@@ -117,12 +117,12 @@ class LadderSearch:
             self._try_candidate(votes_candidate(base.ranker, WITH_VOTES, (base,), ((1.0,),), base))
 
     def try_dense(self) -> None:
-        """Try the families of the ladder, each alone and with the lexical rankers chosen on the queries.
+        """Try the families of dense rankers, each alone and with the lexical rankers chosen on the queries.
 
         Families without training come first: their time is known, and the teacher's vectors are then stored.
         """
-        levels = zip(LADDER, count(*FAMILY_LEVELS), strict=False)
-        for family, level in sorted(levels, key=lambda pair: pair[0].recipe is not None):
+        stages = zip(FAMILIES, count(*FAMILY_STAGES), strict=False)
+        for family, stage in sorted(stages, key=lambda pair: pair[0].recipe is not None):
             if reason := self._skip_reason(family):
                 self._skip(family.name, reason)
                 continue
@@ -133,7 +133,7 @@ class LadderSearch:
                 self._skip(family.name, str(error))
                 continue
             for base in self._lexical_bases():
-                for candidate in dense_candidates(base, dense, family.name, level, self.has_votes):
+                for candidate in dense_candidates(base, dense, family.name, stage, self.has_votes):
                     if candidate.lexical_base or not any(e.trial == candidate.trials[0] for e in self.evaluated_trials):
                         self._try_candidate(candidate)
 

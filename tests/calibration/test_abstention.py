@@ -1,4 +1,4 @@
-"""Silence without labels: what has nothing to do with the archive finds nothing, what has finds it."""
+"""Abstention without labels: what has nothing to do with the archive finds nothing, what has finds it."""
 
 import json
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.calibration.contrast import Contrast
-from askalike.calibration.silence import SilenceThreshold, find_rule, off_topic_questions
+from askalike.calibration.abstention import AbstentionThreshold, find_rule, off_topic_questions
+from askalike.calibration.background import BackgroundSimilarity
 from askalike.cli.search import index_command
 from askalike.core.types import Question
 from askalike.search.local import LocalEngine
@@ -34,7 +34,7 @@ ON_TOPIC = ("somebody took my bike", "lost my libary card", "how long may I keep
 def engine(request, tmp_path_factory):
     if request.param == "hybrid":
         pytest.importorskip("wordllama", reason="needs the extra vectors")
-    path = riverside(tmp_path_factory.mktemp("silence") / "archive")
+    path = riverside(tmp_path_factory.mktemp("abstention") / "archive")
     with LocalEngine.open(path, request.param) as engine:
         yield engine
 
@@ -57,13 +57,13 @@ def test_thresholds_of_a_searcher_that_was_opened_before_a_commit_are_not_kept(t
             ranker.build(archive.view())
             return find_rule(searcher)
 
-        silence, view = SilenceThreshold(archive, ranker), archive.committed_view()
-        monkeypatch.setattr("askalike.calibration.silence.find_rule", find_while_another_process_commits)
-        assert silence.prepare(view).threshold == 0  # nothing was found in an empty index
-        assert silence.saved_rule is None
-        [least] = silence.min_scores(ranker.open(archive.view()).search({"q": Question("q", ON_TOPIC[0])}, 1))
+        threshold, view = AbstentionThreshold(archive, ranker), archive.committed_view()
+        monkeypatch.setattr("askalike.calibration.abstention.find_rule", find_while_another_process_commits)
+        assert threshold.prepare(view).threshold == 0  # nothing was found in an empty index
+        assert threshold.saved_rule is None
+        [least] = threshold.min_scores(ranker.open(archive.view()).search({"q": Question("q", ON_TOPIC[0])}, 1))
         assert least > 0.2
-        assert silence.saved_rule
+        assert threshold.saved_rule
 
 
 def test_an_archive_that_is_not_indexed_yet_gets_no_thresholds(tmp_path):
@@ -72,7 +72,7 @@ def test_an_archive_that_is_not_indexed_yet_gets_no_thresholds(tmp_path):
     with Archive.open(path) as archive:
         engine = LocalEngine(archive, ranker, archive.committed_view())
         assert not engine.search(ON_TOPIC[0])
-        assert not list(path.glob("calibration/*.silence.json"))
+        assert not list(path.glob("calibration/*.abstention.json"))
         ranker.build(archive.view())
         assert engine.search(ON_TOPIC[0])
         assert not engine.search("What do hedgehogs eat?")
@@ -87,7 +87,7 @@ def test_the_threshold_is_saved_and_found_again_when_the_archive_has_changed(tmp
     path = riverside(tmp_path / "archive")
     with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
         engine.search(ON_TOPIC[0])
-    [saved] = path.glob("calibration/*.silence.json")
+    [saved] = path.glob("calibration/*.abstention.json")
     values = json.loads(saved.read_text(encoding="utf-8"))
     saved.write_text(json.dumps({**values, "threshold": 2.0}), encoding="utf-8")
     with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
@@ -101,13 +101,13 @@ def test_the_threshold_is_saved_and_found_again_when_the_archive_has_changed(tmp
 
 
 def rule_files(path):
-    return [file.read_bytes() for file in path.glob("calibration/*.silence.json")]
+    return [file.read_bytes() for file in path.glob("calibration/*.abstention.json")]
 
 
 def test_an_open_engine_follows_the_archive_as_a_new_one_does(tmp_path, monkeypatch):
     path, found = riverside(tmp_path / "archive"), []
     monkeypatch.setattr(
-        "askalike.calibration.silence.find_rule", lambda searcher: found.append(find_rule(searcher)) or found[-1]
+        "askalike.calibration.abstention.find_rule", lambda searcher: found.append(find_rule(searcher)) or found[-1]
     )
     with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
         engine.search(ON_TOPIC[0])
@@ -142,8 +142,8 @@ def test_no_rule_is_found_before_the_archive_is_indexed(tmp_path):
 def test_indexing_finds_the_thresholds_and_the_search_does_not(tmp_path, monkeypatch):
     path = riverside(tmp_path / "archive")
     index_command(path, "lm_jelinek_mercer")
-    assert len(list(path.glob("calibration/*.silence.json"))) == 1
-    monkeypatch.setattr("askalike.calibration.silence.find_rule", None)
+    assert len(list(path.glob("calibration/*.abstention.json"))) == 1
+    monkeypatch.setattr("askalike.calibration.abstention.find_rule", None)
     with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
         assert engine.search(ON_TOPIC[0])
 
@@ -162,13 +162,13 @@ def test_a_query_that_resembles_everyday_questions_must_score_more(engine):
 
 def test_everyday_questions_are_compared_with_those_on_other_topics():
     vectors = np.eye(4, dtype=np.float32)[[0, 0, 1, 1, 2, 3]]
-    contrast = Contrast(vectors)
-    own = contrast.measure_own(["food", "food", "food", "pets", "pets", "cars"])
+    background = BackgroundSimilarity(vectors)
+    own = background.measure_across_topics(["food", "food", "food", "pets", "pets", "cars"])
     np.testing.assert_allclose(own, [0, 0, 1 / 3, 1 / 3, 0, 0])
-    assert len(contrast.select(np.array([True, False, False, False, False, True])).vectors) == 2
+    assert len(background.select(np.array([True, False, False, False, False, True])).vectors) == 2
 
 
-def test_an_archive_about_everything_is_not_silent(tmp_path):
+def test_an_archive_about_everything_does_not_abstain(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         texts = [text for _, text in off_topic_questions(archive.view())]
         archive.upsert(Question(f"{n}", text) for n, text in enumerate(texts))

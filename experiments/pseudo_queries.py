@@ -1,9 +1,9 @@
-"""Is the same ranker chosen on a task made from an archive's texts as on labels? A table over archives and proxies.
+"""Is the same ranker chosen on pseudo-queries as on labels? A table over archives.
 
-python experiments/proxies.py ARCHIVE:SPLIT …
+python experiments/pseudo_queries.py ARCHIVE:SPLIT …
 
-The default ranker is the incumbent, as in `askalike tune`. For labels and for each proxy: the ranker that replaces it,
-and its gain on labels in points of nDCG@10 over the incumbent. Last, for each proxy: how often its verdict on a single
+The default ranker is the incumbent, as in `askalike tune`. For labels and for each source: the ranker that replaces it,
+and its gain on labels in points of nDCG@10 over the incumbent. Last, for each source: how often its verdict on a single
 ranker (better, worse, no difference) agrees with the labels. Use only splits that may be used for choosing.
 """
 
@@ -18,7 +18,7 @@ from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.labels.splits import load_split
 from askalike.rankers import active_ranker
 from askalike.store.archive import Archive
-from askalike.tuning.proxies import make_proxies
+from askalike.tuning.pseudo_queries import make_pseudo_queries
 from askalike.tuning.verdict import PairedDifference, paired_difference
 
 MEASURE = "nDCG@10"
@@ -29,7 +29,7 @@ Differences = Mapping[str, PairedDifference]
 
 
 def main(*places: str) -> None:
-    """Print the choices on labels and proxies for each archive, and how often they agree."""
+    """Print the choices on labels and pseudo-queries for each archive, and how often they agree."""
     agreements: dict[str, list[bool]] = {}
     for place in places:
         path, split = place.split(":")
@@ -38,11 +38,11 @@ def main(*places: str) -> None:
             truth = compare_rankers(archive, labels)
             print(f"{place}: n = {len(labels.qrels)}, labels choose {format_choice(truth, truth)}", flush=True)
             print("    " + ", ".join(f"{name} {100 * d.mean:+.1f}{mark(d)}" for name, d in truth.items()))
-            for proxy in make_proxies(archive):
-                differences = compare_rankers(archive, proxy.dev, proxy.fixed)
-                print(f"  {proxy.name}: {format_choice(differences, truth)}", flush=True)
+            for pseudo in make_pseudo_queries(archive):
+                differences = compare_rankers(archive, pseudo.dev, pseudo.fixed)
+                print(f"  {pseudo.name}: {format_choice(differences, truth)}", flush=True)
                 print("    " + ", ".join(f"{name} {100 * d.mean:+.1f}{mark(d)}" for name, d in differences.items()))
-                agreements.setdefault(proxy.name, []).extend(mark(differences[n]) == mark(truth[n]) for n in truth)
+                agreements.setdefault(pseudo.name, []).extend(mark(differences[n]) == mark(truth[n]) for n in truth)
     for name, agreed in agreements.items():
         print(f"{name}: {sum(agreed)} of {len(agreed)} verdicts are those of labels")
 

@@ -11,27 +11,27 @@ from numpy.typing import NDArray
 
 from askalike.calibration.curves import Bools
 from askalike.core.types import Floats
-from askalike.encoders.text_vectors import concatenate_parts
+from askalike.encoders import concatenate_parts
 from askalike.rankers import SearchSession
 
 NEAREST = 3
 """Number of nearest everyday questions with which a query is compared."""
 
 
-class Contrast:
+class BackgroundSimilarity:
     """Everyday questions as vectors, (questions, dim); no rows for a ranker without an encoder."""
 
     def __init__(self, vectors: NDArray[np.float32]) -> None:
         self.vectors = vectors
 
     @classmethod
-    def from_session(cls, session: SearchSession) -> "Contrast":
-        """Return the contrast of the everyday questions that are the session's queries."""
+    def from_session(cls, session: SearchSession) -> "BackgroundSimilarity":
+        """Return the everyday questions that are the session's queries."""
         return cls(_read_vectors(session))
 
-    def select(self, mask: Bools) -> "Contrast":
-        """Return the contrast of some of the questions."""
-        return Contrast(self.vectors[mask] if len(self.vectors) else self.vectors)
+    def select(self, mask: Bools) -> "BackgroundSimilarity":
+        """Return some of the questions."""
+        return BackgroundSimilarity(self.vectors[mask] if len(self.vectors) else self.vectors)
 
     def measure(self, session: SearchSession) -> Floats:
         """Return the mean similarity of each query to the everyday questions nearest to it; 0 without an encoder."""
@@ -40,7 +40,7 @@ class Contrast:
             return np.zeros(len(session.query_ids))
         return _mean_of_nearest(vectors @ self.vectors.T)
 
-    def measure_own(self, topics: Sequence[str]) -> Floats:
+    def measure_across_topics(self, topics: Sequence[str]) -> Floats:
         """Return the same for the everyday questions themselves, each compared with those on other topics."""
         if not len(self.vectors):
             return np.zeros(len(topics))

@@ -1,6 +1,6 @@
-"""Silence without labels: right first hits that are still shown, and unseen off-topic questions that get nothing.
+"""Abstention without labels: right first hits that are still shown, and unseen off-topic questions that get nothing.
 
-python experiments/silence.py ENCODER[,KEY=VALUE …] OFF_TOPIC.tsv ARCHIVE:SPLIT[:FIELDS] …
+python experiments/abstention.py ENCODER[,KEY=VALUE …] OFF_TOPIC.tsv ARCHIVE:SPLIT[:FIELDS] …
 
 OFF_TOPIC.tsv has a language and a question in each line, none of them packaged. Typed: the first half of each title.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from askalike import rankers
-from askalike.calibration.silence import SilenceRule, find_rule
+from askalike.calibration.abstention import AbstentionRule, find_rule
 from askalike.core.config import parse_assignments
 from askalike.core.types import Question
 from askalike.labels.splits import load_split
@@ -38,13 +38,13 @@ def main(encoder: str, off_topic: str, *archives: str) -> None:
             whole = right_shown(searcher, rule, dict(labels.queries), labels.qrels)
             typed = right_shown(searcher, rule, halves, labels.qrels, prefix=True)
             native = {archive.view().language, *archive.view().languages}
-            silent = {
+            abstains = {
                 kind: ~shown(searcher, rule, [text for lang, text in rows if (lang in native) == own_language])
                 for kind, own_language in (("its languages", True), ("others", False))
             }
-            shares = ", ".join(f"{kind} {share(mask)}" for kind, mask in silent.items())
+            shares = ", ".join(f"{kind} {share(mask)}" for kind, mask in abstains.items())
             stay = f"right first hits {share(whole)}, typed halves {share(typed)}"
-            print(f"{place}: threshold {rule.typical:.3f}; off topic and silent: {shares}; stay: {stay}", flush=True)
+            print(f"{place}: threshold {rule.typical:.3f}; off topic without a hit: {shares}; stay: {stay}", flush=True)
 
 
 def share(mask: Any) -> str:
@@ -52,7 +52,7 @@ def share(mask: Any) -> str:
     return f"{100 * np.mean(mask):.1f} % of {len(mask)}" if len(mask) else "none"
 
 
-def shown(searcher: Searcher, rule: SilenceRule, texts: list[str]) -> Any:
+def shown(searcher: Searcher, rule: AbstentionRule, texts: list[str]) -> Any:
     """Return whether each text gets a hit."""
     session = searcher.search({f"off {n}": Question(f"off {n}", text) for n, text in enumerate(texts)}, 1)
     firsts = np.array([scores[0] if len(scores) else 0.0 for scores in session.absolute_scores])
@@ -60,7 +60,7 @@ def shown(searcher: Searcher, rule: SilenceRule, texts: list[str]) -> Any:
 
 
 def right_shown(
-    searcher: Searcher, rule: SilenceRule, queries: dict[str, Question], qrels: Any, prefix: bool = False
+    searcher: Searcher, rule: AbstentionRule, queries: dict[str, Question], qrels: Any, prefix: bool = False
 ) -> Any:
     """Return whether each right first hit is shown."""
     session = searcher.search(queries, 1, prefix=prefix)

@@ -1,4 +1,4 @@
-"""Proxies: tasks made from an archive's own texts and links, for choosing a ranker without labels."""
+"""Pseudo-queries: queries made from an archive's own texts and links, for choosing a ranker without labels."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ Pairs = Iterator[tuple[str, Question]]
 
 
 @dataclass(frozen=True, slots=True)
-class Proxy:
+class PseudoQuerySource:
     """A way to make queries: pairs of the id of the relevant question and the query.
 
     fixed: settings of every ranker while it is tried on these queries.
@@ -38,8 +38,8 @@ class Proxy:
 
 
 @dataclass(frozen=True, slots=True)
-class ProxyQueries:
-    """The queries of a proxy: half of them for choosing, half for measuring. fixed: see Proxy."""
+class PseudoQueries:
+    """The queries of a source: half of them for choosing, half for measuring. fixed: see PseudoQuerySource."""
 
     name: str
     dev: Split
@@ -47,20 +47,20 @@ class ProxyQueries:
     fixed: Mapping[str, Any]
 
 
-def make_proxies(archive: Archive, seed: int = 0) -> Iterator[ProxyQueries]:
-    """Yield the queries of each proxy for which the archive has enough texts, in the order of PROXIES."""
+def make_pseudo_queries(archive: Archive, seed: int = 0) -> Iterator[PseudoQueries]:
+    """Yield the queries of each source for which the archive has enough texts, in the order of SOURCES."""
     questions = list(sample_questions(archive.view(), MAX_SAMPLED, seed))
-    for proxy in PROXIES:
+    for source in SOURCES:
         queries: dict[str, Question] = {}
         relevant: dict[str, dict[str, int]] = defaultdict(dict)
-        for id, query in proxy.make(archive, questions, seed):
+        for id, query in source.make(archive, questions, seed):
             queries[query.id] = query
             relevant[query.id][id] = 1
         drawn = shuffle_names(queries, seed)[:MAX_QUERIES]
         if len(drawn) >= MIN_QUERIES:
             half = len(drawn) // 2
             dev, test = (_make_split(ids, queries, relevant) for ids in (drawn[:half], drawn[half:]))
-            yield ProxyQueries(proxy.name, dev, test, proxy.fixed)
+            yield PseudoQueries(source.name, dev, test, source.fixed)
 
 
 def _queries_from_related_links(archive: Archive, questions: Sequence[Question], seed: int) -> Pairs:
@@ -111,12 +111,12 @@ def _queries_from_shortened_titles(archive: Archive, questions: Sequence[Questio
 
 
 # Those that always agreed with labels come first; see experiments/LOG.md.
-PROXIES = (
-    Proxy("an answer's first words → its question", _queries_from_answers),
-    Proxy("a body's first sentence → its title", _queries_from_first_sentences, {"fields": "title"}),
-    Proxy("a question → one that it is linked to as related", _queries_from_related_links),
-    Proxy("a title → its body", _queries_from_titles, {"fields": "body"}),
-    Proxy("a title without some of its words → its question", _queries_from_shortened_titles),
+SOURCES = (
+    PseudoQuerySource("an answer's first words → its question", _queries_from_answers),
+    PseudoQuerySource("a body's first sentence → its title", _queries_from_first_sentences, {"fields": "title"}),
+    PseudoQuerySource("a question → one that it is linked to as related", _queries_from_related_links),
+    PseudoQuerySource("a title → its body", _queries_from_titles, {"fields": "body"}),
+    PseudoQuerySource("a title without some of its words → its question", _queries_from_shortened_titles),
 )
 
 
