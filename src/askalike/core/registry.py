@@ -134,6 +134,8 @@ def _load_entry_point(kind: str, point: "EntryPoint") -> type[Any]:
     try:
         entry = point.load()
     except (ImportError, AttributeError) as error:
+        if point.module.startswith("askalike."):  # as of a built-in entry
+            raise
         raise SettingsError(f"{_describe(kind, point)}: {point.value} cannot be imported ({error})") from None
     missing = [method for method in KINDS[kind].methods if not hasattr(entry, method)]
     if missing or not isinstance(entry, type):
