@@ -48,7 +48,7 @@ def test_probable_proposals_join_questions_until_somebody_says_no(archive) -> No
     assert find_groups(archive) == [["1", "2"], ["3", "4"], ["5", "6"]]
     assert [c.question_ids for c in find_conflicts(archive)][-2] == ("5", "6")
     assert find_drafts(archive) == 2
-    assert {draft.sources for draft in list_drafts(archive)} == {("1", "2"), ("6", "5")}
+    assert {draft.source_ids for draft in list_drafts(archive)} == {("1", "2"), ("6", "5")}
     decide_proposal(archive, 1, "reject")
     assert find_groups(archive) == [["1", "2"], ["3", "4"]]
 

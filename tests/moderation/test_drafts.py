@@ -31,7 +31,7 @@ def archive(tmp_path):
 def test_solved_questions_that_come_again_make_one_draft_each(archive) -> None:
     assert find_drafts(archive) == 2
     cards, keys = list_drafts(archive)
-    assert (cards.title, cards.answer, cards.sources) == ("Renew library card", "Online.", ("2", "1", "3"))
+    assert (cards.title, cards.answer, cards.source_ids) == ("Renew library card", "Online.", ("2", "1", "3"))
     assert set(cards.rephrasings) == {
         "How do I renew my library card?",
         "My library card ran out, what now to renew the card?",

@@ -94,7 +94,7 @@ async def _queue_context(site: ServedArchive, request: Request) -> dict[str, Any
     queue = await site.run_on_archive(lambda archive: _load_queue(archive, moderator))
     if queue.next is None:
         return {"queue": queue, "sides": [], "why": summarise_explanation(None), "likeness": None}
-    pair = [queue.questions[id] for id in (queue.next.question, queue.next.other)]
+    pair = [queue.questions[id] for id in (queue.next.duplicate_id, queue.next.original_id)]
     question, other = pair
     explanation, likeness = await site.run_on_engine(
         lambda engine: (engine.explain(question, [other.id]).get(other.id), engine.likeness(question, other.id))
@@ -107,7 +107,7 @@ async def _queue_context(site: ServedArchive, request: Request) -> dict[str, Any
 def _load_queue(archive: Archive, moderator: str) -> QueueState:
     first = next(iter(pending_proposals(archive)), None)
     latest = latest_decision(archive, moderator)
-    ids = [id for proposal in (first, latest) if proposal for id in (proposal.question, proposal.other)]
+    ids = [id for proposal in (first, latest) if proposal for id in (proposal.duplicate_id, proposal.original_id)]
     view = archive.view()
     questions = view.get_questions(ids)
     if first and not {first.question, first.other} <= questions.keys():
