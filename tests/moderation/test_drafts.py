@@ -49,7 +49,7 @@ def test_an_accepted_draft_is_a_question_with_its_answer(archive) -> None:
     assert [a.body for a in archive.view().get_answers_to([question.id])[question.id]] == ["Online."]
     assert {link.source for link in archive.view().links("related")} == {"1", "2", "3"}
     [accepted] = list_drafts(archive, "accepted")
-    assert (accepted.by, accepted.question_id) == ("ann", question.id)
+    assert (accepted.decided_by, accepted.question_id) == ("ann", question.id)
     with pytest.raises(ArchiveError, match="draft 1 was accepted on .*; expected an open one"):
         reject_draft(archive, 1)
     assert find_drafts(archive) == 0

@@ -96,7 +96,7 @@ def test_the_command(archive):
     assert cli("--ignored") == "no ignored gaps\n"
     assert "    2  Where can I park my boat?\n" in cli()
     boats = json.loads(cli("--json", "-k", "1"))["gaps"][0]
-    assert (boats["times"], boats["why"]) == (2, {"nothing": 2})
+    assert (boats["count"], boats["reasons"]) == (2, {"nothing": 2})
     assert "boat" not in cli("--ignore", boats["id"])
     assert "boat" in cli("--ignored")
     assert "boat" in cli("--restore", boats["id"])
