@@ -42,7 +42,7 @@ def archive(tmp_path_factory):
         yield archive
 
 
-WITH_SETTINGS = {"cross_encoder", "pretrained", "late_interaction"}
+WITH_SETTINGS = {"cross_encoder", "pretrained"}
 """These need a model's folder, and have a test of their own; a cross-encoder ranks candidates alone."""
 SEMANTIC = {"static", "cascade", "hybrid"}
 

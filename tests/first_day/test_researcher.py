@@ -154,7 +154,7 @@ def test_from_forums_to_a_table_for_a_paper(beir, tmp_path, command):
     assert command("import", "beir", tmp_path / "forums", "-o", archive)[0] == 0
     assert command("rank", archive, "--ranker", "tfidf", "--queries", "split:test", "-o", run)[0] == 0
     toml = tmp_path / "forums.toml"
-    systems = ('ranker = "bm25"', 'ranker = "rm3"', f'run = "{run}"')
+    systems = ('ranker = "bm25"', 'ranker = "tfidf"', f'run = "{run}"')
     head = f'archive = "{archive}"\nmeasures = ["ndcg_cut_10", "ERR@10"]\nbaseline = "bm25"\n'
     toml.write_text(head + "".join(f"[[system]]\n{system}\n" for system in systems))
     code, printed, said = command("experiment", toml, "-o", folder)

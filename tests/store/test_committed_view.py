@@ -8,7 +8,7 @@ from askalike import rankers
 from askalike.core.types import Question
 from askalike.store import Archive
 
-NEED_A_MODEL = {"cross_encoder", "pretrained", "late_interaction", "learned_weights"}
+NEED_A_MODEL = {"cross_encoder", "pretrained", "learned_weights"}
 
 
 @pytest.mark.parametrize("name", sorted({*rankers.names()} - NEED_A_MODEL))

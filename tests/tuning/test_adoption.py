@@ -13,14 +13,12 @@ from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.types import Question
 from askalike.experiments.models import remove_model
-from askalike.experiments.trials import Trial
 from askalike.health.checks import run_checks
 from askalike.health.models import changed_encoder_files
 from askalike.labels.learned import LearnedLabels
 from askalike.store import Archive, get_served_ranker
 from askalike.store.archive_encoder import get_archive_encoder
 from askalike.tuning.adoption import adopt_encoder
-from askalike.tuning.candidates import Candidate, late_interaction_candidate
 from askalike.tuning.run import _encoder_trial
 from commands import askalike
 from needs import need
@@ -78,18 +76,6 @@ def test_tuning_takes_it_without_being_told(archive, model):
     adopt_encoder(archive, str(model), name="mine")
     assert _encoder_trial(archive, "").ranker == "mine"
     assert _encoder_trial(archive, str(model)).settings == {"model": str(model)}
-
-
-def test_late_interaction_is_a_rung_of_its_own(archive, model):
-    encoder = Trial(adopt_encoder(archive, str(model), name="mine").name)
-    hybrid = Trial("hybrid", {"parts": ["bm25", "mine"], "bm25.k1": 0.9})
-    for trial, parts in ((hybrid, ("hybrid", "mine")), (encoder, ("mine",))):
-        candidate = late_interaction_candidate(Candidate("x", 3, (trial,)), trial, encoder)
-        assert candidate.stage > Candidate("x", 3, (trial,)).stage
-        [late] = candidate.trials
-        ranker = rankers.create(late.ranker, late.settings, archive)
-        assert tuple(part.name for part in ranker.parts) == parts
-    assert rankers.create(late.ranker, late.settings, archive).values["mine.precision"] == "8"
 
 
 def test_check_finds_files_that_were_changed(archive, model):

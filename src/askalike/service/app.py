@@ -29,11 +29,11 @@ def create_app(settings: ServiceSettings, rate_limiter: RateLimiter, workers: Ot
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            state.sites |= {name: ServedArchive(name, settings, workers) for name in settings.archive_paths()}
-            for site in state.sites.values():
-                stack.callback(site.close)
+            state.archives |= {name: ServedArchive(name, settings, workers) for name in settings.archive_paths()}
+            for archive in state.archives.values():
+                stack.callback(archive.close)
             answer_other_worker = partial(asking.answer_other_worker, state)
-            async with hot_reload(state.sites.values()), workers.answered(answer_other_worker):
+            async with hot_reload(state.archives.values()), workers.answered(answer_other_worker):
                 yield
 
     app = FastAPI(

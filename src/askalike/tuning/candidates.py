@@ -27,8 +27,8 @@ VOTE_WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.6)
 INCUMBENT, UNTUNED, TUNED, WITH_VOTES = -1, 0, 1, 2
 N_DISTINCT_STAGES = 4
 """The number of kinds of candidates per family; a candidate with distinct hits is this many stages later."""
-LATE_STAGE, CROSS_STAGE = 1_000, 2_000
-"""Stages added to a candidate with late interaction or with a cross-encoder, which put it above all others."""
+CROSS_STAGE = 2_000
+"""Stages added to a candidate with a cross-encoder, which put it above all others."""
 CROSS_DEPTH = 20
 """The number of hits that a cross-encoder re-ranks."""
 LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings")
@@ -152,15 +152,6 @@ def distinct_candidate(candidate: Candidate, trial: Trial) -> Candidate:
     stage = max(candidate.stage, WITH_VOTES) + N_DISTINCT_STAGES
     trials = (Trial("distinct", _composite_settings(trial)),)
     return Candidate(f"distinct ({candidate.name})", stage, trials, candidate.lexical_base)
-
-
-def late_interaction_candidate(candidate: Candidate, trial: Trial, encoder: Trial) -> Candidate:
-    """Return a candidate's trial with its first hits re-ranked by the token vectors of a pre-trained encoder."""
-    parts = (trial,) if trial == encoder else (trial, encoder)
-    trials = (Trial("late_interaction", _composite_settings(*parts)),)
-    return Candidate(
-        f"late_interaction ({candidate.name})", LATE_STAGE + candidate.stage, trials, candidate.lexical_base
-    )
 
 
 def cross_encoder_candidate(candidate: Candidate, trial: Trial, cross_encoder: Trial) -> Candidate:

@@ -32,8 +32,6 @@ MAX_WORDS = 200
 """Maximum number of words of a text that count: most models truncate the rest."""
 LENGTH_SAMPLE = 500
 """Number of questions used to measure the lengths of texts."""
-COMPARED_TITLES = 20
-"""Number of documents per query that late interaction compares."""
 REFERENCE_TITLE_WORDS = 10.0
 """The length of texts assumed in `CandidateFamily.pairs_per_second`."""
 MIN_PAIRS = 500
@@ -152,11 +150,6 @@ class ModelTrainer:
     def estimate_encoding_s(self) -> float:
         """Return the seconds that the teacher takes to encode all questions."""
         return self._mean_lengths[1] * len(self._view) / self.teacher.words_per_s if self.teacher else 0.0
-
-    def estimate_comparing_s(self, n_queries: int) -> float:
-        """Return the seconds to encode the titles that late interaction compares with the queries."""
-        titles = min(COMPARED_TITLES * n_queries, len(self._view)) + n_queries
-        return titles * self._mean_lengths[0] / self.teacher.words_per_s if self.teacher else 0.0
 
     def train(self, family: CandidateFamily, budget: Budget) -> Trial:
         """Train the family's model, unless it is already trained, and return its trial.

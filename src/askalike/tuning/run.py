@@ -122,7 +122,6 @@ def _try_candidates(search: SuccessiveCandidates, incumbent: Trial, cross_encode
     search.try_incumbent(incumbent)
     search.try_lexical()
     search.try_dense()
-    search.try_late_interaction()
     if cross_encoder:
         search.try_cross_encoder(Trial(CROSS_ENCODER_RANKER, {"model": cross_encoder}))
     search.try_distinct()

@@ -19,7 +19,6 @@ from askalike.tuning.candidates import (
     dense_candidates,
     distinct_candidate,
     incumbent_candidate,
-    late_interaction_candidate,
     lexical_candidates,
     missing_module,
     votes_candidate,
@@ -136,18 +135,6 @@ class SuccessiveCandidates:
                 for candidate in dense_candidates(base, dense, family.name, stage, self.has_votes):
                     if candidate.lexical_base or not any(e.trial == candidate.trials[0] for e in self.evaluated_trials):
                         self._try_candidate(candidate)
-
-    def try_late_interaction(self) -> None:
-        """Try the current choice with its first hits re-ranked, if there is a pre-trained encoder."""
-        if not self.teacher:
-            return
-        needed = self.trainer.estimate_comparing_s(len(self.task.dev.qrels))
-        for entry in self._choices_over_folds(choose):
-            candidate = late_interaction_candidate(entry.candidate, entry.trial, self.teacher.trial)
-            if needed > self.budget.remaining_s and not self._is_evaluated(candidate):
-                self._skip(candidate.name, _no_time_reason(needed, self.budget.remaining_s))
-            elif not entry.candidate.is_lexical:
-                self._try_candidate(candidate)
 
     def try_cross_encoder(self, cross_encoder: Trial) -> None:
         """Try the current choice with its first hits re-ranked by a cross-encoder."""

@@ -105,27 +105,27 @@ class DeleteRequest(BaseModel):
 
 
 @router.post("/v1/embeddings")
-async def embeddings(site: ReadableArchive, request: EmbeddingRequest) -> EmbeddingResponse:
+async def embeddings(archive: ReadableArchive, request: EmbeddingRequest) -> EmbeddingResponse:
     """Return the bytes of each text as numbers."""
     data = [Embedding(index=n, embedding=encode_text(text)) for n, text in enumerate(request.input)]
     return EmbeddingResponse(data=data, model=request.model)
 
 
 @router.get("/api/v1/collections/{name}")
-async def collection(site: ReadableArchive, name: CollectionName) -> CollectionResponse:
+async def collection(archive: ReadableArchive, name: CollectionName) -> CollectionResponse:
     """Return the archive as a collection."""
     return CollectionResponse(id=name, name=name)
 
 
 @router.post("/api/v1/collections")
-async def new_collection(site: ReadableArchive, request: CreateCollectionRequest) -> CollectionResponse:
+async def new_collection(archive: ReadableArchive, request: CreateCollectionRequest) -> CollectionResponse:
     """Return the archive as a collection, which exists already."""
     return CollectionResponse(id=request.name, name=request.name)
 
 
 @router.post("/api/v1/collections/{name}/upsert")
 async def upsert(
-    site: WritableArchive, name: CollectionName, request: UpsertRequest, http_request: Request, response: Response
+    archive: WritableArchive, name: CollectionName, request: UpsertRequest, http_request: Request, response: Response
 ) -> bool:
     """Add or replace questions and answers; 409 for an answer whose question does not exist."""
     if not len(request.ids) == len(request.metadatas) == len(request.documents):
@@ -134,26 +134,26 @@ async def upsert(
     questions = [to_question(*document) for document in documents if document[1].object_type == "question"]
     answers = [to_answer(*document) for document in documents if document[1].object_type == "answer"]
     if questions:
-        await commit(site, http_request, questions, response)
+        await commit(archive, http_request, questions, response)
     if answers:
-        await commit(site, http_request, answers, response)
+        await commit(archive, http_request, answers, response)
     response.status_code = 200
     return True
 
 
 @router.post("/api/v1/collections/{name}/query")
-async def query(site: ReadableArchive, name: CollectionName, request: CollectionQuery) -> CollectionQueryResult:
+async def query(archive: ReadableArchive, name: CollectionName, request: CollectionQuery) -> CollectionQueryResult:
     """Return the questions most similar to each text."""
     texts = [decode_text(numbers) for numbers in request.query_embeddings]
-    results = await site.run_on_engine(lambda engine: [_search(engine, text, request.n_results) for text in texts])
+    results = await archive.run_on_engine(lambda engine: [_search(engine, text, request.n_results) for text in texts])
     ids, distances, metadatas = zip(*results, strict=True)
     return CollectionQueryResult(ids=list(ids), distances=list(distances), metadatas=list(metadatas))
 
 
 @router.post("/api/v1/collections/{name}/delete")
-async def delete(site: WritableArchive, name: CollectionName, request: DeleteRequest) -> list[str]:
+async def delete(archive: WritableArchive, name: CollectionName, request: DeleteRequest) -> list[str]:
     """Delete questions, with their answers, and answers."""
-    return await site.run_on_archive(lambda archive: _delete(archive, request.ids))
+    return await archive.run_on_store(lambda store: _delete(store, request.ids))
 
 
 def encode_text(text: str) -> list[float]:

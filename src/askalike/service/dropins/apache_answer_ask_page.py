@@ -43,9 +43,9 @@ class ListEnvelope(BaseModel):
 
 
 @router.get("/answer/api/v1/question/similar")
-async def question_similar(site: ReadableArchive, title: TypedTitle = "") -> ListEnvelope:
+async def question_similar(archive: ReadableArchive, title: TypedTitle = "") -> ListEnvelope:
     """Return the questions most similar to a title, in the shape of Apache Answer's own response."""
-    return ListEnvelope(data=await site.run_on_engine(lambda engine: _search_questions(engine, title)))
+    return ListEnvelope(data=await archive.run_on_engine(lambda engine: _search_questions(engine, title)))
 
 
 def _search_questions(engine: LocalEngine, title: str) -> list[ListedQuestion]:

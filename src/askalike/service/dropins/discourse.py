@@ -81,9 +81,9 @@ class SimilarTopics(BaseModel):
 @router.get("/topics/similar_to.json", include_in_schema=False)
 @router.get("/similar_topics", include_in_schema=False)
 @router.get("/similar_topics.json", include_in_schema=False)
-async def similar_to(site: ReadableArchive, title: TopicTitle, raw: TopicText = "") -> SimilarTopics:
+async def similar_to(archive: ReadableArchive, title: TopicTitle, raw: TopicText = "") -> SimilarTopics:
     """Return the questions most similar to a new topic, in the shape of Discourse's own response."""
-    return await site.run_on_engine(lambda engine: _search_topics(engine, title, raw))
+    return await archive.run_on_engine(lambda engine: _search_topics(engine, title, raw))
 
 
 def _search_topics(engine: LocalEngine, title: str, raw: str) -> SimilarTopics:

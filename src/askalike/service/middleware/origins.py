@@ -42,10 +42,10 @@ class ArchiveCORSMiddleware(CORSMiddleware):
             expose_headers=(REQUEST_ID_HEADER, "retry-after"),
             max_age=PREFLIGHT_MAX_AGE_S,
         )
-        self._sites = state.sites
+        self._archives = state.archives
 
     def is_allowed_origin(self, origin: str) -> bool:
-        allowed = (has_key_for_origin(site.key_archive, origin) for site in self._sites.values())
+        allowed = (has_key_for_origin(archive.key_archive, origin) for archive in self._archives.values())
         return super().is_allowed_origin(origin) or any(allowed)
 
 

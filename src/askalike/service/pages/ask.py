@@ -47,7 +47,9 @@ class SimilarItem:
 
 
 @router.get("/a/{archive}")
-async def get_ask(site: VisitedArchive, request: Request, title: str = "", body: str = "", noted: str = "") -> Response:
+async def get_ask(
+    archive: VisitedArchive, request: Request, title: str = "", body: str = "", noted: str = ""
+) -> Response:
     """Show the form, and the questions similar to its text."""
     return render_page(
         request,
@@ -56,54 +58,54 @@ async def get_ask(site: VisitedArchive, request: Request, title: str = "", body:
         message=VERDICT_MESSAGES.get(noted, ""),
         max_title_length=MAX_TITLE_LENGTH,
         max_body_length=MAX_BODY_LENGTH,
-        **await _find_similar(site, request, title, body, prefix=False),
+        **await _find_similar(archive, request, title, body, prefix=False),
     )
 
 
 @router.post("/a/{archive}/similar")
-async def post_similar(site: VisitedArchive, request: Request, form: SubmittedForm) -> Response:
+async def post_similar(archive: VisitedArchive, request: Request, form: SubmittedForm) -> Response:
     """Show the part of the page below the form, while somebody types. Changes nothing."""
     title, body, count = form.value("title"), form.value("body"), bool(form.value("count"))
-    context = await _find_similar(site, request, title, body, prefix=True, count_shown=count)
+    context = await _find_similar(archive, request, title, body, prefix=True, count_shown=count)
     response = render_page(request, "parts/similar.html", typed=True, **context)
-    response.headers["hx-replace-url"] = _query_url(site, title, body)
+    response.headers["hx-replace-url"] = _query_url(archive, title, body)
     return response
 
 
 @router.post("/a/{archive}/feedback")
-async def post_feedback(site: UserArchive, request: Request, form: SubmittedForm) -> Response:
+async def post_feedback(archive: UserArchive, request: Request, form: SubmittedForm) -> Response:
     """Store feedback on the questions that were shown."""
     message = next((name for name in VERDICT_MESSAGES if form.values(name)), "")
     feedback = _parse_feedback(form, message)
-    await record_feedback(site, feedback)
+    await record_feedback(archive, feedback)
     if is_htmx(request):
         return render_page(request, "parts/noted.html", message=VERDICT_MESSAGES[message], feedback=feedback)
-    return RedirectResponse(_query_url(site, feedback.title, feedback.body, noted=message), 303)
+    return RedirectResponse(_query_url(archive, feedback.title, feedback.body, noted=message), 303)
 
 
-def _query_url(site: ServedArchive, title: str, body: str, **others: str) -> str:
+def _query_url(archive: ServedArchive, title: str, body: str, **others: str) -> str:
     """Return the URL of the questions similar to a text, so that the back button works; without a body that is long."""
     values = {"title": title, "body": body if len(body) <= MAX_ADDRESS_BODY_LENGTH else "", **others}
     query = urlencode({name: value for name, value in values.items() if value})
-    return archive_url(site.name) + (f"?{query}" if query else "")
+    return archive_url(archive.name) + (f"?{query}" if query else "")
 
 
 @router.post("/a/{archive}/opened", status_code=204)
-async def post_opened(site: VisitedArchive, form: SubmittedForm) -> None:
+async def post_opened(archive: VisitedArchive, form: SubmittedForm) -> None:
     """Count a view of the page in which somebody opened a similar question."""
-    await record_use(site, "opened")
+    await record_use(archive, "opened")
 
 
 async def _find_similar(
-    site: ServedArchive, request: Request, title: str, body: str, **options: bool
+    archive: ServedArchive, request: Request, title: str, body: str, **options: bool
 ) -> dict[str, Any]:
     query = validate_form(SimilarRequest, {"title": title, "body": body, "k": MAX_ITEMS, **options})
     if not f"{title}{body}".strip():
-        latest = await site.run_on_archive(lambda archive: archive.view().latest_questions(N_LATEST))
+        latest = await archive.run_on_store(lambda store: store.view().latest_questions(N_LATEST))
         return {"title": "", "body": "", "items": [], "corrected": [], "latest": latest}
-    _, hits = await search_similar(site, query)
-    add_log_fields(request, archive=site.name, found=len(hits))
-    answers = await site.run_on_archive(lambda archive: archive.view().get_answers_to(hit.question.id for hit in hits))
+    _, hits = await search_similar(archive, query)
+    add_log_fields(request, archive=archive.name, found=len(hits))
+    answers = await archive.run_on_store(lambda store: store.view().get_answers_to(hit.question.id for hit in hits))
     items = [_to_item(hit, answers[hit.question.id]) for hit in hits]
     return {"title": title, "body": body, "items": items, "corrected": corrected_words(hits), "latest": []}
 

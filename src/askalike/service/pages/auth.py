@@ -7,32 +7,32 @@ from urllib.parse import quote
 from fastapi import Depends, HTTPException, Request
 
 from askalike.service.pages.forms import is_https
-from askalike.service.requests.auth import ArchiveName, admit, find_site, require_scope
+from askalike.service.requests.auth import ArchiveName, admit, find_archive, require_scope
 from askalike.service.requests.context import Caller, app_state
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store.keys import session_key
 
 
-def session_cookie_name(request: Request, site: ServedArchive) -> str:
+def session_cookie_name(request: Request, archive: ServedArchive) -> str:
     """Return the name of the cookie that holds the session of an archive."""
     prefix = "__Host-" if is_https(request) else ""
-    return f"{prefix}session-{hashlib.blake2b(site.name.encode(), digest_size=6).hexdigest()}"
+    return f"{prefix}session-{hashlib.blake2b(archive.name.encode(), digest_size=6).hexdigest()}"
 
 
-def find_caller(request: Request, site: ServedArchive) -> Caller | None:
+def find_caller(request: Request, archive: ServedArchive) -> Caller | None:
     """Return the caller who opens a page of an archive; None if they have to log in."""
-    secret = request.cookies.get(session_cookie_name(request, site))
-    key, settings = session_key(site.key_archive, secret) if secret else None, app_state(request).settings
+    secret = request.cookies.get(session_cookie_name(request, archive))
+    key, settings = session_key(archive.key_archive, secret) if secret else None, app_state(request).settings
     if key or settings.keyless:
-        return Caller(site, key)
-    return Caller(site, None, visitor=True) if settings.public else None
+        return Caller(archive, key)
+    return Caller(archive, None, visitor=True) if settings.public else None
 
 
-async def identify_visitor(request: Request, archive: ArchiveName) -> Caller:
+async def identify_visitor(request: Request, name: ArchiveName) -> Caller:
     """Return the caller who opens a page; redirect to the login page unless logged in or the pages are public."""
-    site = find_site(request, archive)
-    caller = find_caller(request, site)
-    admit(request, site, caller)
+    archive = find_archive(request, name)
+    caller = find_caller(request, archive)
+    admit(request, archive, caller)
     if caller is None:
         raise _login_redirect(request)
     return caller

@@ -37,11 +37,11 @@ class Correction(BaseModel):
 
 
 @router.post("/a/{archive}/questions/{id:path}")
-async def post_correction(site: WriterArchive, request: Request, id: str, form: SubmittedForm) -> Response:
+async def post_correction(archive: WriterArchive, request: Request, id: str, form: SubmittedForm) -> Response:
     """Correct a question, or the answer named in the form."""
     editor = caller_id(request)
-    await site.run_on_archive(lambda archive: _correct(archive, id, form, editor))
-    return RedirectResponse(f"{archive_url(site.name)}/questions/{quote(id, safe='')}?saved=true", 303)
+    await archive.run_on_store(lambda store: _correct(store, id, form, editor))
+    return RedirectResponse(f"{archive_url(archive.name)}/questions/{quote(id, safe='')}?saved=true", 303)
 
 
 def text_version(record: Question | Answer) -> str:

@@ -54,21 +54,23 @@ class DraftCard:
 
 
 @router.get("/a/{archive}/drafts")
-async def get_drafts(site: ModeratorArchive, request: Request, state: DraftState = "open", said: str = "") -> Response:
+async def get_drafts(
+    archive: ModeratorArchive, request: Request, state: DraftState = "open", said: str = ""
+) -> Response:
     """Show the drafts to decide on, or those that were accepted or rejected."""
-    cards, total = await site.run_on_archive(lambda archive: _load_cards(archive, state))
+    cards, total = await archive.run_on_store(lambda store: _load_cards(store, state))
     message = ACTION_MESSAGES.get(said, "")
     return render_page(request, "drafts.html", cards=cards, total=total, state=state, message=message)
 
 
 @router.post("/a/{archive}/drafts")
-async def post_draft(site: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
+async def post_draft(archive: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
     """Look for new drafts, accept one, or reject it."""
     if form.value("do") not in ("find", "accept", "reject"):
         raise HTTPException(422, "do: expected find, accept or reject")
     moderator = caller_id(request)
-    done = await site.run_on_archive(lambda archive: _apply_action(archive, form, moderator))
-    return RedirectResponse(f"{archive_url(site.name)}/drafts?said={done}", 303)
+    done = await archive.run_on_store(lambda store: _apply_action(store, form, moderator))
+    return RedirectResponse(f"{archive_url(archive.name)}/drafts?said={done}", 303)
 
 
 def _load_cards(archive: Archive, state: DraftState) -> tuple[list[DraftCard], int]:

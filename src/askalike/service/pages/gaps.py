@@ -44,9 +44,9 @@ class FaqEntry(BaseModel):
 
 
 @router.get("/a/{archive}/gaps")
-async def get_gaps(site: ModeratorArchive, request: Request, ignored: bool = False, said: str = "") -> Response:
+async def get_gaps(archive: ModeratorArchive, request: Request, ignored: bool = False, said: str = "") -> Response:
     """Show the gaps, or those that are ignored."""
-    gaps = await site.run_on_archive(lambda archive: site.gap_cache.get(archive, ignored=ignored))
+    gaps = await archive.run_on_store(lambda store: archive.gap_cache.get(store, ignored=ignored))
     return render_page(
         request,
         "gaps.html",
@@ -59,13 +59,13 @@ async def get_gaps(site: ModeratorArchive, request: Request, ignored: bool = Fal
 
 
 @router.post("/a/{archive}/gaps")
-async def post_gap(site: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
+async def post_gap(archive: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
     """Write an entry for a gap, ignore it, or show it again."""
     if form.value("do") not in ("write", "ignore", "restore"):
         raise HTTPException(422, "do: expected write, ignore or restore")
     moderator = caller_id(request)
-    done = await site.run_on_archive(lambda archive: _apply_action(archive, form, moderator))
-    return RedirectResponse(f"{archive_url(site.name)}/gaps?said={done}", 303)
+    done = await archive.run_on_store(lambda store: _apply_action(store, form, moderator))
+    return RedirectResponse(f"{archive_url(archive.name)}/gaps?said={done}", 303)
 
 
 def _apply_action(archive: Archive, form: Form, moderator: str) -> str:

@@ -24,10 +24,10 @@ router = APIRouter()
 @router.get("/")
 async def get_start(request: Request) -> Response:
     """Show the archives that the person may search, or the login page if there are none."""
-    sites = [site for site in app_state(request).sites.values() if find_caller(request, site)]
-    if not sites:
+    archives = [archive for archive in app_state(request).archives.values() if find_caller(request, archive)]
+    if not archives:
         return RedirectResponse("/login", 303)
-    sizes = {site: await site.run_on_archive(lambda archive: len(archive.view())) for site in sites}
+    sizes = {archive: await archive.run_on_store(lambda store: len(store.view())) for archive in archives}
     return render_page(request, "start.html", sizes=sizes)
 
 
@@ -35,7 +35,7 @@ async def get_start(request: Request) -> Response:
 async def get_login(request: Request, next: Annotated[str, Query(max_length=2_000)] = "/") -> Response:
     """Show the form that asks for a key."""
     path = to_local_path(next)
-    return render_page(request, "login.html", next=path, site=_site_of_path(request, path), wrong=False)
+    return render_page(request, "login.html", next=path, archive_to_open=_archive_of_path(request, path), wrong=False)
 
 
 @router.post("/login")
@@ -43,15 +43,15 @@ async def post_login(request: Request, form: SubmittedForm) -> Response:
     """Begin a session for the archive that the person wants to open, else for each that the key is valid for."""
     enforce_rate_limit(request)
     text, next = form.value("key").strip(), to_local_path(form.value("next"))
-    wanted = _site_of_path(request, next)
-    sites = [wanted] if wanted else app_state(request).sites.values()
-    keys = {site: key for site in sites if (key := verify_key(site.key_archive, text))}
+    wanted = _archive_of_path(request, next)
+    archives = [wanted] if wanted else app_state(request).archives.values()
+    keys = {archive: key for archive in archives if (key := verify_key(archive.key_archive, text))}
     if not keys:
-        return render_page(request, "login.html", 401, next=next, site=wanted, wrong=True)
+        return render_page(request, "login.html", 401, next=next, archive_to_open=wanted, wrong=True)
     response, hours = RedirectResponse(next, 303), app_state(request).settings.session_hours
-    for site, key in keys.items():
-        secret = await site.run_on_archive(partial(begin_session, key=key, hours=hours))
-        name, max_age_s = session_cookie_name(request, site), int(hours * 3600)
+    for archive, key in keys.items():
+        secret = await archive.run_on_store(partial(begin_session, key=key, hours=hours))
+        name, max_age_s = session_cookie_name(request, archive), int(hours * 3600)
         response.set_cookie(name, secret, max_age_s, httponly=True, secure=forms.is_https(request), samesite="strict")
     forms.renew_secret(request, response, forms.create_secret())
     return response
@@ -61,20 +61,20 @@ async def post_login(request: Request, form: SubmittedForm) -> Response:
 async def post_logout(request: Request, form: SubmittedForm) -> Response:
     """End this browser's session for the archive named in the form, else for all."""
     response, named = RedirectResponse("/", 303), form.value("archive")
-    for site in app_state(request).sites.values():
-        if named and site.name != named:
+    for archive in app_state(request).archives.values():
+        if named and archive.name != named:
             continue
-        name = session_cookie_name(request, site)
+        name = session_cookie_name(request, archive)
         if secret := request.cookies.get(name):
-            await site.run_on_archive(partial(end_session, secret=secret))
+            await archive.run_on_store(partial(end_session, secret=secret))
             response.delete_cookie(name, httponly=True, secure=forms.is_https(request))
     return response
 
 
-def _site_of_path(request: Request, path: str) -> ServedArchive | None:
+def _archive_of_path(request: Request, path: str) -> ServedArchive | None:
     """Return the archive that a path of this service belongs to; None if it belongs to none."""
     match = ARCHIVE_PATH.match(unquote(path))
-    return app_state(request).sites.get(match[1]) if match else None
+    return app_state(request).archives.get(match[1]) if match else None
 
 
 def to_local_path(next: str) -> str:

@@ -46,14 +46,14 @@ class ReplaySummary:
 
 
 @router.get("/a/{archive}/quality")
-async def get_quality(site: UserArchive, request: Request) -> Response:
+async def get_quality(archive: UserArchive, request: Request) -> Response:
     """Show the report."""
-    calibration, stale_reason, threshold = await site.run_on_engine(
+    calibration, stale_reason, threshold = await archive.run_on_engine(
         lambda engine: (engine.calibration, engine.stale_reason, engine.typical_threshold)
     )
     measured = calibration.quality if calibration else None
-    verdicts = await site.run_on_archive(lambda archive: weekly_verdicts(archive, MAX_WEEKS))
-    use = await site.run_on_archive(lambda archive: daily_use(archive, USE_DAYS))
+    verdicts = await archive.run_on_store(lambda store: weekly_verdicts(store, MAX_WEEKS))
+    use = await archive.run_on_store(lambda store: daily_use(store, USE_DAYS))
     bars: dict[str, list[ProportionBar]] = {}
     if measured:
         counts, n = measured.found_by_rank, measured.queries
@@ -67,9 +67,9 @@ async def get_quality(site: UserArchive, request: Request) -> Response:
         threshold=threshold,
         measured=measured,
         bars=bars,
-        replay=await site.run_on_archive(lambda archive: _load_replay(archive, site.model)),
+        replay=await archive.run_on_store(lambda store: _load_replay(store, archive.model)),
         weeks=[(_day_name(monday), counts) for monday, counts in fill_weeks(verdicts)[-MAX_WEEKS:]],
-        served=await site.run_on_archive(serving_history),
+        served=await archive.run_on_store(serving_history),
         verdicts=VERDICT_LABELS,
         use=use,
         use_total=sum_use(use),

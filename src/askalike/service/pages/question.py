@@ -43,12 +43,12 @@ class RelatedQuestion:
 
 
 @router.get("/a/{archive}/questions/{id:path}")
-async def get_question(site: VisitedArchive, request: Request, id: str, saved: bool = False) -> Response:
+async def get_question(archive: VisitedArchive, request: Request, id: str, saved: bool = False) -> Response:
     """Show a question."""
-    details = await site.run_on_archive(lambda archive: load_question(archive, id))
+    details = await archive.run_on_store(lambda store: load_question(store, id))
     relations, question = _relations(details), details.question
-    others = await site.run_on_archive(lambda archive: archive.view().get_questions(relations))
-    linked = await site.run_on_engine(lambda engine: _explain_links(engine, question, relations, others))
+    others = await archive.run_on_store(lambda store: store.view().get_questions(relations))
+    linked = await archive.run_on_engine(lambda engine: _explain_links(engine, question, relations, others))
     return render_page(
         request,
         "question.html",
@@ -56,22 +56,22 @@ async def get_question(site: VisitedArchive, request: Request, id: str, saved: b
         answers=details.answers,
         duplicates=[other for other in linked if other.relation != RELATED],
         related=[other for other in linked if other.relation == RELATED],
-        similar=await site.run_on_engine(lambda engine: _find_similar(engine, question, relations)),
+        similar=await archive.run_on_engine(lambda engine: _find_similar(engine, question, relations)),
         url=safe_url(question.url),
         source=details.source,
         saved=saved,
-        revisions=await _find_revisions(site, request, id),
+        revisions=await _find_revisions(archive, request, id),
         version=text_version,
         tag_separator=TAG_SEPARATOR,
     )
 
 
-async def _find_revisions(site: ServedArchive, request: Request, id: str) -> Sequence[Revision]:
+async def _find_revisions(archive: ServedArchive, request: Request, id: str) -> Sequence[Revision]:
     """Return the latest revisions, only to callers who may correct: earlier texts may have been withdrawn."""
     caller = request_state(request).caller
     if not (caller and caller.may("write")):
         return ()
-    return (await site.run_on_archive(lambda archive: get_revisions(archive, id)))[:MAX_REVISIONS]
+    return (await archive.run_on_store(lambda store: get_revisions(store, id)))[:MAX_REVISIONS]
 
 
 def _relations(details: QuestionDetails) -> Relations:

@@ -70,33 +70,33 @@ class QueueState:
 
 
 @router.get("/a/{archive}/queue")
-async def get_queue(site: ModeratorArchive, request: Request) -> Response:
+async def get_queue(archive: ModeratorArchive, request: Request) -> Response:
     """Show the pair to decide on."""
-    return render_page(request, "queue.html", warning="", **await _queue_context(site, request))
+    return render_page(request, "queue.html", warning="", **await _queue_context(archive, request))
 
 
 @router.post("/a/{archive}/queue")
-async def post_queue(site: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
+async def post_queue(archive: ModeratorArchive, request: Request, form: SubmittedForm) -> Response:
     """Store a decision, or revoke one, and show the next pair."""
     decided = validate_form(DecisionForm, {"id": form.value("id"), "decision": form.value("decision")})
     moderator, warning = caller_id(request), ""
     try:
-        await site.run_on_archive(lambda archive: apply_decision(archive, decided.id, decided.decision, moderator))
+        await archive.run_on_store(lambda store: apply_decision(store, decided.id, decided.decision, moderator))
     except (AlreadyDecidedError, MissingRecordError):
         warning = "Somebody else has already decided that pair."
     if not is_htmx(request):
-        return RedirectResponse(f"{archive_url(site.name)}/queue", 303)
-    return render_page(request, "parts/pair.html", warning=warning, **await _queue_context(site, request))
+        return RedirectResponse(f"{archive_url(archive.name)}/queue", 303)
+    return render_page(request, "parts/pair.html", warning=warning, **await _queue_context(archive, request))
 
 
-async def _queue_context(site: ServedArchive, request: Request) -> dict[str, Any]:
+async def _queue_context(archive: ServedArchive, request: Request) -> dict[str, Any]:
     moderator = caller_id(request)
-    queue = await site.run_on_archive(lambda archive: _load_queue(archive, moderator))
+    queue = await archive.run_on_store(lambda store: _load_queue(store, moderator))
     if queue.next is None:
         return {"queue": queue, "sides": [], "why": summarise_explanation(None), "likeness": None}
     pair = [queue.questions[id] for id in (queue.next.duplicate_id, queue.next.original_id)]
     question, other = pair
-    explanation, likeness = await site.run_on_engine(
+    explanation, likeness = await archive.run_on_engine(
         lambda engine: (engine.explain(question, [other.id]).get(other.id), engine.likeness(question, other.id))
     )
     summary = summarise_explanation(explanation, other.language)

@@ -45,40 +45,40 @@ def load_question(archive: Archive, id: str) -> QuestionDetails:
     return QuestionDetails(question, answers, get_links(archive, id), source)
 
 
-async def search_similar(site: ServedArchive, query: SimilarRequest) -> tuple[str, SearchHits]:
+async def search_similar(archive: ServedArchive, query: SimilarRequest) -> tuple[str, SearchHits]:
     """Return the ranker's name and its hits; the search is counted and timed."""
     start = time.perf_counter()
-    model, hits = await site.search(_to_search_request(query))
-    metrics.SEARCH_SECONDS.labels(site.name).observe(time.perf_counter() - start)
+    model, hits = await archive.search(_to_search_request(query))
+    metrics.SEARCH_SECONDS.labels(archive.name).observe(time.perf_counter() - start)
     if not hits:
-        metrics.ABSTENTIONS.labels(site.name).inc()
+        metrics.ABSTENTIONS.labels(archive.name).inc()
         if not Analyzer().analyze(f"{query.title} {query.body}", None):
-            metrics.ZERO_TOKEN_QUERIES.labels(site.name).inc()
+            metrics.ZERO_TOKEN_QUERIES.labels(archive.name).inc()
     elif hits[0].probability is not None:
-        metrics.TOP_PROBABILITY.labels(site.name).observe(hits[0].probability)
+        metrics.TOP_PROBABILITY.labels(archive.name).observe(hits[0].probability)
     if hits and query.count_shown:
-        await record_use(site, "shown")
+        await record_use(archive, "shown")
     return model, hits
 
 
-async def record_use(site: ServedArchive, *events: UseEvent) -> None:
+async def record_use(archive: ServedArchive, *events: UseEvent) -> None:
     """Count how similar questions are used, per day and for Prometheus."""
-    await site.note(lambda archive: count_use(archive, events))
+    await archive.note(lambda store: count_use(store, events))
     for event in events:
-        metrics.USE.labels(site.name, event).inc()
+        metrics.USE.labels(archive.name, event).inc()
 
 
-async def record_feedback(site: ServedArchive, feedback: FeedbackRequest) -> None:
+async def record_feedback(archive: ServedArchive, feedback: FeedbackRequest) -> None:
     """Store a piece of feedback. Raises HTTPException (422) if its verdict and the chosen question do not fit."""
     if (feedback.verdict in ("accept", "reject")) != (feedback.chosen is not None):
         raise HTTPException(422, "body.chosen: accept and reject need the id of a question; other verdicts have none")
     if feedback.chosen is not None and feedback.chosen not in feedback.shown:
         raise HTTPException(422, f"body.chosen: {feedback.chosen!r} is not among those shown")
-    query = LoggedQuery(feedback.title, feedback.body, feedback.shown, site.model)
-    await site.run_on_archive(lambda archive: insert_feedback(archive, query, feedback.verdict, feedback.chosen))
-    metrics.FEEDBACK.labels(site.name, feedback.verdict).inc()
+    query = LoggedQuery(feedback.title, feedback.body, feedback.shown, archive.model)
+    await archive.run_on_store(lambda store: insert_feedback(store, query, feedback.verdict, feedback.chosen))
+    metrics.FEEDBACK.labels(archive.name, feedback.verdict).inc()
     if events := _use_events(feedback):
-        await record_use(site, *events)
+        await record_use(archive, *events)
 
 
 def apply_decision(archive: Archive, id: int, decision: DecisionOrUndo, decided_by: str) -> PairProposal:

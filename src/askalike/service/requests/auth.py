@@ -13,25 +13,25 @@ from askalike.service.state.served_archive import ServedArchive
 from askalike.store.keys import KEY_PREFIX, ApiKey, Scope, verify_key
 
 KEY_DESCRIPTION = "a key made by `askalike keys create`; none is needed on loopback"
-ArchiveName = Annotated[str, Path(description="the archive's name")]
+ArchiveName = Annotated[str, Path(alias="archive", description="the archive's name")]
 BEARER_SCHEME = HTTPBearer(auto_error=False, description=KEY_DESCRIPTION)
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER_SCHEME)]
 
 
-def find_site(request: Request, name: str) -> ServedArchive:
+def find_archive(request: Request, name: str) -> ServedArchive:
     """Return the archive of that name. Raises HTTPException (404) if none is served."""
     state = app_state(request)
-    if name not in state.sites:
-        known = f"; there are: {', '.join(state.sites)}" if state.settings.keyless else ""
+    if name not in state.archives:
+        known = f"; there are: {', '.join(state.archives)}" if state.settings.keyless else ""
         raise HTTPException(404, f"no archive {name!r} is served here{known}")
-    return state.sites[name]
+    return state.archives[name]
 
 
-def admit(request: Request, site: ServedArchive, caller: Caller | None) -> None:
+def admit(request: Request, archive: ServedArchive, caller: Caller | None) -> None:
     """Record the caller and archive of a request. Raises HTTPException (429) if the caller sends too many."""
     key = caller.key if caller else None
     request_state(request).caller = caller
-    add_log_fields(request, archive=site.name, **({"key": key.id} if key else {}))
+    add_log_fields(request, archive=archive.name, **({"key": key.id} if key else {}))
     enforce_rate_limit(request, key)
 
 
@@ -59,34 +59,34 @@ def _open_archive(request: Request, caller: Caller, scope: Scope) -> ServedArchi
         raise HTTPException(403, f"this key has the scope {caller.key.scope}; this request needs {scope}")
     if scope != "read" and caller.key is None and is_cross_site(request):
         raise HTTPException(403, "a page of another site sent this without a key; it may search and read; send a key")
-    return caller.site
+    return caller.archive
 
 
 async def find_searchable_archive(request: Request) -> ServedArchive:
     """Return the same archive as `SearchableArchive`, for a route that does not use FastAPI's dependencies."""
-    archive: str = request.path_params["archive"]
-    return _open_archive(request, _identify(request, archive, await BEARER_SCHEME(request)), "read")
+    caller = _identify(request, request.path_params["archive"], await BEARER_SCHEME(request))
+    return _open_archive(request, caller, "read")
 
 
-async def identify_key(request: Request, archive: ArchiveName, credentials: Credentials) -> Caller:
+async def identify_key(request: Request, name: ArchiveName, credentials: Credentials) -> Caller:
     """Return the holder of a request's key; 401 if a needed key is missing, or the key is invalid."""
-    return _identify(request, archive, credentials)
+    return _identify(request, name, credentials)
 
 
 async def identify_key_of_only_archive(request: Request, credentials: Credentials) -> Caller:
     """Return the same for an address without an archive's name; 404 if more than one is served."""
-    names = list(app_state(request).sites)
+    names = list(app_state(request).archives)
     if len(names) != 1:
         raise HTTPException(404, "several archives are served here; name one: /v1/ARCHIVE/…")
     return _require_private(_identify(request, names[0], credentials))
 
 
-def _identify(request: Request, archive: str, credentials: HTTPAuthorizationCredentials | None) -> Caller:
+def _identify(request: Request, name: str, credentials: HTTPAuthorizationCredentials | None) -> Caller:
     """Return the caller. If no key is needed, any text is accepted as one, since some software always sends a key."""
-    site, text = find_site(request, archive), credentials.credentials if credentials else None
-    key = verify_key(site.key_archive, text, request.headers.get("origin")) if text else None
-    caller = Caller(site, key)
-    admit(request, site, caller)
+    archive, text = find_archive(request, name), credentials.credentials if credentials else None
+    key = verify_key(archive.key_archive, text, request.headers.get("origin")) if text else None
+    caller = Caller(archive, key)
+    admit(request, archive, caller)
     keyless = app_state(request).settings.keyless
     if key is None and text and (text.startswith(KEY_PREFIX) or not keyless):
         raise _unauthorized("this key is unknown or revoked")

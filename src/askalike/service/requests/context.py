@@ -29,7 +29,7 @@ class AppState:
     rate_limiter: RateLimiter
     workers: OtherWorkers
     render_error_page: ErrorPageRenderer
-    sites: dict[str, ServedArchive] = field(default_factory=dict)
+    archives: dict[str, ServedArchive] = field(default_factory=dict)
     """Each archive by its name; filled when the application starts."""
 
 
@@ -37,7 +37,7 @@ class AppState:
 class Caller:
     """The sender of a request to an archive. `key` is None for a visitor, and on loopback, where no key is needed."""
 
-    site: ServedArchive
+    archive: ServedArchive
     key: ApiKey | None
     visitor: bool = False
     """Whether they use public pages without login: they may search and read, but change nothing."""

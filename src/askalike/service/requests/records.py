@@ -144,12 +144,12 @@ class CommitResponse(BaseModel):
 
 
 async def commit(
-    site: ServedArchive, request: Request, records: Sequence[StoredRecord], response: Response
+    archive: ServedArchive, request: Request, records: Sequence[StoredRecord], response: Response
 ) -> CommitResponse:
     """Add or replace records and set the status, 201 if one is new; 409 if the question of one is missing."""
     editor = caller_id(request)
     try:
-        edit = await site.run_on_archive(lambda archive: put_records(archive, records, editor))
+        edit = await archive.run_on_store(lambda store: put_records(store, records, editor))
     except MissingRecordError as error:
         raise HTTPException(409, str(error)) from None
     response.status_code = 201 if edit.created else 200

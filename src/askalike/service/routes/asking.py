@@ -87,30 +87,32 @@ class AnswerResponse(BaseModel):
 
 
 @router.get("/similar", tags=["search"], response_model=SimilarResponse)
-async def get_similar(site: SearchableArchive, request: Request, query: Annotated[SimilarRequest, Query()]) -> Response:
+async def get_similar(
+    archive: SearchableArchive, request: Request, query: Annotated[SimilarRequest, Query()]
+) -> Response:
     """Return the questions most similar to the one being typed, best first."""
-    content: bytes | str | None = await _ask_other_worker(site, request, query)
+    content: bytes | str | None = await _ask_other_worker(archive, request, query)
     if content is None:
-        response = await _find_similar(site, query)
-        add_log_fields(request, archive=site.name, found=len(response.results))
+        response = await _find_similar(archive, query)
+        add_log_fields(request, archive=archive.name, found=len(response.results))
         content = response.model_dump_json()
     return Response(content, media_type="application/json")
 
 
-async def post_similar(site: SearchableArchive, request: Request, query: SimilarRequest) -> Response:
+async def post_similar(archive: SearchableArchive, request: Request, query: SimilarRequest) -> Response:
     """Return the same for texts that are too long or too private for a URL. Changes nothing."""
-    return await get_similar(site, request, query)
+    return await get_similar(archive, request, query)
 
 
-async def _find_similar(site: ServedArchive, query: SimilarRequest) -> SimilarResponse:
+async def _find_similar(archive: ServedArchive, query: SimilarRequest) -> SimilarResponse:
     start = time.perf_counter()
-    model, hits = await search_similar(site, query)
+    model, hits = await search_similar(archive, query)
     took_ms = round(1000 * (time.perf_counter() - start), 2)
     results = [SimilarQuestion.from_hit(hit, query.explain) for hit in hits]
     return SimilarResponse(results=results, abstained=not hits, model=model, took_ms=took_ms)
 
 
-async def _ask_other_worker(site: ServedArchive, request: Request, query: SimilarRequest) -> bytes | None:
+async def _ask_other_worker(archive: ServedArchive, request: Request, query: SimilarRequest) -> bytes | None:
     """Return a SimilarResponse as JSON from a less busy worker; None if there is none, or if it fails.
 
     Raises TimeoutError if it does not answer in time.
@@ -118,15 +120,15 @@ async def _ask_other_worker(site: ServedArchive, request: Request, query: Simila
     state = app_state(request)
     if (number := state.workers.find_less_busy()) is None:
         return None
-    message = b"\0".join((site.name.encode(), query.model_dump_json().encode()))
+    message = b"\0".join((archive.name.encode(), query.model_dump_json().encode()))
     answer = b""
     async with asyncio.timeout(state.settings.timeout_s):
         with suppress(OSError, EOFError):
             answer = await state.workers.ask(number, message)
     if not answer:
         return None
-    PASSED_ON.labels(site.name).inc()
-    add_log_fields(request, archive=site.name, found=int.from_bytes(answer[:FOUND_BYTES]))
+    PASSED_ON.labels(archive.name).inc()
+    add_log_fields(request, archive=archive.name, found=int.from_bytes(answer[:FOUND_BYTES]))
     return answer[FOUND_BYTES:]
 
 
@@ -134,7 +136,7 @@ async def answer_other_worker(state: AppState, message: bytes) -> bytes:
     """Return the number of hits, then a SimilarResponse as JSON; b"" if the search fails."""
     name, _, query = message.partition(b"\0")
     try:
-        response = await _find_similar(state.sites[name.decode()], SimilarRequest.model_validate_json(query))
+        response = await _find_similar(state.archives[name.decode()], SimilarRequest.model_validate_json(query))
     except Exception:  # the asking worker then searches itself, and its request gets the error
         return b""
     return len(response.results).to_bytes(FOUND_BYTES) + response.model_dump_json().encode()
@@ -169,17 +171,17 @@ router.add_api_route(
 
 
 @router.post("/answer", tags=["asking"])
-async def post_answer(site: ReadableArchive, query: AnswerRequest) -> AnswerResponse:
+async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerResponse:
     """Answer a question from the archive. The question is logged for the configured number of days."""
-    if query.mode == "grounded" and not site.writes_grounded_answers:
+    if query.mode == "grounded" and not archive.writes_grounded_answers:
         raise HTTPException(
             409, "mode: the service has no endpoint for grounded answers; start it with --set endpoint=URL"
         )
-    reply, logged_query = await site.run_on_engine(lambda engine: _answer(engine, query))
+    reply, logged_query = await archive.run_on_engine(lambda engine: _answer(engine, query))
     if query.mode == "grounded":
         stored, question = reply, Question("", query.title, query.body)
-        reply = await site.run_on_endpoint(lambda endpoint: _write_grounded(question, stored, endpoint))
-    await site.note(lambda archive: log_query(archive, logged_query, site.retention_days))
+        reply = await archive.run_on_endpoint(lambda endpoint: _write_grounded(question, stored, endpoint))
+    await archive.note(lambda store: log_query(store, logged_query, archive.retention_days))
     first = reply.sources[0] if reply.sources and not reply.generated else None
     match = next((m for m in reply.matches if first and m.question.id == first.question.id), None)
     return AnswerResponse(
@@ -195,9 +197,9 @@ async def post_answer(site: ReadableArchive, query: AnswerRequest) -> AnswerResp
 
 
 @router.post("/feedback", tags=["asking"], status_code=204)
-async def post_feedback(site: SearchableArchive, feedback: FeedbackRequest) -> None:
+async def post_feedback(archive: SearchableArchive, feedback: FeedbackRequest) -> None:
     """Store feedback. `accept` and `reject` are on one question, which must be one of those shown."""
-    await record_feedback(site, feedback)
+    await record_feedback(archive, feedback)
 
 
 def _answer(engine: LocalEngine, query: AnswerRequest) -> tuple[Reply, LoggedQuery]:

@@ -78,34 +78,34 @@ class ListedEncoders(BaseModel):
 
 @router.post("/embeddings")
 @router.post("/v1/embeddings", include_in_schema=False)  # for programs that append it to their base URL
-async def post_embeddings(site: ReadableArchive, request: EncodingRequest) -> EncodingResponse:
+async def post_embeddings(archive: ReadableArchive, request: EncodingRequest) -> EncodingResponse:
     """Return the vectors of texts by one of the archive's encoders, in the shape of OpenAI's API."""
-    return await _encode(site, request)
+    return await _encode(archive, request)
 
 
 @router.get("/models")
-async def get_models(site: ReadableArchive) -> ListedEncoders:
+async def get_models(archive: ReadableArchive) -> ListedEncoders:
     """Return the archive's encoders, in the shape of OpenAI's API."""
-    return await _list_encoders(site)
+    return await _list_encoders(archive)
 
 
 @only_archive_router.post("/v1/embeddings")
-async def post_embeddings_of_only_archive(site: OnlyReadableArchive, request: EncodingRequest) -> EncodingResponse:
+async def post_embeddings_of_only_archive(archive: OnlyReadableArchive, request: EncodingRequest) -> EncodingResponse:
     """Return the same for the only archive that is served."""
-    return await _encode(site, request)
+    return await _encode(archive, request)
 
 
 @only_archive_router.get("/v1/models")
-async def get_models_of_only_archive(site: OnlyReadableArchive) -> ListedEncoders:
+async def get_models_of_only_archive(archive: OnlyReadableArchive) -> ListedEncoders:
     """Return the same for the only archive that is served."""
-    return await _list_encoders(site)
+    return await _list_encoders(archive)
 
 
-async def _encode(site: ServedArchive, request: EncodingRequest) -> EncodingResponse:
+async def _encode(archive: ServedArchive, request: EncodingRequest) -> EncodingResponse:
     texts = [request.input] if isinstance(request.input, str) else request.input
     role: Role = request.input_type
     try:
-        vectors = await site.run_on_encoders(lambda e: e.encode(request.model, texts, role, request.dimensions))
+        vectors = await archive.run_on_encoders(lambda e: e.encode(request.model, texts, role, request.dimensions))
     except DimensionsError as error:
         raise HTTPException(422, f"body.{error}") from None
     words = sum(len(text.split()) for text in texts)
@@ -124,6 +124,6 @@ def _to_data(vectors: NDArray[np.float32], encoding_format: str) -> Sequence[Tex
     return [TextVector.model_construct(object="embedding", index=n, embedding=row) for n, row in enumerate(rows)]
 
 
-async def _list_encoders(site: ServedArchive) -> ListedEncoders:
-    names = await site.run_on_encoders(ArchiveEncoders.names)
+async def _list_encoders(archive: ServedArchive) -> ListedEncoders:
+    names = await archive.run_on_encoders(ArchiveEncoders.names)
     return ListedEncoders(data=[ListedEncoder(id=name) for name in names])

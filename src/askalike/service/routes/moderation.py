@@ -118,7 +118,7 @@ class GapsResponse(BaseModel):
 
 
 @router.get("/duplicates")
-async def get_duplicates(site: ModeratedArchive, query: Annotated[DuplicatesQuery, Query()]) -> DuplicatesResponse:
+async def get_duplicates(archive: ModeratedArchive, query: Annotated[DuplicatesQuery, Query()]) -> DuplicatesResponse:
     """Return likely duplicates: open ones the most certain first, decided ones the latest first."""
 
     def list_page(archive: Archive) -> DuplicatesResponse:
@@ -129,12 +129,12 @@ async def get_duplicates(site: ModeratedArchive, query: Annotated[DuplicatesQuer
         scan = progress and ScanResponse(state="done" if progress.is_done else "running", remaining=progress.remaining)
         return DuplicatesResponse(duplicates=_to_responses(archive, proposals), next=next, counts=counts, scan=scan)
 
-    return await site.run_on_archive(list_page)
+    return await archive.run_on_store(list_page)
 
 
 @router.post("/duplicates/{id}/decision")
 async def post_decision(
-    site: ModeratedArchive, request: Request, id: ProposalId, decision_request: DecisionRequest
+    archive: ModeratedArchive, request: Request, id: ProposalId, decision_request: DecisionRequest
 ) -> DuplicateResponse:
     """Accept (which adds the duplicate link), reject or skip a likely duplicate, or revoke that.
 
@@ -145,37 +145,37 @@ async def post_decision(
     def decide(archive: Archive) -> DuplicateResponse:
         return _to_responses(archive, [apply_decision(archive, id, decision_request.decision, moderator)])[0]
 
-    return await site.run_on_archive(decide)
+    return await archive.run_on_store(decide)
 
 
 @router.get("/gaps")
-async def get_gaps(site: ModeratedArchive, query: Annotated[GapsQuery, Query()]) -> GapsResponse:
+async def get_gaps(archive: ModeratedArchive, query: Annotated[GapsQuery, Query()]) -> GapsResponse:
     """Return the questions that were asked and found nothing, or nothing that helped; or those that are ignored."""
-    find = partial(gaps.find_gaps, min_probability=query.min_probability, ignored=query.ignored, ranker=site.ranker)
-    all_gaps = await site.run_on_archive(find)
+    find = partial(gaps.find_gaps, min_probability=query.min_probability, ignored=query.ignored, ranker=archive.ranker)
+    all_gaps = await archive.run_on_store(find)
     shown = [GapResponse.model_validate(asdict(gap)) for gap in all_gaps[: query.limit]]
     return GapsResponse(gaps=shown, total=len(all_gaps))
 
 
 @router.post("/gaps/{id}/ignore", status_code=204)
 async def ignore_gap(
-    site: ModeratedArchive, request: Request, id: GapId, criteria: Annotated[GapCriteria, Query()]
+    archive: ModeratedArchive, request: Request, id: GapId, criteria: Annotated[GapCriteria, Query()]
 ) -> None:
     """Ignore a gap from now on, in all its phrasings."""
     moderator = caller_id(request)
-    get_gap = _gap_getter(site, id, criteria)
-    await site.run_on_archive(lambda archive: gaps.ignore_gap(archive, get_gap(archive), moderator))
+    get_gap = _gap_getter(archive, id, criteria)
+    await archive.run_on_store(lambda store: gaps.ignore_gap(store, get_gap(store), moderator))
 
 
 @router.post("/gaps/{id}/restore", status_code=204)
-async def restore_gap(site: ModeratedArchive, id: GapId, criteria: Annotated[GapCriteria, Query()]) -> None:
+async def restore_gap(archive: ModeratedArchive, id: GapId, criteria: Annotated[GapCriteria, Query()]) -> None:
     """Show an ignored gap again."""
-    get_gap = _gap_getter(site, id, criteria)
-    await site.run_on_archive(lambda archive: gaps.restore_gap(archive, get_gap(archive)))
+    get_gap = _gap_getter(archive, id, criteria)
+    await archive.run_on_store(lambda store: gaps.restore_gap(store, get_gap(store)))
 
 
-def _gap_getter(site: ServedArchive, id: str, criteria: GapCriteria) -> Callable[[Archive], gaps.Gap]:
-    return partial(gaps.get_gap, id=id, min_probability=criteria.min_probability, ranker=site.ranker)
+def _gap_getter(archive: ServedArchive, id: str, criteria: GapCriteria) -> Callable[[Archive], gaps.Gap]:
+    return partial(gaps.get_gap, id=id, min_probability=criteria.min_probability, ranker=archive.ranker)
 
 
 def _to_responses(archive: Archive, proposals: Sequence[PairProposal]) -> list[DuplicateResponse]:

@@ -57,18 +57,18 @@ class _ArchiveCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         model = GaugeMetricFamily("askalike_model", "The ranker in use", labels=["archive", "model"])
         gauges = [GaugeMetricFamily(name, text, labels=["archive"]) for name, text in GAUGES.items()]
-        for site, (questions, status) in self._statuses.items():
-            model.add_metric([site.name, site.model], 1)
+        for archive, (questions, status) in self._statuses.items():
+            model.add_metric([archive.name, archive.model], 1)
             values = (questions, status.size_bytes, status.behind, status.lag_s)
             for gauge, value in zip(gauges, values, strict=True):
-                gauge.add_metric([site.name], value)
+                gauge.add_metric([archive.name], value)
         yield from (model, *gauges)
 
 
 async def _is_known(request: Request, credentials: Credentials) -> bool:
     """Return whether the caller has a key of any archive, or needs none."""
     state, text = app_state(request), credentials.credentials if credentials else ""
-    return state.settings.keyless or any(verify_key(site.key_archive, text) for site in state.sites.values())
+    return state.settings.keyless or any(verify_key(archive.key_archive, text) for archive in state.archives.values())
 
 
 IsKnown = Annotated[bool, Depends(_is_known)]
@@ -85,13 +85,13 @@ async def _require_any_key(is_known: IsKnown) -> None:
 @router.get("/healthz", openapi_extra=KEY_IS_OPTIONAL)
 async def healthz(request: Request, is_known: IsKnown) -> Health:
     """Report that the process answers; list the archives for callers who need no key, or have one."""
-    return Health(status="alive", archives=list(app_state(request).sites) if is_known else [])
+    return Health(status="alive", archives=list(app_state(request).archives) if is_known else [])
 
 
 @router.get("/readyz", openapi_extra=KEY_IS_OPTIONAL)
 async def readyz(request: Request, is_known: IsKnown) -> Readiness:
     """Report that every archive can be searched and read; 503 if one of them keeps requests waiting too long."""
-    statuses = {name: await site.check() for name, site in app_state(request).sites.items()}
+    statuses = {name: await archive.check() for name, archive in app_state(request).archives.items()}
     lags = {name: IndexLag(behind=s.behind, lag_s=round(s.lag_s, 3)) for name, s in statuses.items()}
     shown = lags if is_known else {}
     return Readiness(status="ready", archives=list(shown), index=shown)
@@ -103,8 +103,8 @@ async def get_metrics(request: Request) -> Response:
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     statuses = {
-        site: (await site.run_on_archive(lambda archive: len(archive.view())), await site.index_status())
-        for site in app_state(request).sites.values()
+        archive: (await archive.run_on_store(lambda store: len(store.view())), await archive.index_status())
+        for archive in app_state(request).archives.values()
     }
     registry.register(_ArchiveCollector(statuses))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

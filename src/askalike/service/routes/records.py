@@ -53,24 +53,24 @@ class LinksResponse(BaseModel):
 
 @questions.post("/questions:batch", responses=CREATED_RESPONSES)
 async def post_questions(
-    site: WritableArchive, request: Request, batch: RecordBatch[records.QuestionRecord], response: Response
+    archive: WritableArchive, request: Request, batch: RecordBatch[records.QuestionRecord], response: Response
 ) -> CommitResponse:
     """Add or replace many questions: all of them, or none after an error. Search finds them within a second."""
-    return await commit(site, request, [question.to_question(question.id) for question in batch.items], response)
+    return await commit(archive, request, [question.to_question(question.id) for question in batch.items], response)
 
 
 @questions.put("/questions/{id:path}", responses=CREATED_RESPONSES)
 async def put_question(
-    site: WritableArchive, request: Request, id: QuestionId, question: records.QuestionFields, response: Response
+    archive: WritableArchive, request: Request, id: QuestionId, question: records.QuestionFields, response: Response
 ) -> CommitResponse:
     """Add or replace a question. Search finds it within a second."""
-    return await commit(site, request, [question.to_question(id)], response)
+    return await commit(archive, request, [question.to_question(id)], response)
 
 
 @questions.get("/questions/{id:path}")
-async def get_question(site: ReadableArchive, id: QuestionId) -> records.StoredQuestion:
+async def get_question(archive: ReadableArchive, id: QuestionId) -> records.StoredQuestion:
     """Return a question with its answers and links."""
-    stored = await site.run_on_archive(lambda archive: load_question(archive, id))
+    stored = await archive.run_on_store(lambda store: load_question(store, id))
     return records.StoredQuestion.model_construct(
         None,
         **asdict(stored.question),
@@ -81,9 +81,9 @@ async def get_question(site: ReadableArchive, id: QuestionId) -> records.StoredQ
 
 
 @questions.get("/revisions")
-async def get_revisions(site: WritableArchive, question: Id) -> RevisionsResponse:
+async def get_revisions(archive: WritableArchive, question: Id) -> RevisionsResponse:
     """Return who corrected a question and its answers in this archive, when, and the previous texts."""
-    found = await site.run_on_archive(lambda archive: revisions.get_revisions(archive, question))
+    found = await archive.run_on_store(lambda store: revisions.get_revisions(store, question))
     changes = [{field: FieldChangeResponse(**change._asdict()) for field, change in r.changes.items()} for r in found]
     return RevisionsResponse(
         revisions=[
@@ -94,70 +94,70 @@ async def get_revisions(site: WritableArchive, question: Id) -> RevisionsRespons
 
 
 @questions.delete("/questions/{id:path}", status_code=204)
-async def delete_question(site: WritableArchive, id: QuestionId) -> None:
+async def delete_question(archive: WritableArchive, id: QuestionId) -> None:
     """Delete a question with its answers and links."""
-    if not await site.run_on_archive(lambda archive: archive.delete([id])):
+    if not await archive.run_on_store(lambda store: store.delete([id])):
         raise HTTPException(404, f"no question {id!r}")
 
 
 @answers.post("/answers:batch", responses=CREATED_RESPONSES)
 async def post_answers(
-    site: WritableArchive, request: Request, batch: RecordBatch[AnswerRecord], response: Response
+    archive: WritableArchive, request: Request, batch: RecordBatch[AnswerRecord], response: Response
 ) -> CommitResponse:
     """Add or replace many answers: all of them, or none after an error."""
-    return await commit(site, request, [answer.to_answer(answer.id) for answer in batch.items], response)
+    return await commit(archive, request, [answer.to_answer(answer.id) for answer in batch.items], response)
 
 
 @answers.put("/answers/{id:path}", responses=CREATED_RESPONSES)
 async def put_answer(
-    site: WritableArchive, request: Request, id: AnswerId, answer: records.AnswerFields, response: Response
+    archive: WritableArchive, request: Request, id: AnswerId, answer: records.AnswerFields, response: Response
 ) -> CommitResponse:
     """Add or replace an answer. Its question must exist."""
-    return await commit(site, request, [answer.to_answer(id)], response)
+    return await commit(archive, request, [answer.to_answer(id)], response)
 
 
 @answers.get("/answers/{id:path}")
-async def get_answer(site: ReadableArchive, id: AnswerId) -> AnswerRecord:
+async def get_answer(archive: ReadableArchive, id: AnswerId) -> AnswerRecord:
     """Return an answer."""
-    answer = await site.run_on_archive(lambda archive: editing.get_answer(archive, id))
+    answer = await archive.run_on_store(lambda store: editing.get_answer(store, id))
     if answer is None:
         raise HTTPException(404, f"no answer {id!r}")
     return AnswerRecord.from_answer(answer)
 
 
 @answers.delete("/answers/{id:path}", status_code=204)
-async def delete_answer(site: WritableArchive, id: AnswerId) -> None:
+async def delete_answer(archive: WritableArchive, id: AnswerId) -> None:
     """Delete an answer."""
-    if not await site.run_on_archive(lambda archive: editing.delete_answer(archive, id)):
+    if not await archive.run_on_store(lambda store: editing.delete_answer(store, id)):
         raise HTTPException(404, f"no answer {id!r}")
 
 
 @links.post("/links:batch", responses=CREATED_RESPONSES)
 async def post_links(
-    site: WritableArchive, request: Request, batch: RecordBatch[NewLink], response: Response
+    archive: WritableArchive, request: Request, batch: RecordBatch[NewLink], response: Response
 ) -> CommitResponse:
     """Add or replace many links: all of them, or none after an error."""
-    return await commit(site, request, [link.to_link() for link in batch.items], response)
+    return await commit(archive, request, [link.to_link() for link in batch.items], response)
 
 
 @links.put("/links", responses=CREATED_RESPONSES)
-async def put_link(site: WritableArchive, request: Request, link: NewLink, response: Response) -> CommitResponse:
+async def put_link(archive: WritableArchive, request: Request, link: NewLink, response: Response) -> CommitResponse:
     """Add a link between two questions, which must exist."""
-    return await commit(site, request, [link.to_link()], response)
+    return await commit(archive, request, [link.to_link()], response)
 
 
 @links.get("/links")
 async def get_links(
-    site: ReadableArchive, question: Id, kind: Annotated[Literal["duplicate", "related"] | None, Query()] = None
+    archive: ReadableArchive, question: Id, kind: Annotated[Literal["duplicate", "related"] | None, Query()] = None
 ) -> LinksResponse:
     """Return the links of a question, in both directions."""
-    stored = await site.run_on_archive(lambda archive: editing.get_links(archive, question, kind))
+    stored = await archive.run_on_store(lambda store: editing.get_links(store, question, kind))
     return LinksResponse(links=[LinkFields.model_construct(**asdict(link)) for link in stored])
 
 
 @links.delete("/links", status_code=204)
-async def delete_link(site: WritableArchive, link: Annotated[LinkFields, Query()]) -> None:
+async def delete_link(archive: WritableArchive, link: Annotated[LinkFields, Query()]) -> None:
     """Delete a link."""
-    if not await site.run_on_archive(lambda archive: editing.delete_link(archive, link.to_link())):
+    if not await archive.run_on_store(lambda store: editing.delete_link(store, link.to_link())):
         ends = f"{link.source} → {link.target}"
         raise HTTPException(404, f"no link {ends!r}")

@@ -115,7 +115,7 @@ class ServedArchive:
         finally:
             search.wanted = False
 
-    async def run_on_archive(self, work: Callable[[Archive], ResultT]) -> ResultT:
+    async def run_on_store(self, work: Callable[[Archive], ResultT]) -> ResultT:
         """Return the result of work on the archive, once it is committed. Raises OverloadedError, TimeoutError."""
         return await self._archive_executor.run(work)
 
@@ -150,7 +150,7 @@ class ServedArchive:
 
     async def index_status(self) -> IndexStatus:
         """Return the status of its index."""
-        return await self.run_on_archive(lambda archive: index_status(archive, self.ranker))
+        return await self.run_on_store(lambda store: index_status(store, self.ranker))
 
     async def check(self) -> IndexStatus:
         """Search and read the archive; return the status of its index. Raises OverloadedError, TimeoutError."""
@@ -203,9 +203,9 @@ def _named_endpoint(settings: ServiceSettings) -> ChatEndpoint | None:
 
 
 @asynccontextmanager
-async def hot_reload(sites: Iterable[ServedArchive]) -> AsyncIterator[None]:
+async def hot_reload(archives: Iterable[ServedArchive]) -> AsyncIterator[None]:
     """Reload the engine of each archive whenever it is stale, during the block."""
-    tasks = [asyncio.create_task(site.reload_when_stale()) for site in sites]
+    tasks = [asyncio.create_task(archive.reload_when_stale()) for archive in archives]
     try:
         yield
     finally:
