@@ -110,7 +110,7 @@ def _load_queue(archive: Archive, moderator: str) -> QueueState:
     ids = [id for proposal in (first, latest) if proposal for id in (proposal.duplicate_id, proposal.original_id)]
     view = archive.view()
     questions = view.get_questions(ids)
-    if first and not {first.question, first.other} <= questions.keys():
+    if first and not {first.duplicate_id, first.original_id} <= questions.keys():
         first = None  # deleted just now
     return QueueState(
         first, questions, view.get_answers_to(ids), count_by_state(archive), latest, scan_progress(archive)
