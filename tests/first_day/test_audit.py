@@ -13,12 +13,16 @@ from askalike.core.errors import NotFittedError, SettingsError
 from askalike.core.types import Question
 from askalike.encoders import read_model_file
 from askalike.experiments import models
+from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.measuring import RankingTask
 from askalike.labels.learned import LearnedLabels
 from askalike.labels.partitions import create_partition
+from askalike.learning.recipes import load_recipe
 from askalike.moderation.dedupe import ClusterProposal, _agreement
+from askalike.replay.replay import replay
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
+from askalike.tuning.promotion import promote
 
 MEASURES = ["Success@1"]
 OPTIONS = [word for key, value in NETWORK.items() for word in ("--set", f"{key}={json.dumps(value)}")]
@@ -106,7 +110,7 @@ def test_experiment(planted, tmp_path, without_figures):
 def test_tune_ranker(planted):
     labels = askalike.load_split(planted, "halves/test")
     fixed = {key: value for key, value in NETWORK.items() if key != "learning_rate"}
-    found = askalike.tune_ranker(planted, "cnn", {"learning_rate": [0.01, 0.02]}, labels, "Success@1", fixed=fixed)
+    found = tune_ranker(planted, "cnn", {"learning_rate": [0.01, 0.02]}, labels, "Success@1", fixed=fixed)
     assert max(value for _, value in found.trials) < HONEST
 
 
@@ -114,7 +118,7 @@ def test_tune_ranker(planted):
 def trained(tmp_path_factory):
     """A model that was trained on all labels but those of halves/test."""
     with Archive.open(plant(tmp_path_factory.mktemp("trained") / "planted")) as archive:
-        models.train(archive, models.load_recipe("cnn", NETWORK), "mine")
+        models.train(archive, load_recipe("cnn", NETWORK), "mine")
         yield archive
 
 
@@ -169,7 +173,7 @@ def test_a_model_of_an_earlier_version_may_have_learned_all_that_was_not_held_ou
 def test_a_student_has_learned_what_its_teacher_has(trained, command):
     values = {"teacher.encoder": "mine", "epochs": 1, "held_out": 10, "dim": 16, "start": "random"}
     values |= {"words": 1024, "bigrams": 64, "accelerator": "cpu", "least_pairs": 8}
-    models.train(trained, models.load_recipe("distil", values), "student")
+    models.train(trained, load_recipe("distil", values), "student")
     student, teacher = (rankers.create(name, None, trained).learned_labels for name in ("student", "mine"))
     assert student == teacher
     assert student
@@ -237,7 +241,7 @@ def test_calibrate(trained, monkeypatch):
 
 
 def test_promote(trained):
-    result = askalike.promote(trained, "mine")
+    result = promote(trained, "mine")
     assert (result.promoted, result.split, result.links) == (False, "halves/test", 30)
     assert result.compared.difference < HONEST
 
@@ -281,10 +285,10 @@ def test_replay(tmp_path):
     with Archive.open(plant(tmp_path / "dated", dated=True)) as archive:
         since = day(N_PAIRS)  # half of the pairs are older
         settings = {"cnn": {key: value for key, value in NETWORK.items() if key != "dev_share"}}
-        result = askalike.replay_archive(archive, settings, since, k=1)
+        result = replay(archive, settings, since, k=1)
         [of_ranker] = result.results
         assert len(of_ranker.ranks) == N_PAIRS // 2
         assert sum(rank == 1 for rank in of_ranker.ranks.values()) / len(of_ranker.ranks) < HONEST
-        models.train(archive, models.load_recipe("cnn", NETWORK), "mine")
+        models.train(archive, load_recipe("cnn", NETWORK), "mine")
         with pytest.raises(SettingsError, match="mine knows data up to"):
-            askalike.replay_archive(archive, {"mine": {}}, since)
+            replay(archive, {"mine": {}}, since)

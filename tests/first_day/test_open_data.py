@@ -65,7 +65,7 @@ def test_7_11_what_the_sites_do_not_know_finds_nothing_and_is_not_answered(sites
 
 def test_5_with_23_labels_tune_changes_nothing_and_leaves_nothing_behind(sites, monkeypatch) -> None:
     pytest.importorskip("wordllama")
-    monkeypatch.setattr(ladder_search, "LADDER", ())
+    monkeypatch.setattr(ladder_search, "FAMILIES", ())
     code, out, err = run_command("tune", sites, "--budget", "3s", "--json")
     assert code == 0, err
     assert json.loads(out)["serving"]["ranker"] == "hybrid"

@@ -10,7 +10,9 @@ from tests.first_day.planted import NETWORK, plant
 
 import askalike
 from askalike import encoders
+from askalike.core.types import Hit
 from askalike.experiments import models
+from askalike.learning.recipes import load_recipe
 from askalike.store import Archive
 
 CORPUS = ["boil an egg", "bake some bread", "brew good coffee", "plant a rose", "mend a bicycle", "tune a guitar"]
@@ -81,7 +83,7 @@ def test_runs_are_frames_and_frames_are_runs():
     again = askalike.Run.from_frame(frame.sample(frac=1, random_state=1).drop(columns="rank"))
     assert again.to_frame().sort_values(["qid", "rank"]).values.tolist() == frame.values.tolist()
     named = pandas.DataFrame({"query_id": [1], "doc_id": [7], "score": [3]})  # as ir_measures names them
-    assert dict(askalike.Run.from_frame(named)) == {"1": [askalike.Hit("7", 3.0)]}
+    assert dict(askalike.Run.from_frame(named)) == {"1": [Hit("7", 3.0)]}
     with pytest.raises(askalike.SettingsError, match="has no column score"):
         askalike.Run.from_frame(named[["query_id", "doc_id"]])
     assert askalike.Run({}).to_frame().empty
@@ -116,7 +118,7 @@ def test_words_of_training_queries_are_known(tmp_path):
     with Archive.open(plant(tmp_path / "planted")) as archive:
         archive.upsert(askalike.EvaluationQuery("train", askalike.Question(f"e{n}", f"new word{n}")) for n in range(20))
         archive.upsert(askalike.Judgement("train", f"e{n}", f"q{n}", 1) for n in range(20))
-        models.train(archive, models.load_recipe("cnn", NETWORK | {"training.epochs": 1}), "mine", dev="halves/test")
+        models.train(archive, load_recipe("cnn", NETWORK | {"training.epochs": 1}), "mine", dev="halves/test")
         words = (archive.path / "models/mine/vocabulary.txt").read_text()
         assert "new\t" in words
 

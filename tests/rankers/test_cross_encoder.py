@@ -104,7 +104,7 @@ def test_what_is_wrong_is_said(folder, tmp_path):
 
 
 def test_tune_tries_it_on_what_it_would_choose_without(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(ladder_search, "LADDER", ())
+    monkeypatch.setattr(ladder_search, "FAMILIES", ())
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(
             Question(f"{n:02}", " ".join(WORDS[n : n + 3]), rephrasings=(" ".join(WORDS[n + 1 : n + 4]),))

@@ -126,7 +126,7 @@ def test_a_ranker_that_knows_the_future_is_refused(kitchen, monkeypatch, date, r
 
 
 def test_a_hybrid_follows_the_archive_as_its_parts_do(kitchen):
-    first_alone = {"parts": ["bm25", "tfidf"], "weights": [1, 0], "normalise": "none"}
+    first_alone = {"parts": ["bm25", "tfidf"], "weights": [1, 0]}
     [alone, both] = replay(kitchen, {"bm25": {}, "hybrid": first_alone}, "2012-01-01").results
     assert both.ranks == alone.ranks
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 import askalike
+from askalike.text.analyzer import Analyzer, AnalyzerSettings
 
 REPEATS = 20
 """How often a word of weight 1 is repeated."""
@@ -69,7 +70,7 @@ class Rm3Searcher(askalike.Searcher):
         super().__init__(ranker.name, view)
         self.correctors, self.detects_language = inner.correctors, inner.detects_language
         self._inner, self._settings = inner, ranker.settings
-        self._analyzer = askalike.Analyzer(askalike.AnalyzerSettings(stem=False, stop_words=True))
+        self._analyzer = Analyzer(AnalyzerSettings(stem=False, stop_words=True))
 
     def retrieve(
         self, queries: Sequence[askalike.ResolvedQuery], k: int, allowed: askalike.AllowedDocs | None = None

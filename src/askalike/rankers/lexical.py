@@ -26,7 +26,6 @@ from askalike.core.types import (
 )
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.searcher import (
-    CollectionFrequencies,
     PostingsSearcher,
     PreparedQueries,
     QueryTerms,
@@ -352,22 +351,10 @@ class LexicalSearcher(Searcher):
                 found[n].append((name, own))
         return found
 
-    def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
-        """Return the frequencies of each term in the collection. Raises SettingsError for an index in a cluster."""
-        if not isinstance(self._postings, PostingsSearcher):
-            raise SettingsError(
-                f"{self.name}: a cluster's index has no document frequencies of words; leave out engine"
-            )
-        return self._postings.term_frequencies(terms)
-
     def score_terms(self, retrieved: Retrieved) -> Sequence[Sequence[TermScores]]:
         """Return the contribution of each term to the score of each query's documents."""
         matches = self._postings.contributions(retrieved.encoded, retrieved.docids, retrieved.matches)
         return [[match.scores for match in own] for own in matches]
-
-    def own_terms(self, question: Question) -> Sequence[str]:
-        """Return the terms of a question of the archive, without its rephrasings."""
-        return self._extractor.own_terms(question, question.language or self.view.language)
 
 
 def _explain_match(

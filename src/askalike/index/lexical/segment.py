@@ -14,7 +14,7 @@ from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import find_prefix_range, find_terms, term_at
 from askalike.index.rows import Array, LiveRows
-from askalike.native.compiled import Matrix, compiled, packed
+from askalike.native.compiled import Matrix, compiled, prechecked
 
 STORED_NAMES = {"docids": "numbers"}
 """Field name → name of the stored array, where they differ."""
@@ -76,11 +76,6 @@ class Segment:
         """Return the documents of the postings first:last as positions in `docids`: int32."""
         return self.blocks[first:last].astype(np.int32) << 16 | self.places[first:last]
 
-    def save(self, path: Path) -> None:
-        """Write the arrays into a new directory. The commit that names it makes them durable."""
-        path.mkdir(parents=True)
-        write_arrays(path, {_stored_name(field.name): getattr(self, field.name) for field in fields(self)})
-
     @classmethod
     def open(cls, path: Path) -> Self:
         """Map the arrays into memory."""
@@ -111,13 +106,18 @@ class LiveSegment(LiveRows):
         changed = _sum_statistics(s.starts, s.docs, s.codes, s.code_tf, own_text, rows)
         return self.from_segment(s, deleted, rows[:changed].copy())
 
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        segment = self.segment
+        write_arrays(folder, {_stored_name(field.name): getattr(segment, field.name) for field in fields(Segment)})
+
     def deletion_arrays(self) -> Mapping[str, Array]:
         return {"deleted": self.deleted, "changed": self.deleted_statistics}
 
     @cached_property
     def postings(self) -> PostingArrays:
         """The arrays that the search reads."""
-        return packed(PostingArrays(*(getattr(self.segment, name) for name in PostingArrays._fields)))
+        return prechecked(PostingArrays(*(getattr(self.segment, name) for name in PostingArrays._fields)))
 
     @cached_property
     def term_signatures(self) -> tuple[Array, Array]:
