@@ -146,7 +146,10 @@ class HybridSearcher(CompositeSearcher):
         total = sum(self._absolute_weights) or 1.0
         shares = [weight / total for weight in self._absolute_weights]
         alike = [part for searcher, part in zip(self.parts, parts, strict=True) if searcher.has_similarity]
-        means = [np.mean([fill_missing(part.scores[row]) for part in alike], axis=0) for row in range(len(queries))]
+        means = [
+            np.mean([fill_missing(s) for s in own], axis=0)
+            for own in zip(*(part.scores for part in alike), strict=True)
+        ]
         return Retrieved(
             queries,
             docids,
