@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from askalike.core.types import Answer, Question
-from askalike.moderation.groups import find_groups
+from askalike.moderation.pairs import find_groups
 from askalike.store import Archive
 from askalike.text.claims import ClaimDifference, Claims
 from askalike.text.clean import readable_text
