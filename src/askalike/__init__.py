@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from askalike.labels.partitions import create_partition
     from askalike.labels.splits import identify_queries, load_split, splits_to_hold_out
     from askalike.labels.training_pairs import count_pairs, training_pairs
-    from askalike.moderation.conflicts import find_conflicts
     from askalike.moderation.dedupe import dedupe
     from askalike.moderation.drafts import find_drafts
     from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
@@ -97,7 +96,7 @@ __all__ = [
     "View", "accept_draft", "adopt_encoder", "backup", "build", "calibrate", "cluster_status", "compare",
     "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
     "distil", "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
-    "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_conflicts", "find_drafts",
+    "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_drafts",
     "find_gaps", "get_gap", "identify_queries", "ignore_gap", "import_archive", "init_cluster", "lexical_grids",
     "list_drafts", "list_keys", "list_models", "load", "load_off_topic_queries", "load_recipe", "load_split",
     "measure_abstention", "merge_indexes", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels",

@@ -80,7 +80,7 @@ def test_an_index_that_another_process_writes_is_not_removed(archive):
     evaluator = TrialEvaluator(RankingTask(archive), {"dev": LABELS}, ["Success@1"])
     list(evaluator.evaluate_trials([Trial("bm25", {"title_weight": 2.0})]))
     [index] = rankers.create("bm25", {"title_weight": 2.0}).indexes(archive.view())
-    with index.lock_writer():
+    with index.lock_files():
         evaluator.remove_indexes()
         assert (index.path / "manifest.json").exists()
     evaluator.remove_indexes()

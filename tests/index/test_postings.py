@@ -143,7 +143,7 @@ def test_a_lock_that_was_removed_with_its_index_is_not_held(tmp_path, monkeypatc
         flock(*arguments)
 
     monkeypatch.setattr(commits.fcntl, "flock", lock_after_removal)
-    with pytest.raises(IndexBusyError), index.lock_writer():
+    with pytest.raises(IndexBusyError), index.lock_files():
         pass
     commit(index, 1)
     assert answers(index.searcher) == answers(fresh(state(1)))

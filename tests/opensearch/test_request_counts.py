@@ -88,7 +88,7 @@ def test_changes_that_wait_for_another_thread_are_sent_together(archive, sent):
 
     [index] = rankers.create("bm25").indexes(archive.view())
     threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
-    with index.turn():
+    with index.write_lock():
         for thread in threads:
             thread.start()
         made.wait()

@@ -28,7 +28,7 @@ def busy_for(archive, ranker, seconds):
     held = threading.Event()
 
     def write():
-        with index.lock_writer():
+        with index.lock_files():
             held.set()
             time.sleep(seconds)
 

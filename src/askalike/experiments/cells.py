@@ -22,7 +22,6 @@ from askalike.experiments.declaration import Experiment, SystemSettings
 from askalike.experiments.folder import ExperimentFolder, cell_name, file_name
 from askalike.experiments.measuring import RankingTask, merge_runs
 from askalike.experiments.outcome import SeedResult
-from askalike.index.commits import CommittedIndex
 from askalike.labels.splits import labelled_splits, splits_to_hold_out
 from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store import Archive, View
@@ -156,8 +155,7 @@ def _first_query(labels: Split) -> Split:
 
 def _measure_indexes(ranker: Ranker, view: View) -> int:
     """Return the size on disk of a ranker's indexes of a view; those in a cluster are not counted."""
-    paths = {index.path for index in ranker.indexes(view) if isinstance(index, CommittedIndex)}
-    return sum(map(measure_folder, paths))
+    return sum(map(measure_folder, set(ranker.index_paths(view))))
 
 
 def _time_step(seconds: dict[str, float], step: str, action: Callable[[], T]) -> T:

@@ -1,8 +1,8 @@
-"""Commits to an index directory: immutable segments, files of deletions, and a manifest of the current files.
+"""Commits to an index: immutable segments, deletions from them, and in a directory a manifest of the current files.
 
 A commit writes new files and then replaces the manifest in one rename, so that readers see the state before or after it
 and never a mixture, even if a process is killed. The next commit removes files that are not in the manifest; a reader
-that has mapped them can continue to read.
+that has mapped them can continue to read. An index in memory has the same states without files.
 """
 
 import fcntl
@@ -10,12 +10,12 @@ import json
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -33,12 +33,23 @@ DEFAULT_MEMORY = 2 << 30
 """Default memory limit of a build, in bytes."""
 NO_MANIFEST = (0, 0)
 """The stamp of an index without a manifest."""
-_turns: dict[Path, Lock] = {}
+_write_locks: dict[Path, Lock] = {}
 """Directory of an index → lock, held while a thread of this process updates the index."""
 
 LiveT = TypeVar("LiveT", bound=LiveRows)
 SearcherT = TypeVar("SearcherT")
 LayoutT = TypeVar("LayoutT", bound="DataclassInstance")
+WriterT = TypeVar("WriterT", bound="ChangeWriter")
+
+
+class ChangeWriter(Protocol):
+    """Collects changes to an index, all of which one commit makes visible."""
+
+    def delete(self, docids: Iterable[int]) -> None:
+        """Delete all documents of these docids."""
+
+    def commit(self, change: int, change_date: str | None = None) -> None:
+        """Make everything since the last commit visible at once, as the state of that change number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,30 +86,45 @@ class CommittedState(Generic[LiveT, SearcherT]):
     searcher: SearcherT | None = None
 
 
-class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
-    """An index in a directory. It has any number of readers, and one writer at a time."""
+class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
+    """An index in a directory, or in memory. It has any number of readers, and one writer at a time."""
 
     FORMAT: ClassVar[int]
     """The version of the files. Directories of another version are refused."""
+    LAYOUT: ClassVar[type[Any]]
+    """The class of the layout."""
 
-    def __init__(self, path: Path, layout: LayoutT) -> None:
+    def __init__(self, path: Path | None, layout: LayoutT | None = None) -> None:
+        """path: None for an index in memory. layout: by default that of `LAYOUT`."""
         self.path = path
-        self.layout = layout
+        self.layout: LayoutT = layout or self.LAYOUT()
         self.memory_bytes = DEFAULT_MEMORY
         """Approximate memory limit of a build in bytes, in addition to the program itself."""
-        self._manifest = os.fspath(path / MANIFEST)  # checked by every search: a string is faster than a Path
+        self._manifest = os.fspath(path / MANIFEST) if path else ""  # checked by every search, faster than a Path
         self._state: CommittedState[LiveT, SearcherT] = CommittedState()
         self._replacing_state = Lock()  # so that no thread replaces a newer state with an older one
+        self._write_lock = _write_locks.setdefault(path, Lock()) if path else Lock()
 
     @classmethod
-    def open(cls, path: Path, layout: LayoutT) -> Self:
-        """Open the index in `path`, which is empty if there is none yet.
+    def create(cls, path: Path | None = None, layout: LayoutT | None = None) -> Self:
+        """Return a new index: in memory, or in a directory. An index that is there already is opened."""
+        return cls(None, layout) if path is None else cls.open(path, layout)
+
+    @classmethod
+    def open(cls, path: Path, layout: LayoutT | None = None) -> Self:
+        """Open the index in a directory, which is empty if there is none yet.
 
         Raises SearchIndexError if it was written by another version, or with another layout.
         """
         index = cls(path, layout)
         index.refresh()
         return index
+
+    def delete(self, docids: Iterable[int]) -> None:
+        """Delete documents, in one commit."""
+        with self.write_lock(), self.writer() as writer:
+            writer.delete(docids)
+            writer.commit(self.change + 1)
 
     @property
     def searcher(self) -> SearcherT:
@@ -134,20 +160,39 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     def _make_searcher(self, segments: Sequence[CommittedSegment[LiveT]]) -> SearcherT:
         """Return a searcher of these segments."""
 
+    @abstractmethod
+    def _make_writer(self) -> WriterT:
+        """Return a new writer."""
+
     def open_segment(self, name: str, deletions: str | None = None) -> CommittedSegment[LiveT]:
         """Open the segment of that name. Raises FileNotFoundError, and SearchIndexError for a damaged segment."""
+        folder = self.folder / name
         try:
             arrays: dict[str, Array] = {}
             if deletions is not None:
-                with np.load(self.path / deletions, allow_pickle=False) as file:
+                with np.load(self.folder / deletions, allow_pickle=False) as file:
                     arrays = dict(file)
-            return CommittedSegment(name, self._load_segment(self.path / name, arrays), deletions)
+            return CommittedSegment(name, self._load_segment(folder, arrays), deletions)
         except (ValueError, TypeError, KeyError, EOFError, BadZipFile):
-            raise SearchIndexError(f"{self.path / name}: damaged; delete {self.path}, it will be rebuilt") from None
+            raise SearchIndexError(f"{folder}: damaged; delete {self.path}, it will be rebuilt") from None
+
+    def store_segment(self, name: str, segment: LiveT) -> CommittedSegment[LiveT]:
+        """Write a new segment into a directory and map its files; in memory it stays as it is."""
+        if self.path is None:
+            return CommittedSegment(name, segment)
+        segment.save(self.path / name)
+        return self.open_segment(name)
+
+    @property
+    def folder(self) -> Path:
+        """The directory. Raises ValueError for an index in memory, which has no files."""
+        if self.path is None:
+            raise ValueError("an index in memory has no directory")
+        return self.path
 
     def refresh(self) -> bool:
         """Read the manifest again if another process has committed; return whether it has."""
-        if self._stat_manifest() == self._state.stamp:
+        if self.path is None or self._stat_manifest() == self._state.stamp:
             return False
         with self._replacing_state:
             return self._read_newest_state()
@@ -166,15 +211,30 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
         raise SearchIndexError(f"{self.path}: files that its manifest names are missing; delete it, it will be rebuilt")
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait while another thread updates the index. A second process is refused instead, see `lock_writer`."""
-        with _turns.setdefault(self.path, Lock()):
+    def write_lock(self) -> Iterator[None]:
+        """Wait while another thread updates the index. A second process is refused instead, see `lock_files`."""
+        with self._write_lock:
             self.refresh()
             yield
 
     @contextmanager
-    def lock_writer(self) -> Iterator[None]:
-        """Hold the writer's lock. Raises IndexBusyError if another writer holds it, SearchIndexError for I/O errors."""
+    def writer(self, change: int | None = None) -> Iterator[WriterT]:
+        """Yield a writer. Raises IndexBusyError if another writer is active, SearchIndexError for I/O errors.
+
+        change: the archive's change number after the update; an index of segments needs it only in `commit`.
+        """
+        with self.lock_files():
+            yield self._make_writer()
+
+    @contextmanager
+    def lock_files(self) -> Iterator[None]:
+        """Hold the lock of the directory, if there is one, against writers in other processes.
+
+        Raises IndexBusyError if another writer holds it, SearchIndexError for I/O errors.
+        """
+        if self.path is None:
+            yield
+            return
         with _hold_lock(self.path):
             self.refresh()
             self._remove_unreferenced()  # leftovers of a killed build
@@ -185,16 +245,34 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
 
     def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]], change_date: str | None = None) -> None:
         """Commit these segments, whose files are written, as the state of that change number. For the writer only."""
+        with self._replacing_state:
+            stamp = NO_MANIFEST if self.path is None else self._write_manifest(self.path, change, segments, change_date)
+            self._state = CommittedState(stamp, change, change_date, tuple(segments))
+
+    def start_rebuild(self) -> None:
+        """Remove everything, so that the next writer builds the index from scratch.
+
+        Raises IndexBusyError if a writer is active, SearchIndexError for I/O errors.
+        """
+        if self.path is None:
+            self._state = CommittedState()
+        else:
+            remove_index(self.path)
+            self.refresh()
+
+    def _write_manifest(
+        self, path: Path, change: int, segments: Sequence[CommittedSegment[LiveT]], change_date: str | None
+    ) -> tuple[int, int]:
+        """Make the segments' files durable, and then the manifest that names them; return its stamp."""
         committed = {segment.name for segment in self.segments}
         for segment in segments:
             if segment.name not in committed:
-                fsync_folder(self.path / segment.name)
-        fsync_path(self.path)
+                fsync_folder(path / segment.name)
+        fsync_path(path)
         names = [[segment.name, segment.deletions] for segment in segments]
         manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "change_date": change_date}
-        with self._replacing_state:
-            write_atomically(self.path / MANIFEST, json.dumps(manifest | {"segments": names}, indent=1))
-            self._state = CommittedState(self._stat_manifest(), change, change_date, tuple(segments))
+        write_atomically(path / MANIFEST, json.dumps(manifest | {"segments": names}, indent=1))
+        return self._stat_manifest()
 
     def _stat_manifest(self) -> tuple[int, int]:
         try:
@@ -214,13 +292,13 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
 
     def _load_manifest(self) -> dict[str, Any]:
         """Return the manifest. Raises SearchIndexError if it is unreadable, or of other settings or versions."""
-        path = self.path / MANIFEST
+        path = self.folder / MANIFEST
         try:
             manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             version = manifest["format"]
         except (ValueError, TypeError, KeyError):
             raise SearchIndexError(f"{path}: not a valid manifest; delete {self.path}, it will be rebuilt") from None
-        rebuild = f"rebuild it: askalike index {self.path.parent.parent} --rebuild"
+        rebuild = f"rebuild it: askalike index {self.folder.parent.parent} --rebuild"
         if version != self.FORMAT:
             raise SearchIndexError(f"{self.path}: format {version}, but this askalike reads {self.FORMAT}; {rebuild}")
         for key, expected in asdict(self.layout).items():
@@ -232,7 +310,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT]):
     def _remove_unreferenced(self) -> None:
         """Remove the files that are not in the manifest and that no reader can still open."""
         segments = self.segments
-        _remove_all_but(self.path, {s.name for s in segments} | {s.deletions for s in segments} | {MANIFEST, LOCK})
+        _remove_all_but(self.folder, {s.name for s in segments} | {s.deletions for s in segments} | {MANIFEST, LOCK})
 
 
 def remove_index(path: Path) -> None:

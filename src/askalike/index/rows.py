@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +41,10 @@ class LiveRows(ABC):
     @abstractmethod
     def with_deleted(self, deleted: Array) -> Self:
         """Return the same segment with these rows deleted (ascending; they include those deleted before)."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write the segment, without its deletions, into a new directory. A commit makes it durable."""
 
     def deletion_arrays(self) -> Mapping[str, Array]:
         """Return the arrays that the file of deletions holds."""

@@ -10,7 +10,7 @@ from typing import Any, Generic
 import numpy as np
 
 from askalike.core.files import fsync_path
-from askalike.index.commits import CommittedIndex, CommittedSegment, LiveT
+from askalike.index.commits import ChangeWriter, CommittedIndex, CommittedSegment, LiveT
 from askalike.index.rows import Array, LiveRows, find_distinct
 
 MERGE_FACTOR = 4
@@ -22,10 +22,10 @@ Commits rewrite the segments below the first limit; a segment that has grown bey
 """
 
 
-class IndexWriter(ABC, Generic[LiveT]):
+class IndexWriter(ChangeWriter, ABC, Generic[LiveT]):
     """Collects changes to an index and commits them at once. Created by an index's `writer()`."""
 
-    def __init__(self, index: CommittedIndex[LiveT, Any, Any]) -> None:
+    def __init__(self, index: CommittedIndex[LiveT, Any, Any, Any]) -> None:
         self._index = index
         self._deleted_docids = array("q")
         self._new_segments: list[CommittedSegment[LiveT]] = []
@@ -42,12 +42,12 @@ class IndexWriter(ABC, Generic[LiveT]):
         return 0
 
     @abstractmethod
-    def _write_added(self) -> Sequence[str]:
-        """Write the documents added since the last call; return the names of their segments."""
+    def _build_added(self) -> Sequence[LiveT]:
+        """Return the documents added since the last call as segments."""
 
     @abstractmethod
-    def _write_merged(self, segments: Sequence[LiveT]) -> Sequence[str]:
-        """Write the live documents of several segments as one (or a few); return the names."""
+    def _merge(self, segments: Sequence[LiveT]) -> Sequence[CommittedSegment[LiveT]]:
+        """Store the live documents of several segments as one (or a few)."""
 
     def _merge_key(self, segment: LiveT) -> int:
         """Return the sort key of segments of about the same size when a merge is chosen."""
@@ -61,19 +61,16 @@ class IndexWriter(ABC, Generic[LiveT]):
         """Write additional files of a segment before it is committed; may be called again for the same segment."""
 
     def delete(self, docids: Iterable[int]) -> None:
-        """Delete all documents of these docids."""
         self._deleted_docids.extend(docids)
 
     def commit(self, change: int, change_date: str | None = None) -> None:
-        """Make everything since the last commit visible at once, as the state of that change number."""
         deleted = find_distinct(np.array(self._deleted_docids, np.int64))
         remaining = (self._delete_documents(segment, deleted) for segment in self._index.segments)
         segments = [segment for segment in remaining if segment.live_count]
         self._flush()
         segments += self._new_segments
         while group := self._choose_merge(segments):
-            merged = self._write_merged([segment.live for segment in group])
-            segments = [s for s in segments if s not in group] + [self._index.open_segment(name) for name in merged]
+            segments = [s for s in segments if s not in group] + [*self._merge([segment.live for segment in group])]
         for segment in segments:
             self._finish(segment.live)
         self._index.commit(change, segments, change_date)
@@ -94,24 +91,31 @@ class IndexWriter(ABC, Generic[LiveT]):
         return min(filter(None, groups), key=lambda group: group[0].live_count, default=[])
 
     def _flush(self) -> None:
-        self._new_segments += [self._index.open_segment(name) for name in self._write_added()]
+        self._new_segments += self._store(self._build_added())
+
+    def _store(self, segments: Sequence[LiveT]) -> list[CommittedSegment[LiveT]]:
+        return [self._index.store_segment(self._new_name(), segment) for segment in segments]
 
     def _delete_documents(self, segment: CommittedSegment[LiveT], docids: Array) -> CommittedSegment[LiveT]:
         """Return the segment without these docids (ascending); the same object if it has none of them."""
         deleted = _add_deletions(segment.live, docids)
         if len(deleted) == segment.deleted_count:
             return segment
-        live, file_name = segment.live.with_deleted(deleted), f"deleted-{self._new_name()}.npz"
-        np.savez(self._index.path / file_name, allow_pickle=False, **live.deletion_arrays())
-        fsync_path(self._index.path / file_name)
-        return CommittedSegment(segment.name, live, file_name)
+        live = segment.live.with_deleted(deleted)
+        if self._index.path is None:
+            return CommittedSegment(segment.name, live)
+        file = self._index.path / f"deleted-{self._new_name()}.npz"
+        np.savez(file, allow_pickle=False, **live.deletion_arrays())
+        fsync_path(file)
+        return CommittedSegment(segment.name, live, file.name)
 
     def _new_name(self) -> str:
         """Return a name that no file of the directory has."""
         while True:
             self._name_count += 1
             name = f"{self._index.change}-{os.getpid()}-{self._name_count}"
-            if not any((self._index.path / taken).exists() for taken in (name, f"deleted-{name}.npz")):
+            files = (name, f"deleted-{name}.npz")
+            if self._index.path is None or not any((self._index.path / file).exists() for file in files):
                 return name
 
 

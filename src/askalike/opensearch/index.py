@@ -97,9 +97,9 @@ class OpenSearchIndex(ABC, Generic[SearcherT, WriterT]):
             raise SearchIndexError(f"{self.name}: built with another analyzer or other settings; {advice}")
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def write_lock(self) -> Iterator[None]:
         """Wait while another thread of this process synchronises the index: it may send this one's changes, too."""
-        with self._shared.turn():
+        with self._shared.write_lock():
             self.refresh(now=True)
             yield
 

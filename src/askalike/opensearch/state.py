@@ -91,7 +91,7 @@ class SharedIndex(Generic[SearcherT]):
         return self._made[2]
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def write_lock(self) -> Iterator[None]:
         """Wait while another thread writes. Two may write at once; the second would send the same changes again."""
         is_alone = self._writing.acquire(timeout=TURN_S)
         try:

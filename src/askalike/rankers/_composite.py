@@ -120,7 +120,7 @@ class CompositeRanker(Ranker):
 
     def indexes(
         self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any] | OpenSearchIndex[Any, Any]]":
+    ) -> "Sequence[CommittedIndex[Any, Any, Any, Any] | OpenSearchIndex[Any, Any]]":
         return tuple(index for part in self.parts for index in part.indexes(view, refresh=refresh))
 
 

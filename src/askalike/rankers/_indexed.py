@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _opening = Lock()
 """Held while an index is opened, so that threads that share a ranker get the same one."""
-IndexT = TypeVar("IndexT", bound="CommittedIndex[Any, Any, Any] | OpenSearchIndex[Any, Any]")
+IndexT = TypeVar("IndexT", bound="CommittedIndex[Any, Any, Any, Any] | OpenSearchIndex[Any, Any]")
 
 
 class IndexedRanker(Ranker, Generic[IndexT]):
@@ -53,7 +53,7 @@ class IndexedRanker(Ranker, Generic[IndexT]):
             self.start_over(view)
             index.refresh()
         while index.change < change:
-            with index.turn():
+            with index.write_lock():
                 if index.change < change:
                     self._apply_changes(view, index, view.change, progress)
 
@@ -71,7 +71,7 @@ class IndexedRanker(Ranker, Generic[IndexT]):
 
     def indexes(
         self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any] | OpenSearchIndex[Any, Any]]":
+    ) -> "Sequence[CommittedIndex[Any, Any, Any, Any] | OpenSearchIndex[Any, Any]]":
         """See Ranker.indexes."""
         return (self._current_index(view) if refresh else self._open(view),)
 
@@ -114,7 +114,7 @@ class IndexedRanker(Ranker, Generic[IndexT]):
         return f"{name}-{hashlib.sha256(f'{view.before} {view.group}'.encode()).hexdigest()[:8]}"
 
 
-def _follows_another_archive(index: CommittedIndex[Any, Any, Any], view: View) -> bool:
+def _follows_another_archive(index: CommittedIndex[Any, Any, Any, Any], view: View) -> bool:
     """Return whether an index is up to a change that the archive does not have, as its database was replaced since."""
     date = index.change_date
     return date is not None and date != view.change_date(index.change)

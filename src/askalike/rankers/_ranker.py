@@ -135,7 +135,7 @@ class Ranker(ABC):
 
     def indexes(
         self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any] | OpenSearchIndex[Any, Any]]":
+    ) -> "Sequence[CommittedIndex[Any, Any, Any, Any] | OpenSearchIndex[Any, Any]]":
         """Return its indexes of a view; empty for a ranker without one.
 
         refresh: read their last commits, which raises SearchIndexError for an index of another version; without it,

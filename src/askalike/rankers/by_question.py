@@ -79,7 +79,7 @@ class ByQuestionRanker(Ranker):
 
     def indexes(
         self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any] | OpenSearchIndex[Any, Any]]":
+    ) -> "Sequence[CommittedIndex[Any, Any, Any, Any] | OpenSearchIndex[Any, Any]]":
         return self.inner.indexes(replace(view, kind="questions"), refresh=refresh)
 
     def _questions(self, view: View) -> View:

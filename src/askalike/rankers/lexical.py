@@ -27,7 +27,6 @@ from askalike.core.types import (
 )
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.searcher import (
-    CollectionFrequencies,
     PostingsSearcher,
     PreparedQueries,
     QueryTerms,
@@ -371,21 +370,9 @@ class LexicalSearcher(Searcher):
                 found[n].append((name, own))
         return found
 
-    def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
-        """Return the frequencies of each term in the collection. Raises SettingsError for an index in a cluster."""
-        if not isinstance(self._postings, PostingsSearcher):
-            raise SettingsError(
-                f"{self.name}: a cluster's index has no document frequencies of words; leave out engine"
-            )
-        return self._postings.term_frequencies(terms)
-
     def score_terms(self, prepared: PreparedTerms, candidates: Sequence[Docids]) -> Sequence[Sequence[TermScores]]:
         """Return the contribution of each term to the score of each query's candidates."""
         return [[m.scores for m in matches] for matches in self._postings.contributions(prepared.terms, candidates)]
-
-    def own_terms(self, question: Question) -> Sequence[str]:
-        """Return the terms of a question of the archive, without its rephrasings."""
-        return self._extractor.own_terms(question, question.language or self.view.language)
 
     def _query_language(self, query: Question) -> str | None:
         language = self.view.language

@@ -1,19 +1,20 @@
-"""The inverted index on disk; for the order of writes see commits.py.
+"""The inverted index, in a directory or in memory; for the order of writes see commits.py.
 
 Statistics are sums over the live documents of all segments, so that an incrementally updated index gives exactly the
 same scores as one built from scratch.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from askalike.core.types import AllowedDocs, TopDocs
 from askalike.index.commits import CommittedIndex, CommittedSegment
 from askalike.index.lexical.builder import SegmentBuilder, can_merge, merge_segments
-from askalike.index.lexical.searcher import PostingsSearcher
+from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
 from askalike.index.lexical.segment import LiveSegment, Segment
+from askalike.index.lexical.term_scores import TermScorer
 from askalike.index.rows import Array, DocAttributes
 from askalike.index.writing import IndexWriter
 
@@ -25,24 +26,44 @@ BYTES_PER_TOKEN, BYTES_PER_MERGED_POSTING = 40, 64
 class LexicalLayout:
     """The settings that an index was built with. fingerprint: a digest of what determines terms. scale: see Segment."""
 
-    fingerprint: str
+    fingerprint: str = ""
     exact_lengths: bool = False
     scale: int = 1
 
 
-class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout]):
-    """An inverted index in a directory."""
+class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, "LexicalWriter"]):
+    """An inverted index of documents: numbers (docids) with lists of terms. It knows neither texts nor an archive.
+
+    >>> from askalike.similarities.bm25 import Bm25Similarity
+    >>> index = LexicalIndex.create()
+    >>> index.add({7: ["reset", "my", "password"], 8: ["where", "is", "my", "order"]})
+    >>> [top] = index.search([["forgot", "password"]], Bm25Similarity())
+    >>> top.docids.tolist()
+    [7]
+    """
 
     FORMAT: ClassVar[int] = 2
+    LAYOUT = LexicalLayout
 
-    @contextmanager
-    def writer(self, change: int | None = None) -> Iterator["LexicalWriter"]:
-        """Hold the writer's lock and yield the writer. Raises SearchIndexError if another writer is active.
+    def add(self, documents: Mapping[int, Sequence[str]]) -> None:
+        """Add documents, docid → terms, in one commit; they replace earlier ones of the same docid."""
+        with self.write_lock(), self.writer() as writer:
+            for docid in sorted(documents):
+                writer.add(docid, [(0, documents[docid])])
+            writer.commit(self.change + 1)
 
-        change: the archive's change number after the update; a local index needs it only in `commit`.
+    def search(
+        self, queries: Sequence[Sequence[str]], similarity: TermScorer, k: int = 10, allowed: AllowedDocs | None = None
+    ) -> list[TopDocs]:
+        """Return the k best documents of each query, a list of terms: best first, ties by docid.
+
+        Documents without a term of the query are not found. allowed: the documents that may be found; None for all.
         """
-        with self.lock_writer():
-            yield LexicalWriter(self)
+        searcher = self.searcher
+        return searcher.search(searcher.prepare([QueryTerms(terms) for terms in queries], similarity), k, allowed)
+
+    def _make_writer(self) -> "LexicalWriter":
+        return LexicalWriter(self)
 
     def _make_searcher(self, segments: Sequence[CommittedSegment[LiveSegment]]) -> PostingsSearcher:
         return PostingsSearcher([segment.live for segment in segments], self.layout.scale)
@@ -76,14 +97,14 @@ class LexicalWriter(IndexWriter[LiveSegment]):
         if self._builder.token_count * BYTES_PER_TOKEN >= self._memory_bytes:
             self._flush()
 
-    def _write_added(self) -> Sequence[str]:
+    def _build_added(self) -> Sequence[LiveSegment]:
         builder, self._builder = self._builder, self._make_builder()
-        return self._save(builder.build()) if len(builder) else ()
+        return list(map(LiveSegment.from_segment, builder.build())) if len(builder) else ()
 
-    def _write_merged(self, segments: Sequence[LiveSegment]) -> Sequence[str]:
+    def _merge(self, segments: Sequence[LiveSegment]) -> Sequence[CommittedSegment[LiveSegment]]:
         masks, layout = [live.live_mask for live in segments], self._layout
-        parts = [live.segment for live in segments]
-        return self._save(merge_segments(parts, masks, layout.exact_lengths, layout.scale))
+        merged = merge_segments([live.segment for live in segments], masks, layout.exact_lengths, layout.scale)
+        return self._store(list(map(LiveSegment.from_segment, merged)))
 
     def _merge_key(self, segment: LiveSegment) -> int:
         return len(segment.segment.code_tf)
@@ -95,10 +116,3 @@ class LexicalWriter(IndexWriter[LiveSegment]):
 
     def _make_builder(self) -> SegmentBuilder:
         return SegmentBuilder(self._layout.exact_lengths, self._layout.scale)
-
-    def _save(self, segments: Sequence[Segment]) -> list[str]:
-        names = []
-        for segment in segments:
-            names.append(self._new_name())
-            segment.save(self._index.path / names[-1])
-        return names

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.lazy import lazy_property
-from askalike.core.types import AllowedDocs, Collection, TopDocs
+from askalike.core.types import AllowedDocs, TopDocs
 from askalike.index.lexical.completions import TermCompleter
 from askalike.index.lexical.matching import DocumentMatches, ListCursors, match_documents
 from askalike.index.lexical.maxscore import QueryBatch, TopKHeaps, borrow_buffers, search_queries, sort_heaps
@@ -178,20 +178,6 @@ class _PreparedBatch:
         return np.repeat(np.arange(len(self)), np.diff(self.columns.offsets))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CollectionFrequencies:
-    """The document frequency and the total frequency of each term, each (terms,)."""
-
-    df: NDArray[np.float64]
-    ttf: NDArray[np.float64]
-    collection: Collection
-
-    @property
-    def idf(self) -> NDArray[np.float64]:
-        """The idf of each term, (terms,); see term_information."""
-        return np.asarray(term_information(self.df, self.collection.documents), np.float64)
-
-
 class PostingsSearcher:
     """Searches some segments as one collection; thread-safe.
 
@@ -266,12 +252,6 @@ class PostingsSearcher:
                 named = batch.name_scores(q, term_scores)
                 contributions.append(list(map(TermContributions, phrasings.tolist(), named)))
         return contributions
-
-    def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
-        """Return the frequencies of each term in the collection."""
-        with self._lock:
-            numbers = self._terms.look_up(terms)
-            return CollectionFrequencies(self._terms.df[numbers], self._terms.ttf[numbers], self._statistics.collection)
 
     def complete(self, prefix: str) -> list[str]:
         """Return the live terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""

@@ -76,11 +76,6 @@ class Segment:
         """Return the documents of the postings first:last as positions in `docids`: int32."""
         return self.blocks[first:last].astype(np.int32) << 16 | self.places[first:last]
 
-    def save(self, path: Path) -> None:
-        """Write the arrays into a new directory. The commit that names it makes them durable."""
-        path.mkdir(parents=True)
-        write_arrays(path, {_stored_name(field.name): getattr(self, field.name) for field in fields(self)})
-
     @classmethod
     def open(cls, path: Path) -> Self:
         """Map the arrays into memory."""
@@ -110,6 +105,11 @@ class LiveSegment(LiveRows):
         rows = np.empty((len(s.starts) - 1, 3), np.int64)
         changed = _sum_statistics(s.starts, s.docs, s.codes, s.code_tf, own_text, rows)
         return self.from_segment(s, deleted, rows[:changed].copy())
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        segment = self.segment
+        write_arrays(folder, {_stored_name(field.name): getattr(segment, field.name) for field in fields(Segment)})
 
     def deletion_arrays(self) -> Mapping[str, Array]:
         return {"deleted": self.deleted, "changed": self.deleted_statistics}

@@ -1,11 +1,10 @@
-"""The index of vectors on disk; for the order of writes see commits.py.
+"""The index of vectors, in a directory or in memory; for the order of writes see commits.py.
 
-A segment contains vectors by ascending docid, as memory-mapped arrays. Each row is stored independently of the others,
-so that an incrementally updated index gives exactly the same results as one built from scratch.
+A segment contains vectors by ascending docid, memory-mapped if there are files. Each row is stored independently of
+the others, so that an incrementally updated index gives exactly the same results as one built from scratch.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -13,14 +12,14 @@ from typing import ClassVar
 import numpy as np
 
 from askalike.core.errors import SearchIndexError
-from askalike.core.types import Vectors
+from askalike.core.types import AllowedDocs, TopDocs, Vectors
 from askalike.index.commits import CommittedIndex, CommittedSegment
 from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.codes import build_codes
 from askalike.index.vectors.merging import merge_segments
 from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
-from askalike.index.vectors.searcher import VectorSearcher
-from askalike.index.vectors.segment import VectorSegment, write_segment
+from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
+from askalike.index.vectors.segment import VectorSegment
 from askalike.index.writing import IndexWriter
 
 WAITING_SHARE = 0.25
@@ -34,7 +33,7 @@ class VectorLayout:
     fingerprint: a digest of everything that determines the vectors. storage: the number type of dense parts.
     """
 
-    fingerprint: str
+    fingerprint: str = ""
     storage: Storage = "f16"
 
 
@@ -47,10 +46,36 @@ class PendingVectors:
     vectors: Vectors
 
 
-class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
-    """An index of vectors in a directory."""
+class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout, "VectorWriter"]):
+    """An index of vectors: numbers (docids) with one vector for each phrasing. It knows neither texts nor an archive.
+
+    >>> import numpy as np
+    >>> from askalike.core.types import VectorPart, Vectors
+    >>> index = VectorIndex.create()
+    >>> index.add([7, 8], Vectors((VectorPart(np.eye(2, dtype=np.float32)),)))
+    >>> [top] = index.search(Vectors((VectorPart(np.array([[0.6, 0.8]], np.float32)),)))
+    >>> top.docids.tolist()
+    [8, 7]
+    """
 
     FORMAT: ClassVar[int] = 1
+    LAYOUT = VectorLayout
+
+    def add(self, docids: Sequence[int], vectors: Vectors) -> None:
+        """Add one vector for each docid, ascending, in one commit; they replace earlier ones of the same docid.
+
+        Raises SearchIndexError if the vectors' parts differ from those of earlier ones.
+        """
+        with self.write_lock(), self.writer() as writer:
+            writer.add(np.array(docids, np.int64), np.zeros(len(docids), np.uint16), vectors)
+            writer.commit(self.change + 1)
+
+    def search(self, vectors: Vectors, k: int = 10, allowed: AllowedDocs | None = None) -> list[TopDocs]:
+        """Return the k best documents of each query, a row of `vectors`: best first, ties by docid.
+
+        A query of zeros finds nothing. allowed: the documents that may be found; None for all.
+        """
+        return self.searcher.search(VectorQueries(vectors, [(-1, -1)] * len(vectors)), k, allowed)
 
     @property
     def schemas(self) -> tuple[PartSchema, ...]:
@@ -71,17 +96,11 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout]):
         schemas = tuple(PartSchema.from_part(part) for part in pending.vectors.parts)
         stored = _store_rows(pending.vectors, rows, self.layout.storage)
         docids, phrasings, nothing = pending.docids[rows], pending.phrasings[rows], np.empty(0, np.int32)
-        segment = VectorSegment(docids, phrasings, nothing, self.path / "pending", schemas, stored)
+        segment = VectorSegment(docids, phrasings, nothing, None, schemas, stored)
         return VectorSearcher([*live, segment], committed_schemas or schemas)
 
-    @contextmanager
-    def writer(self, change: int | None = None) -> Iterator["VectorWriter"]:
-        """Hold the writer's lock and yield the writer. Raises SearchIndexError if another writer is active.
-
-        change: the archive's change number after the update; a local index needs it only in `commit`.
-        """
-        with self.lock_writer():
-            yield VectorWriter(self)
+    def _make_writer(self) -> "VectorWriter":
+        return VectorWriter(self)
 
     def _make_searcher(self, segments: Sequence[CommittedSegment[VectorSegment]]) -> VectorSearcher:
         for segment in segments:
@@ -125,14 +144,18 @@ class VectorWriter(IndexWriter[VectorSegment]):
         if self._added_bytes >= self._max_bytes * WAITING_SHARE:
             self._flush()
 
-    def _write_added(self) -> Sequence[str]:
+    def _build_added(self) -> Sequence[VectorSegment]:
         batches, self._added, self._added_bytes = self._added, [], 0
-        return self._write(batches) if batches else ()
+        return [self._join(batches)] if batches else ()
 
-    def _write_merged(self, segments: Sequence[VectorSegment]) -> Sequence[str]:
+    def _merge(self, segments: Sequence[VectorSegment]) -> Sequence[CommittedSegment[VectorSegment]]:
+        if self._index.path is None:
+            live = [(segment, np.flatnonzero(segment.live_mask)) for segment in segments]
+            rows = [(s.docids[at], s.phrasings[at], tuple(part.take(at) for part in s.parts)) for s, at in live]
+            return self._store([self._join(rows)])
         name = self._new_name()
         merge_segments(self._index.path / name, segments, self._schemas)
-        return [name]
+        return [self._index.open_segment(name)]
 
     def _can_merge(self, segments: Sequence[VectorSegment]) -> bool:
         """Dense rows are merged a few at a time; sparse rows have to fit into memory."""
@@ -140,19 +163,18 @@ class VectorWriter(IndexWriter[VectorSegment]):
         return 2 * sum(array.nbytes for part in sparse for array in part.arrays().values()) <= self._max_bytes
 
     def _finish(self, segment: VectorSegment) -> None:
-        build_codes(segment.folder, segment.schemas, segment.parts)
+        if segment.folder:
+            build_codes(segment.folder, segment.schemas, segment.parts)
 
-    def _write(self, batches: Sequence[tuple[Array, Array, tuple[StoredPart, ...]]]) -> Sequence[str]:
-        """Write rows, given as (docids, phrasings, parts), as one segment by ascending docid; return its name."""
+    def _join(self, batches: Sequence[tuple[Array, Array, tuple[StoredPart, ...]]]) -> VectorSegment:
+        """Return rows, given as (docids, phrasings, parts), as one segment by ascending docid."""
         docids, phrasings = (np.concatenate([batch[i] for batch in batches]) for i in range(2))
         columns = zip(*(parts for _, _, parts in batches), strict=True)
         parts: list[StoredPart] = [type(column[0]).concatenate(column) for column in columns]
         if np.any(docids[1:] < docids[:-1]):
             order = np.argsort(docids, kind="stable")
             docids, phrasings, parts = docids[order], phrasings[order], [part.take(order) for part in parts]
-        name = self._new_name()
-        write_segment(self._index.path / name, docids, phrasings, self._schemas, parts)
-        return [name]
+        return VectorSegment(docids, phrasings, np.empty(0, np.int32), None, self._schemas, tuple(parts))
 
 
 def _rows_to_store(vectors: Vectors) -> Array:

@@ -24,7 +24,8 @@ UNCHANGED_BY_DELETIONS = "codes", "has_rephrasings"
 class VectorSegment(LiveRows):
     """A segment with the deletions made since it was written. It has a row for each phrasing of a document."""
 
-    folder: Path
+    folder: Path | None
+    """The directory of its files; None in memory."""
     schemas: tuple[PartSchema, ...]
     parts: tuple[StoredPart, ...]
 
@@ -42,6 +43,13 @@ class VectorSegment(LiveRows):
         changed.__dict__.update({name: known[name] for name in UNCHANGED_BY_DELETIONS if known.get(name) is not None})
         return changed
 
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        parts = enumerate(self.parts)
+        stored = {part_array(at, name): array for at, part in parts for name, array in part.arrays().items()}
+        write_arrays(folder, {"numbers": self.docids, "phrasings": self.phrasings, **stored})
+        write_schemas(folder, self.schemas)
+
     def look_for_codes(self) -> None:
         """Look for codes again if there were none: a commit adds missing codes to a segment."""
         if self.__dict__.get("codes") is None:
@@ -50,7 +58,7 @@ class VectorSegment(LiveRows):
     @cached_property
     def codes(self) -> Codes | None:
         """The codes of the only part; None if there are none."""
-        return Codes.open(self.folder)
+        return Codes.open(self.folder) if self.folder else None
 
     @cached_property
     def live_bits(self) -> Array:
@@ -88,16 +96,6 @@ class VectorSegment(LiveRows):
     def _weighted_parts(self, queries: Sequence[Array]) -> Sequence[tuple[StoredPart, Array, float]]:
         weights = [schema.weight for schema in self.schemas]
         return list(zip(self.parts, queries, weights, strict=True))
-
-
-def write_segment(
-    folder: Path, docids: Array, phrasings: Array, schemas: Sequence[PartSchema], parts: Sequence[StoredPart]
-) -> None:
-    """Write the files of a segment into a new directory."""
-    folder.mkdir(parents=True)
-    stored = {part_array(at, name): array for at, part in enumerate(parts) for name, array in part.arrays().items()}
-    write_arrays(folder, {"numbers": docids, "phrasings": phrasings, **stored})
-    write_schemas(folder, schemas)
 
 
 def part_array(part_index: int, name: str) -> str:

@@ -1,16 +1,12 @@
-"""Answers to the same question that say different things, and groups of questions that ask the same."""
-
-import json
+"""Groups of questions that ask the same, by links and by proposals."""
 
 import pytest
 
 from askalike import Answer, Archive, Link, Question
-from askalike.moderation.conflicts import find_conflicts
 from askalike.moderation.drafts import find_drafts
 from askalike.moderation.pairs import find_groups
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, decide_proposal
 from askalike.store.drafts import list_drafts
-from commands import run_command
 
 
 @pytest.fixture
@@ -30,36 +26,14 @@ def archive(tmp_path):
         yield archive
 
 
-def test_answers_of_one_question_and_of_questions_that_ask_the_same(archive) -> None:
-    conflicts = list(find_conflicts(archive))
-    assert [(c.question_ids, c.answer_ids, [d.kind for d in c.differences]) for c in conflicts] == [
-        (("1", "2"), ("1a", "2a"), ["number"]), (("3", "4"), ("3a", "4a"), ["negation"]),
-        (("7", "7"), ("7a", "7b"), ["date"]),
-    ]  # fmt: skip
-    assert conflicts[0].differences[0].one == "A new card costs 5 euros."
-
-
-def test_probable_proposals_join_questions_until_somebody_says_no(archive) -> None:
+def test_find_groups_with_proposals_until_rejected(archive) -> None:
     assert find_groups(archive) == [["1", "2"], ["3", "4"]]
     add_proposals(archive, [
         CandidatePair("5", "6", 0.95, 1.0, "bm25"), CandidatePair("7", "1", 0.8, 1.0, "bm25"),
         CandidatePair("7", "3", None, 9.0, "bm25"),
     ])  # fmt: skip
     assert find_groups(archive) == [["1", "2"], ["3", "4"], ["5", "6"]]
-    assert [c.question_ids for c in find_conflicts(archive)][-2] == ("5", "6")
     assert find_drafts(archive) == 2
     assert {draft.sources for draft in list_drafts(archive)} == {("1", "2"), ("6", "5")}
     decide_proposal(archive, 1, "reject")
     assert find_groups(archive) == [["1", "2"], ["3", "4"]]
-
-
-def test_the_command(archive) -> None:
-    _, out, _ = run_command("conflicts", archive.path)
-    assert "1 · 2  How much is a new card? / Fee for a lost card\n" in out
-    assert "    number: answer 1a: A new card costs 5 euros.\n            answer 2a: A new card costs 8 eu" in out
-    assert out.endswith("3 pairs of answers differing: 1 by a date, 1 by a negation, 1 by a number\n")
-    [first] = json.loads(run_command("conflicts", archive.path, "--json", "-n", "1")[1])
-    assert first["question_ids"] == ["1", "2"]
-    assert first["differences"] == [
-        {"kind": "number", "one": "A new card costs 5 euros.", "other": "A new card costs 8 euros."}
-    ]
