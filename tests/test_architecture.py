@@ -21,13 +21,10 @@ MAX_LINES = 420
 FACADE = "__init__"
 """The package itself names its public parts; nobody inside imports from it."""
 
-NEURAL = ("neural.py", "learning/trained_network.py", "learning/training_run.py")
-TORCH = ("nn/", "training/", "search/answering/generate.py", *(f"encoders/{name}" for name in NEURAL))
+
+TORCH = ("learning/", "papers/", "search/answering/generate.py")
 ALLOWED = {  # inside functions, of extras
-    "encoders/pretrained.py": {"sentence_transformers", "torch"},
-    "encoders/doc2vec.py": {"gensim"},
-    "encoders/topics.py": {"gensim"},
-    "encoders/learning/word_vectors.py": {"gensim"},
+    "encoders/pretrained.py": {"sentence_transformers", "transformers", "torch"},
 }
 
 SEARCHED = ("calibration/", "search/", "index/", "opensearch/", "rankers/", "service/", "store/", "text/analyzer")

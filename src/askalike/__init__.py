@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from askalike.experiments.comparing import compare_runs
     from askalike.experiments.grid_search import estimate_tuning, lexical_grids, tune_ranker
     from askalike.experiments.measuring import evaluate_files, evaluate_ranker
-    from askalike.experiments.models import distil, list_models, load_recipe, train
+    from askalike.experiments.models import distil, list_models, train
     from askalike.experiments.outcome import ExperimentResult
     from askalike.export.exporting import export_archive
     from askalike.health.checks import run_checks
@@ -47,11 +47,13 @@ if TYPE_CHECKING:
     from askalike.labels.partitions import create_partition
     from askalike.labels.splits import identify_queries, load_split, splits_to_hold_out
     from askalike.labels.training_pairs import count_pairs, training_pairs
+    from askalike.learning.loss import Loss as Loss
+    from askalike.learning.networks import Network as Network
+    from askalike.learning.recipes import load_recipe
     from askalike.moderation.dedupe import dedupe
     from askalike.moderation.drafts import find_drafts
     from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
     from askalike.moderation.tags import evaluate_suggestions, suggest_tags
-    from askalike.nn import Network as Network
     from askalike.rankers import Ranker, ResolvedQuery, Searcher, delete_indexes
     from askalike.rankers import create as build
     from askalike.readers import Reader, SourceFiles, import_archive, parse_rows, read_candidates, read_queries, reject
@@ -71,7 +73,6 @@ if TYPE_CHECKING:
     from askalike.store.keys import create_key, list_keys, revoke_key
     from askalike.store.query_log import delete_older_than as purge_query_log
     from askalike.text.analyzer import Analyzer, AnalyzerSettings
-    from askalike.training.loss import Loss as Loss
     from askalike.tuning.adoption import adopt_encoder
     from askalike.tuning.promotion import promote
     from askalike.tuning.run import TuningResult

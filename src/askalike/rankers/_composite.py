@@ -11,10 +11,10 @@ from pydantic import AfterValidator, Field
 from askalike import rankers
 from askalike.core.config import NumberList, Settings, TextList, validate_settings
 from askalike.core.errors import IndexBusyError, SettingsError
-from askalike.core.trainable import list_recipes
 from askalike.core.types import Progress, Vectors
 from askalike.core.values import check_weights
 from askalike.labels.learned import LearnedLabels
+from askalike.learning.recipe_files import list_recipes
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker, Searcher
 from askalike.store import TrainingView, View
