@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 from markupsafe import Markup, escape
 
-from askalike.text.formulas import FORMULA
+from askalike.text.clean import FORMULA
 from askalike.text.words import any_word_pattern
 
 WORD_PATTERN = re.compile(r"\w+")
