@@ -17,7 +17,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, TopDocs
 from askalike.index.lexical.completions import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
 from askalike.index.lexical.index import LexicalLayout
-from askalike.index.lexical.searcher import MIN_INFORMATION, Matches, QueryTerms, TermContributions
+from askalike.index.lexical.searcher import MIN_INFORMATION, CandidateMatches, QueryTerms, TermContributions
 from askalike.index.lexical.term_scores import TermScorer, round_to_integers
 from askalike.index.rows import Array, DocAttributes, score_missing
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
@@ -221,13 +221,13 @@ class OpenSearchLexicalSearcher:
 
     def match(
         self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
-    ) -> Matches:
+    ) -> CandidateMatches:
         """Match each query with its candidates: docids in any order. known: retrieved ones, not scored again."""
         scores = score_missing(known, candidates, partial(self.score, prepared))
-        return Matches(candidates, scores, self.coverage(prepared, candidates))
+        return CandidateMatches(candidates, scores, self.coverage(prepared, candidates))
 
     def contributions(
-        self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array], known: Matches | None = None
+        self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array], known: CandidateMatches | None = None
     ) -> list[list[TermContributions]]:
         """Return what each term adds to the score of each query's candidates (docids in any order)."""
         rows: list[list[TermContributions]] = []

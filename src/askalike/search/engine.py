@@ -21,7 +21,7 @@ from askalike.search.answering.replies import answer_question
 from askalike.search.answering.reply import AnswerMode, Reply
 from askalike.search.explain import explain_shown, extract_shown_snippet, name_links
 from askalike.search.precedents import Precedent, find_precedents
-from askalike.search.select import Candidate, Limits, lack_hits, select_candidates
+from askalike.search.select import Limits, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
 
 MAX_DEPTH_FACTOR = 64
@@ -252,7 +252,7 @@ class LocalEngine:
         return list(map(float, self._abstention.min_scores(self._view, retrieved)))
 
 
-def _make_hit(candidate: Candidate, reason: Explanation | None, is_calibrated: bool) -> SearchHit:
+def _make_hit(candidate: Selected, reason: Explanation | None, is_calibrated: bool) -> SearchHit:
     question, matched = candidate.question, candidate.matched
     return SearchHit(
         question,

@@ -7,7 +7,7 @@ import numpy as np
 
 from askalike.core.types import Explanation, Question, SearchHit
 from askalike.rankers import Retrieved, Searcher, explain_retrieved
-from askalike.search.select import Candidate
+from askalike.search.select import Selected
 from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text
 from askalike.text.snippet import extract_snippet
 from askalike.text.words import find_words
@@ -18,7 +18,7 @@ LINK_NAME = "link"
 
 
 def explain_shown(
-    searcher: Searcher, retrieved: Retrieved, rows: Sequence[Sequence[Candidate]]
+    searcher: Searcher, retrieved: Retrieved, rows: Sequence[Sequence[Selected]]
 ) -> list[dict[int, Explanation]]:
     """Return for each query docid → why it was found, for the candidates that are shown."""
     shown = [[candidate for candidate in row if candidate.is_shown] for row in rows]

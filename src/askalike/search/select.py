@@ -39,7 +39,7 @@ class Limits:
         return self.calibrator is None or any(self.min_similarities)
 
 
-class Candidate(NamedTuple):
+class Selected(NamedTuple):
     """A question that may be shown, and the retrieved question that matched: itself or a duplicate of it.
 
     docid, score: of the question that matched. certainty: the probability, or the absolute score without a calibration.
@@ -62,7 +62,7 @@ class _Originals(NamedTuple):
     absent: Mapping[str, str]
 
 
-def select_candidates(view: View, retrieved: Retrieved, limits: Limits) -> list[list[Candidate]]:
+def select_candidates(view: View, retrieved: Retrieved, limits: Limits) -> list[list[Selected]]:
     """Return the first k distinct questions of each query: originals instead of their duplicates, not the query.
 
     retrieved: with absolute scores if the limits need them.
@@ -72,7 +72,7 @@ def select_candidates(view: View, retrieved: Retrieved, limits: Limits) -> list[
     return [_select(retrieved, row, texts, originals, limits, language) for row in range(len(retrieved.queries))]
 
 
-def lack_hits(rows: Sequence[Sequence[Candidate]], retrieved: Retrieved, k: int, depth: int) -> bool:
+def lack_hits(rows: Sequence[Sequence[Selected]], retrieved: Retrieved, k: int, depth: int) -> bool:
     """Return whether a deeper search could give more hits, since duplicates or filtered questions were dropped."""
     return any(
         len(candidates) < k and len(docids) >= depth and all(last.is_shown for last in candidates[-1:])
@@ -83,7 +83,7 @@ def lack_hits(rows: Sequence[Sequence[Candidate]], retrieved: Retrieved, k: int,
 def _select(
     retrieved: Retrieved, row: int, texts: Mapping[int, Question], originals: _Originals, limits: Limits,
     language: str | None,
-) -> list[Candidate]:  # fmt: skip
+) -> list[Selected]:  # fmt: skip
     one = retrieved.queries[row]
     present = np.array([docid in texts for docid in retrieved.docids[row].tolist()], np.bool_)
     docids, scores = retrieved.docids[row][present].tolist(), retrieved.scores[row][present]
@@ -101,7 +101,7 @@ def _select(
     is_shown = _are_shown(one, row, matched, absolute, certain, limits, language)
     questions = [originals.by_duplicate.get(question.id, question) for question in matched]
     return [
-        Candidate(q, m, docids[place], float(scores[place]), value, originals.absent.get(q.id), is_one_shown)
+        Selected(q, m, docids[place], float(scores[place]), value, originals.absent.get(q.id), is_one_shown)
         for q, m, place, value, is_one_shown in zip(questions, matched, places, certain.tolist(), is_shown, strict=True)
     ]
 

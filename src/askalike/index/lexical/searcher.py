@@ -85,7 +85,7 @@ class PreparedQueries:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Matches:
+class CandidateMatches:
     """Candidates that were matched with their queries.
 
     scores: for each query (candidates,), 0 where nothing matches. coverage: for each query (candidates,), the share of
@@ -219,9 +219,9 @@ class PostingsSearcher:
 
     def match(
         self, prepared: PreparedQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
-    ) -> Matches:
+    ) -> CandidateMatches:
         """Match each query with its candidates: docids in any order. known: retrieved ones, which are matched, too."""
-        found = Matches(candidates, [], [], batches := [])
+        found = CandidateMatches(candidates, [], [], batches := [])
         for rows, batch in self._iter_batches(prepared):
             matches = self._match(batch, candidates[rows])
             totals = np.maximum(batch.sum_terms(batch.term_information), MIN_INFORMATION)
@@ -236,7 +236,7 @@ class PostingsSearcher:
         return np.concatenate([np.empty(0), *(batch.self_scores for _, batch in self._iter_batches(prepared))])
 
     def contributions(
-        self, prepared: PreparedQueries, candidates: Sequence[Array], known: Matches | None = None
+        self, prepared: PreparedQueries, candidates: Sequence[Array], known: CandidateMatches | None = None
     ) -> list[list[TermContributions]]:
         """Return the contribution of each term to the score of each query's candidates (docids in any order).
 
