@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from askalike.export.exporting import export_archive
     from askalike.health.checks import run_checks
     from askalike.health.statistics import compute_statistics
+    from askalike.index.lexical.index import LexicalIndex
+    from askalike.index.vectors.index import VectorIndex
     from askalike.integrations.mcp.tools import ArchiveTools
     from askalike.labels.partitions import create_partition
     from askalike.labels.splits import identify_queries, load_split, splits_to_hold_out
@@ -60,7 +62,6 @@ if TYPE_CHECKING:
     from askalike.search import Engine, SearchRequest, SearchResult
     from askalike.search.answering.reply import Reply
     from askalike.search.local import LocalEngine
-    from askalike.search.opensearch import OpenSearchEngine, cluster_status, drop_indexes, init_cluster, merge_indexes
     from askalike.search.retriever import Retriever
     from askalike.service.processes.supervisor import supervise as serve
     from askalike.service.settings import ServiceSettings
@@ -89,18 +90,18 @@ __version__ = "0.1.0"
 __all__ = [
     "Analyzer", "AnalyzerSettings", "Answer", "Archive", "ArchiveError", "ArchiveTools", "AskalikeError",
     "CalibrationReport", "Collection", "Contribution", "Encoder", "Engine", "Evaluation", "EvaluationQuery",
-    "ExperimentResult", "Explanation", "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine",
-    "LocatedRecord", "NotFittedError", "OpenSearchEngine", "Place", "Progress", "Qrels", "Question", "Ranker",
+    "ExperimentResult", "Explanation", "Filter", "Hit", "InputError", "Judgement", "LexicalIndex", "Link",
+    "LocalEngine", "LocatedRecord", "NotFittedError", "Place", "Progress", "Qrels", "Question", "Ranker",
     "Reader", "Record", "RejectedRow", "Reply", "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest",
     "SearchResult", "Searcher", "ServiceSettings", "Settings", "SettingsError", "Similarity", "SourceFiles", "Span",
-    "Split", "TopDocs", "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors",
-    "View", "accept_draft", "adopt_encoder", "backup", "build", "calibrate", "cluster_status", "compare",
+    "Split", "TopDocs", "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorIndex", "VectorPart",
+    "Vectors", "View", "accept_draft", "adopt_encoder", "backup", "build", "calibrate", "compare",
     "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
-    "distil", "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
+    "distil", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
     "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_conflicts", "find_drafts",
-    "find_gaps", "get_gap", "identify_queries", "ignore_gap", "import_archive", "init_cluster", "lexical_grids",
+    "find_gaps", "get_gap", "identify_queries", "ignore_gap", "import_archive", "lexical_grids",
     "list_drafts", "list_keys", "list_models", "load", "load_off_topic_queries", "load_recipe", "load_split",
-    "measure_abstention", "merge_indexes", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels",
+    "measure_abstention", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels",
     "read_queries", "read_run", "reject", "reject_draft", "replay_archive", "restore", "restore_gap",
     "revoke_key", "run_checks", "serve", "splits_to_hold_out", "suggest_tags", "train", "training_pairs", "tune",
     "tune_ranker", "validate_settings", "withdraw_ranker", "write_run",
@@ -113,18 +114,14 @@ _NEURAL = ("Loss", "Network")
 def load(path: "str | Path", ranker: str | None = None, *, engine: str | None = None, **settings: Any) -> "LocalEngine":
     """Return the engine that searches the archive in a directory: `load("riverside").search("my card is lost")`.
 
-    ranker: its name; None for the one that `tune` or `promote` chose. engine: the address of the OpenSearch cluster
-    that holds the indexes; None if they are in the directory. settings: the ranker's settings.
+    ranker: its name; None for the one that `tune` or `promote` chose. engine: the address of the engine that
+    holds the indexes, `NAME+URL`; None if they are in the directory. settings: the ranker's settings.
     Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
-    cluster cannot be reached.
+    engine cannot be reached.
     """
     from askalike.search.local import LocalEngine
 
-    if engine is None:
-        return LocalEngine.open(path, ranker, settings)
-    from askalike.search.opensearch import OpenSearchEngine
-
-    return OpenSearchEngine.open(path, ranker, settings, engine)
+    return LocalEngine.open(path, ranker, settings, engine)
 
 
 def experiment(

@@ -8,19 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from askalike.index.engine import TermsSearcher
 from askalike.index.lexical.edits import edit_distance
-from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.spelling import NearSearch
 from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
 from askalike.text.analyzer import Analyzer
 from askalike.text.slips import is_slip
 from askalike.text.stop_words import stop_words
-
-if TYPE_CHECKING:
-    from askalike.opensearch.lexical import OpenSearchLexicalSearcher
 
 WORD = re.compile(r"\w+")
 MIN_LETTERS = 4
@@ -71,9 +68,7 @@ class _Typed(NamedTuple):
 class SpellingCorrector:
     """Corrects the titles of queries with the words of a view. postings: the view's index."""
 
-    def __init__(
-        self, view: View, postings: "PostingsSearcher | OpenSearchLexicalSearcher", analyzer: Analyzer
-    ) -> None:
+    def __init__(self, view: View, postings: TermsSearcher, analyzer: Analyzer) -> None:
         self._view, self._postings, self._analyzer = view, postings, analyzer
         self._meant: dict[_Typed, str | None] = {}
         self._finished: dict[tuple[str, str | None], str | None] = {}
