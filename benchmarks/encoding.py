@@ -74,7 +74,7 @@ class TorchEncoder:
 
     def __init__(self) -> None:
         from askalike.core.packages import find_model
-        from askalike.nn.transformer import TorchModel
+        from askalike.encoders.pretrained import TorchModel
 
         self._model = TorchModel(find_model(MINILM, "model"), "cpu", half=False)
 
@@ -85,16 +85,17 @@ class TorchEncoder:
 def encoder_of(name: str, folder: Path, threads: int) -> Any:
     """Return the encoder of that name with random weights, for an archive's vocabulary."""
     from askalike import encoders
-    from askalike.core.trainable import CORPUS_ENCODERS
     from askalike.experiments import models
+    from askalike.learning.recipe_files import read_tables
+    from askalike.learning.recipes import load_recipe
 
     if name == TORCH:
         return TorchEncoder()
     if name == "pretrained":
         return encoders.build(name, {"model": MINILM, "threads": threads})
     archive = archive_of(folder, 512)
-    values: dict[str, Any] = {"min_texts": 1, "passes": 1} if name in CORPUS_ENCODERS else quick(name, 1)
-    return encoders.open_encoder(models.train(archive, models.load_recipe(name, values), "made"))
+    values: dict[str, Any] = {"min_texts": 1, "passes": 1} if "encoder" in read_tables(name) else quick(name, 1)
+    return encoders.open_encoder(models.train(archive, load_recipe(name, values), "made"))
 
 
 def quick(name: str, epochs: int) -> dict[str, Any]:
@@ -132,14 +133,14 @@ def _seconds(encoder: Any, texts: list[Any], threads: int) -> float:
 
 def learning(name: str, threads: int, pairs: int) -> dict[str, float]:
     """Return training examples per second in the second epoch; a pair with its negatives is one example."""
-    from askalike.encoders.learning.training_run import train_recipe
-    from askalike.experiments import models
+    from askalike.learning.recipes import load_recipe
+    from askalike.learning.training_run import train_recipe
 
     _use(threads)
     with tempfile.TemporaryDirectory() as folder:
         archive = archive_of(Path(folder) / "archive", pairs)
         epochs = train_recipe(
-            archive.training_view(()), models.load_recipe(name, quick(name, 2)), archive.path / "models" / "made"
+            archive.training_view(()), load_recipe(name, quick(name, 2)), archive.path / "models" / "made"
         )
         return {"rate": epochs[-1].examples_per_second}
 

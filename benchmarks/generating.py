@@ -14,10 +14,10 @@ import time
 
 import torch
 
-from askalike.encoders.recipes import Recipe
-from askalike.nn import BeamSearchOptions, beam_search
-from askalike.nn._decoder import END
-from askalike.nn.dssm import DssmNetwork
+from askalike.learning.networks import BeamSearchOptions, beam_search
+from askalike.learning.networks._decoder import END
+from askalike.learning.networks.dssm import DssmNetwork
+from askalike.learning.recipes import Recipe
 
 BEAMS = (1, 4, 8)
 PROMISED_MS = 300

@@ -13,11 +13,11 @@ from pathlib import Path
 from askalike import encoders, rankers
 from askalike.core.config import parse_assignments
 from askalike.core.types import Run
-from askalike.encoders.learning.training_run import train_recipe
-from askalike.encoders.recipes import Recipe
 from askalike.evaluation.trec import write_run
 from askalike.labels.partitions import create_partition
 from askalike.labels.splits import load_split
+from askalike.learning.recipes import Recipe
+from askalike.learning.training_run import train_recipe
 from askalike.rankers.dense import DenseRanker, DenseSettings
 from askalike.store.archive import Archive
 

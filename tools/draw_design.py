@@ -401,7 +401,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
         Step(1, f"{SEARCHER}.prepare", f"{SESSION}.__init__", "The terms or vectors of all queries."),
         Step(
             2,
-            "encoders._encoder:Encoder.encode",
+            "encoders._encoder:Encoder.encode_queries",
             "rankers.dense:DenseSearcher.prepare",
             "Texts to vectors. A lexical ranker asks its Analyzer for terms.",
         ),

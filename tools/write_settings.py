@@ -17,8 +17,8 @@ from pydantic_core import PydanticUndefined
 
 from askalike.core import registry
 from askalike.core.config import Settings
-from askalike.core.trainable import RECIPE_FOLDER, list_recipes
-from askalike.encoders.recipes import TABLE_NAMES, Recipe
+from askalike.learning.recipe_files import list_recipes, read_recipe
+from askalike.learning.recipes import TABLE_NAMES, Recipe
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "settings.md"
 HEAD = """# Settings
@@ -43,9 +43,9 @@ RECORDS = {("encoder", "lookup")}
 """Settings that are stored with a model, and not set by users."""
 HEADINGS = {"similarity": "Similarities", "features": "Features", "loss": "Losses"}
 OTHERS = {
-    "Distillation": ("askalike.encoders.learning.lookup", "Settings of `askalike distil`."),
-    "Negatives, teacher and training": ("askalike.training.settings", "Tables that all recipes share."),
-    "Embeddings and data": ("askalike.encoders.recipes", "Further tables that all recipes share."),
+    "Distillation": ("askalike.learning.lookup", "Settings of `askalike distil`."),
+    "Negatives, teacher and training": ("askalike.learning.settings", "Tables that all recipes share."),
+    "Embeddings and data": ("askalike.learning.recipes", "Further tables that all recipes share."),
     "Service": ("askalike.service.settings", "`askalike serve --set KEY=VALUE`. See [The service](service.md)."),
 }
 RECIPES = """## Recipes
@@ -63,10 +63,11 @@ def page() -> str:
 def _sections() -> Iterator[str]:
     for kind, note in KINDS.items():
         yield f"## {HEADINGS.get(kind, kind.capitalize() + 's')}\n\n{note}\n"
-        for name in registry.builtin_names(kind):
-            if (kind, name) in RECORDS:
+        for name in registry.names(kind):
+            module = registry.load(kind, name).__module__
+            if (kind, name) in RECORDS or not module.startswith("askalike."):
                 continue
-            for model in _models(f"{registry.KINDS[kind].package}.{name}")[-1:]:
+            for model in _models(module)[-1:]:
                 yield from _table(name, model)
     for heading, (module, note) in OTHERS.items():
         yield f"## {heading}\n\n{note}\n" if note else f"## {heading}\n"
@@ -77,8 +78,10 @@ def _sections() -> Iterator[str]:
 def _recipes() -> Iterator[str]:
     """Yield a table for each packaged recipe, with its values that differ from the defaults."""
     for name in list_recipes():
-        recipe = Recipe.read(name)
-        summary = (RECIPE_FOLDER / f"{name}.toml").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        text = read_recipe(name)
+        if "[network]" not in text:
+            continue
+        recipe, summary = Recipe.read(name), text.splitlines()[0].removeprefix("# ")
         yield f"### `--recipe {name}`\n\n{summary}\n\n| setting | value | default |\n|---|---|---|"
         yield f"| `network.name` | {recipe.name} | |\n| `loss.name` | {recipe.loss_name} | |"
         for table in TABLE_NAMES:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from askalike.experiments.comparing import compare_runs
     from askalike.experiments.grid_search import estimate_tuning, lexical_grids, tune_ranker
     from askalike.experiments.measuring import evaluate_files, evaluate_ranker
-    from askalike.experiments.models import distil, list_models, load_recipe, train
+    from askalike.experiments.models import distil, list_models, train
     from askalike.experiments.outcome import ExperimentResult
     from askalike.export.exporting import export_archive
     from askalike.health.checks import run_checks
@@ -49,12 +49,13 @@ if TYPE_CHECKING:
     from askalike.labels.partitions import create_partition
     from askalike.labels.splits import identify_queries, load_split, splits_to_hold_out
     from askalike.labels.training_pairs import count_pairs, training_pairs
-    from askalike.moderation.conflicts import find_conflicts
+    from askalike.learning.loss import Loss as Loss
+    from askalike.learning.networks import Network as Network
+    from askalike.learning.recipes import load_recipe
     from askalike.moderation.dedupe import dedupe
     from askalike.moderation.drafts import find_drafts
     from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
     from askalike.moderation.tags import evaluate_suggestions, suggest_tags
-    from askalike.nn import Network as Network
     from askalike.rankers import Ranker, ResolvedQuery, Searcher, delete_indexes
     from askalike.rankers import create as build
     from askalike.readers import Reader, SourceFiles, import_archive, parse_rows, read_candidates, read_queries, reject
@@ -73,7 +74,6 @@ if TYPE_CHECKING:
     from askalike.store.keys import create_key, list_keys, revoke_key
     from askalike.store.query_log import delete_older_than as purge_query_log
     from askalike.text.analyzer import Analyzer, AnalyzerSettings
-    from askalike.training.loss import Loss as Loss
     from askalike.tuning.adoption import adopt_encoder
     from askalike.tuning.promotion import promote
     from askalike.tuning.run import TuningResult
@@ -98,7 +98,7 @@ __all__ = [
     "Vectors", "View", "accept_draft", "adopt_encoder", "backup", "build", "calibrate", "compare",
     "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
     "distil", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
-    "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_conflicts", "find_drafts",
+    "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_drafts",
     "find_gaps", "get_gap", "identify_queries", "ignore_gap", "import_archive", "lexical_grids",
     "list_drafts", "list_keys", "list_models", "load", "load_off_topic_queries", "load_recipe", "load_split",
     "measure_abstention", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels",

@@ -33,7 +33,6 @@ from commands import run_command
         ("evaluate --run run.trec --qrels qrels.txt --ranker bm25", "--run and --ranker exclude each other"),
         ("evaluate --run run.trec --qrels qrels.txt --split dev -k 5", "--run, --split and -k exclude each other"),
         ("evaluate nowhere --run run.trec --qrels qrels.txt", "--run and DIR exclude each other"),
-        ("evaluate --run run.trec --qrels qrels.txt --predict", "--run and --predict exclude each other"),
         ("import table no.csv -o nowhere --download", "--download needs --encoder"),
         ("import yahoo no.xml -o nowhere --seed 2", "--seed needs --sample"),
         ("index nowhere --memory 1GB --opensearch http://127.0.0.1:1", "--opensearch and --memory exclude each other"),

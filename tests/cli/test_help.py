@@ -18,7 +18,7 @@ from askalike.cli._command import RENAMED_OPTIONS
 from askalike.cli._options import parse_settings
 from askalike.core.config import validate_settings
 from askalike.encoders.pretrained import PretrainedEncoderSettings
-from askalike.encoders.recipes import Recipe
+from askalike.learning.recipes import Recipe
 from commands import run_command
 
 

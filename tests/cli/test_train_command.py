@@ -25,6 +25,9 @@ class Finder:
     def __init__(self, finder):
         self.finder = finder
 
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
     def find_spec(self, name, path=None, target=None):
         return None if name.split(".")[0] == "torch" else self.finder.find_spec(name, path, target)
 

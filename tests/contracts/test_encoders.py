@@ -6,7 +6,6 @@ import pytest
 from askalike import encoders
 from askalike.core import registry
 from askalike.core.errors import InputError, NotFittedError, SettingsError
-from askalike.core.trainable import CORPUS_ENCODERS
 from askalike.core.types import Answer, Link, Question
 from askalike.experiments.models import distil
 from askalike.store import Archive
@@ -31,7 +30,7 @@ SETTINGS = {
     "neural": NETWORK,
 }
 EXTRAS = {"static": "wordllama", "pretrained": "onnxruntime", "lookup": "onnxruntime", "neural": "torch"}
-EXTRAS |= dict.fromkeys(CORPUS_ENCODERS, "gensim")
+EXTRAS |= {"doc2vec": "gensim", "topics": "gensim"}
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ import pytest
 from askalike import encoders, rankers
 from askalike.core.errors import SettingsError
 from askalike.core.parallel import map_pieces, work_on
-from askalike.encoders.learning import distillation
-from askalike.encoders.learning.distillation import encode_targets
 from askalike.experiments.declaration import Experiment
 from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.run import run_experiment
 from askalike.labels.splits import load_split
+from askalike.learning import distillation
+from askalike.learning.distillation import encode_targets
 from askalike.moderation import neighbours
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import dense

@@ -24,15 +24,15 @@ def add_package(tmp_path, monkeypatch):
         return tmp_path
 
     monkeypatch.syspath_prepend(tmp_path)
-    registry._installed_entry_points.cache_clear()
+    registry.installed_entry_points.cache_clear()
     registry._entry_points.cache_clear()
     yield add
-    registry._installed_entry_points.cache_clear()
+    registry.installed_entry_points.cache_clear()
     registry._entry_points.cache_clear()
 
 
 def every_name() -> list[tuple[str, str]]:
-    return [(kind, name) for kind in registry.KINDS for name in registry.builtin_names(kind)]
+    return [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
 
 
 @pytest.mark.parametrize(("kind", "name"), every_name())
@@ -101,5 +101,5 @@ def test_names_import_no_kind():
         "askalike.core.errors",
         "askalike.core.registry",
         "askalike.text",
-        "askalike.training",
+        "askalike.learning",
     }

@@ -12,9 +12,9 @@ from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Question
 from askalike.encoders import concatenate_parts
 from askalike.encoders._unknown_words import UnknownWords
-from askalike.encoders.learning.distillation import fit_piece_vectors
-from askalike.encoders.learning.lookup import LookupLearningSettings
 from askalike.experiments.models import distil
+from askalike.learning.distillation import fit_piece_vectors
+from askalike.learning.lookup import LookupLearningSettings
 from askalike.rankers import dense
 from askalike.store import Archive
 from askalike.text.features import RaggedArray
@@ -188,7 +188,7 @@ def test_searching_needs_no_teacher_and_another_teacher_is_refused(tmp_path):
 def test_neither_learning_nor_serving_needs_torch(archive):
     script = (
         "import sys; from pathlib import Path; from askalike import encoders; from askalike.core.types import Question;"
-        "import askalike.encoders.learning.lookup;"
+        "import askalike.learning.lookup;"
         "encoders.open_encoder(Path(sys.argv[1])).encode_queries([Question('q', 'cook rice')]);"
         "print([m for m in ('torch', 'onnxruntime', 'gensim') if m in sys.modules])"
     )

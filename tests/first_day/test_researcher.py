@@ -11,6 +11,7 @@ from tests.first_day.planted import NETWORK, plant
 import askalike
 from askalike import encoders
 from askalike.experiments import models
+from askalike.learning.recipes import load_recipe
 from askalike.store import Archive
 
 CORPUS = ["boil an egg", "bake some bread", "brew good coffee", "plant a rose", "mend a bicycle", "tune a guitar"]
@@ -116,7 +117,7 @@ def test_words_of_training_queries_are_known(tmp_path):
     with Archive.open(plant(tmp_path / "planted")) as archive:
         archive.upsert(askalike.EvaluationQuery("train", askalike.Question(f"e{n}", f"new word{n}")) for n in range(20))
         archive.upsert(askalike.Judgement("train", f"e{n}", f"q{n}", 1) for n in range(20))
-        models.train(archive, models.load_recipe("cnn", NETWORK | {"training.epochs": 1}), "mine", dev="halves/test")
+        models.train(archive, load_recipe("cnn", NETWORK | {"training.epochs": 1}), "mine", dev="halves/test")
         words = (archive.path / "models/mine/vocabulary.txt").read_text()
         assert "new\t" in words
 

@@ -36,8 +36,8 @@ def test_a_mode_that_the_archive_cannot_do_is_refused(service: Service, mode: st
 @pytest.mark.long
 def test_generated_text_is_labelled(serve, archive: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="needs the extra neural")
-    from askalike.encoders.recipes import Recipe
     from askalike.experiments import models
+    from askalike.learning.recipes import Recipe
 
     tiny = {
         "dim": 16, "hidden": 16, "latent": 16, "writer": 32, "cutoffs": (100,), "training.epochs": 1, "passes": 1,

@@ -31,7 +31,6 @@ FILES = {
     "encoder": "encoder",
     "distil": "distil",
     "moderation": "dedupe gaps suggest-tags",
-    "conflicts": "conflicts",
     "drafts": "drafts",
     "copies": "export backup restore",
     "service": "serve keys feedback purge",
@@ -44,7 +43,7 @@ GROUPS = {
     "Search": "search rank answer suggest-tags",
     "Improve": "tune calibrate train encoder distil promote rollback models",
     "Measure": "evaluate compare split experiment replay",
-    "Moderate": "dedupe gaps drafts conflicts feedback",
+    "Moderate": "dedupe gaps drafts feedback",
     "Serve": "serve mcp keys opensearch",
     "Maintain": "export backup restore purge",
 }

@@ -53,7 +53,7 @@ RULES: Mapping[str, Sequence[Needs | Excludes]] = {
     ),
     "evaluate": (
         Needs("endpoint model", "grounded"),
-        Excludes("directory ranker settings fields engine split k predict grounded", "run"),
+        Excludes("directory ranker settings fields engine split k grounded", "run"),
     ),
     "import": (Needs("download", "encoder"), Needs("seed", "sample")),
     "index": (Excludes("memory", "engine"),),

@@ -17,7 +17,6 @@ DIRECTORY_VARIABLE = "ASKALIKE_DIR"
 RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
     "calibrate": {"--queries": "--sample"},
     "check": {"--ignore": "--skip"},
-    "conflicts": {"-n": "-k", "--limit": "-k"},
     "experiment": {"--resume": None},
     "export": {"--out": "--output"},
     "replay": {"--since": "--after", "--until": "--before"},

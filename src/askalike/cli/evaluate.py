@@ -42,7 +42,6 @@ from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
 from askalike.experiments.measuring import (
     DEFAULT_MEASURES,
-    as_evaluation,
     describe_choice,
     evaluate_files,
     evaluate_ranker,
@@ -57,7 +56,6 @@ from askalike.store import Archive
 
 if TYPE_CHECKING:
     from askalike.experiments.answer_support import AnswerSupport
-    from askalike.experiments.prediction import PredictionReport
 
 MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
 RULE_HELP = "How ties, self-hits and unanswered queries count."
@@ -87,9 +85,6 @@ def evaluate_command(
     per_query: Annotated[
         Path | None, Option(metavar="FILE", help="Write the values of each query to this CSV file.")
     ] = None,
-    predict: Annotated[
-        bool, Option("--predict", help="Also test how well label-free signals predict a query's first measure.")
-    ] = False,
     grounded: Annotated[
         int,
         Option(
@@ -125,8 +120,6 @@ def evaluate_command(
             name = split or evaluation_split(archive, built)
             result = evaluate_ranker(archive, built, name, wanted, rule=rule, k=k, progress=report, resume=True)
             measured = _Measured(_describe_ranking(archive, directory, built, name), result)
-            if predict:
-                measured.prediction = _measure_prediction(archive, built, name, result)
             if writer:
                 queries = list(load_split(archive, name).queries.values())[:grounded]
                 measured.support = measure_support(LocalEngine(archive, built), queries, writer)
@@ -145,19 +138,16 @@ class _Measured:
 
     heading: str
     result: Evaluation | MacroEvaluation
-    prediction: "PredictionReport | None" = None
     support: "AnswerSupport | None" = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything except the values of single queries, for JSON."""
         more = {"grounded": self.support.as_dict()} if self.support else {}
-        more |= {"prediction": self.prediction.as_dict()} if self.prediction else {}
         return {"what": self.heading, **self.result.as_dict(), **more}
 
     def as_text(self) -> str:
         """Return the tables, for people."""
         blocks = [self.heading, to_text(self.result.table()).rstrip()]
-        blocks += [to_text(self.prediction.table()).rstrip()] if self.prediction else []
         blocks += [str(self.support)] if self.support else []
         return "\n\n".join(blocks)
 
@@ -174,16 +164,6 @@ def _describe_ranking(archive: Archive, directory: Path, ranker: Ranker, split: 
     ties = "the ranker never lists the query itself, ties in the archive's order"
     remark = describe_choice(archive, ranker, split)
     return f"{ranker.name} on {directory}, split {split}; {ties}" + (f"; {remark}" if remark else "")
-
-
-def _measure_prediction(
-    archive: Archive, ranker: Ranker, split: str, result: Evaluation | MacroEvaluation
-) -> "PredictionReport":
-    from askalike.experiments.prediction import measure_prediction
-
-    evaluation = as_evaluation(result)
-    measure = next(iter(evaluation.values))
-    return measure_prediction(archive, ranker, split, measure, evaluation.values[measure])
 
 
 def compare_command(

@@ -28,15 +28,16 @@ from askalike.cli._progress import progress_bar
 from askalike.cli._tuning import format_ranker
 from askalike.core.errors import SettingsError
 from askalike.core.parallel import work_on
-from askalike.core.trainable import list_trainable
 from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.experiments.measuring import LEADING_MEASURE
-from askalike.experiments.models import list_models, load_recipe, remove_model, train
+from askalike.experiments.models import list_models, remove_model, train
+from askalike.learning.recipe_files import list_recipes
+from askalike.learning.recipes import load_recipe
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
 from askalike.tuning.promotion import promote
 
 REFUSED_EXIT_CODE = 1
-RECIPE_HELP = f"A packaged recipe ({', '.join(list_trainable())}), or a TOML file."
+RECIPE_HELP = f"A packaged recipe ({', '.join(list_recipes())}), or a TOML file."
 
 
 def train_command(

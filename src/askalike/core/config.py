@@ -12,6 +12,9 @@ from pydantic.fields import FieldInfo
 from askalike.core.clock import parse_limit
 from askalike.core.errors import SettingsError, UnknownSettingError
 
+Tables = Mapping[str, Mapping[str, Any]]
+"""The tables of a TOML file: table → key → value."""
+
 
 class Settings(BaseModel):
     """The base of everything configurable: frozen, typed, and unknown keys are errors."""

@@ -50,8 +50,8 @@ KINDS = {
     "engine": Kind("", "askalike.engines", "Engine", ("connect", "lexical", "vectors"), OTHER_ENGINES),
     "ranker": Kind("askalike.rankers", "askalike.rankers", "Ranker", ("from_settings", "build", "open")),
     "features": Kind("askalike.text.features", "askalike.features", "Features", ("load", "save", "encode")),
-    "loss": Kind("askalike.training.losses", "askalike.losses", "Loss", ("__call__",)),
-    "network": Kind("askalike.nn", "askalike.networks", "Network", ("forward",)),
+    "loss": Kind("askalike.learning.losses", "askalike.losses", "Loss", ("__call__",)),
+    "network": Kind("askalike.learning.networks", "askalike.networks", "Network", ("forward",)),
 }
 
 
@@ -80,8 +80,8 @@ def find_kind(name: str, kinds: Sequence[str]) -> str | None:
 
 def foreign_packages() -> Sequence[str]:
     """Return the names of the importable packages that add entries of any kind, sorted."""
-    points = (point for kind in KINDS.values() for point in _installed_entry_points().select(group=kind.group))
-    return sorted({point.module.partition(".")[0] for point in points})
+    points = (point for kind in KINDS.values() for point in installed_entry_points().select(group=kind.group))
+    return sorted({point.module.partition(".")[0] for point in points} - {"askalike"})
 
 
 def load(kind: str, name: str) -> type[Any]:
@@ -110,7 +110,7 @@ def _load_builtin(kind: Kind, name: str) -> type[Any]:
 
 
 @cache
-def _installed_entry_points() -> Any:
+def installed_entry_points() -> Any:
     """Return the entry points of all groups: reading them takes as long as reading those of one."""
     from importlib.metadata import entry_points
 
@@ -121,7 +121,7 @@ def _installed_entry_points() -> Any:
 def _entry_points(kind: str) -> "Mapping[str, EntryPoint]":
     """Return what other packages add to a kind, by name."""
     points: dict[str, EntryPoint] = {}
-    for point in _installed_entry_points().select(group=KINDS[kind].group):
+    for point in installed_entry_points().select(group=KINDS[kind].group):
         problem = ""
         if not ENTRY_NAME_PATTERN.fullmatch(point.name):
             problem = "a name is lower-case letters, digits and '_'"
@@ -139,6 +139,8 @@ def _load_entry_point(kind: str, point: "EntryPoint") -> type[Any]:
     try:
         entry = point.load()
     except (ImportError, AttributeError) as error:
+        if point.module.startswith("askalike."):  # as of a built-in entry
+            raise
         raise SettingsError(f"{_describe(kind, point)}: {point.value} cannot be imported ({error})") from None
     missing = [method for method in KINDS[kind].methods if not hasattr(entry, method)]
     if missing or not isinstance(entry, type):

@@ -31,7 +31,7 @@ from askalike.encoders import (
     encode_texts,
     read_model_file,
 )
-from askalike.encoders._unknown_words import UnknownWords
+from askalike.encoders._unknown_words import UnknownWords as UnknownWords
 from askalike.encoders.static import StaticEncoder
 
 

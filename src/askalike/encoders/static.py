@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core import config
+from askalike.core.config import Tables
 from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.trainable import Tables
 from askalike.core.types import RESERVED, Answer, Question, VectorPart, Vectors
 from askalike.encoders import MODEL_FILE, Encoder, TextWords, read_model_file
 from askalike.labels.learned import LearnedLabels

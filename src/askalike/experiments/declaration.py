@@ -23,7 +23,6 @@ from askalike import rankers
 from askalike.core.config import DateText, Settings, describe_errors, format_path
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.core.trainable import list_trainable
 from askalike.evaluation import rules
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.folder import file_name
@@ -31,6 +30,7 @@ from askalike.experiments.grid_search import tuning_grids
 from askalike.experiments.measuring import DEFAULT_MEASURES
 from askalike.labels.splits import load_split
 from askalike.labels.splitters import create_splitter
+from askalike.learning.recipe_files import list_recipes
 from askalike.store import Archive
 
 Grid = dict[str, tuple[Any, ...]]
@@ -55,7 +55,7 @@ def _check_ranker(name: str, info: ValidationInfo) -> str:
         return name
     archive = (info.context or {}).get("archive")
     known = (*rankers.names(), *(rankers.trained_model_names(archive) if archive else ()))
-    if name not in (*known, *rankers.ANSWER_RANKERS, *list_trainable()):
+    if name not in (*known, *rankers.ANSWER_RANKERS, *list_recipes()):
         raise ValueError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
     return name
 

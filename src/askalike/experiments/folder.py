@@ -19,7 +19,7 @@ from askalike.core.files import write_atomically
 from askalike.core.types import LogCallback
 
 OWN_FILES = ("config.toml", "started.json", "log.txt", "report.json", "report.html", "figures", "runs", "cells")
-LEARNING_LOGGER = "askalike.encoders.learning"
+LEARNING_LOGGER = "askalike.learning"
 
 
 def file_name(label: str) -> str:

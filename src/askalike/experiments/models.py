@@ -10,19 +10,17 @@ from askalike import encoders, rankers
 from askalike.core.config import validate_settings
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import measure_folder
-from askalike.core.trainable import CORPUS_ENCODERS
 from askalike.core.types import Question, Run
 from askalike.encoders import MODEL_FILE
-from askalike.encoders.learning.corpus import CorpusEncoder
-from askalike.encoders.recipes import Recipe
 from askalike.labels.splits import document_kind, load_split
+from askalike.learning.recipes import Recipe, TextEncoder
+from askalike.learning.settings import NegativesSettings
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts
 from askalike.store.archive_encoder import get_archive_encoder, set_archive_encoder
-from askalike.training.settings import NegativesSettings
 
 if TYPE_CHECKING:
-    from askalike.training.trainer import TrainingProgress
+    from askalike.learning.trainer import TrainingProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +35,6 @@ class TrainedModel:
     size_bytes: int
 
 
-def load_recipe(name: str, values: Mapping[str, Any]) -> Recipe | CorpusEncoder:
-    """Return the recipe of that name with some values set, or the encoder if it is one that learns only from texts."""
-    return encoders.build(name, values) if name in CORPUS_ENCODERS else Recipe.read(name, values)  # type: ignore[return-value]
-
-
 def held_out_splits(archive: Archive) -> list[str]:
     """Return the splits that are not used for training: imported ones except train, and dev and test parts."""
     parts = [name for name, part in partition_parts(archive).items() if part.name in ("dev", "test")]
@@ -50,7 +43,7 @@ def held_out_splits(archive: Archive) -> list[str]:
 
 def train(
     archive: Archive,
-    recipe: Recipe | CorpusEncoder,
+    recipe: Recipe | TextEncoder,
     name: str,
     *,
     dev: str | None = None,
@@ -72,10 +65,10 @@ def train(
     kind = document_kind(archive, dev) if dev else "questions"
     dev_labels = load_split(archive, dev, kind) if dev else None
     view = archive.training_view(hidden, kind=kind, dev=dev_labels, excluded_ids=excluded_ids)
-    if isinstance(recipe, CorpusEncoder):
+    if not isinstance(recipe, Recipe):
         recipe.train(view, folder, log)
         return folder
-    from askalike.encoders.learning.training_run import train_recipe
+    from askalike.learning.training_run import train_recipe
 
     def mine(queries: Mapping[str, Question], settings: NegativesSettings) -> Run:
         ranker = rankers.create(settings.ranker, {}, archive.path)
@@ -98,8 +91,8 @@ def distil(
     of LookupLearningSettings. The same call resumes an interrupted one. Raises SettingsError if there is no such
     encoder, ArchiveError if a model already has the name.
     """
-    from askalike.encoders.learning.distillation import load_teacher
-    from askalike.encoders.learning.lookup import LookupLearningSettings, learn_lookup
+    from askalike.learning.distillation import load_teacher
+    from askalike.learning.lookup import LookupLearningSettings, learn_lookup
 
     folder = _new_model_folder(archive, name)
     own = get_archive_encoder(archive)

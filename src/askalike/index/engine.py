@@ -15,7 +15,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, Floats, TopDocs, Vectors
 from askalike.index.commits import ChangeWriter
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
-from askalike.index.lexical.searcher import CollectionFrequencies, QueryTerms, TermContributions
+from askalike.index.lexical.searcher import QueryTerms, TermContributions
 from askalike.index.lexical.spelling import NearSearch, NearTerm
 from askalike.index.lexical.term_scores import TermScorer
 from askalike.index.rows import Array, DocAttributes
@@ -135,9 +135,6 @@ class TermsSearcher(Protocol):
 
     def contributions(self, prepared: Any, candidates: Sequence[Array]) -> list[list[TermContributions]]:
         """Return the contribution of each term to the score of each query's candidates."""
-
-    def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
-        """Return the frequencies of each term. Raises SettingsError if the engine does not have them."""
 
     def complete(self, prefix: str) -> list[str]:
         """Return the terms that begin with a prefix, by descending document frequency."""

@@ -16,7 +16,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, LaterTopDocs, TopDocs
 from askalike.index.lexical.completions import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
 from askalike.index.lexical.index import LexicalLayout
-from askalike.index.lexical.searcher import MIN_INFORMATION, CollectionFrequencies, QueryTerms, TermContributions
+from askalike.index.lexical.searcher import MIN_INFORMATION, QueryTerms, TermContributions
 from askalike.index.lexical.term_scores import TermScorer, round_to_integers
 from askalike.index.rows import Array, DocAttributes
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
@@ -238,10 +238,6 @@ class OpenSearchLexicalSearcher:
     def scores_pools(self) -> bool:
         """False: only documents without a score are asked for."""
         return False
-
-    def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
-        """Raises SettingsError: the frequencies of all words are not available."""
-        raise SettingsError("OpenSearch has no document frequencies of words; rank without --opensearch")
 
     def complete(self, prefix: str) -> list[str]:
         """Return the terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from askalike.core import registry
 from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsError
-from askalike.core.trainable import CORPUS_ENCODERS, list_recipes, list_trainable
 from askalike.core.types import Progress
 from askalike.index.commits import CommittedIndex
+from askalike.learning.recipe_files import builtin_recipes, list_recipes
 from askalike.rankers._queries import ResolvedQuery, resolve_queries
 from askalike.rankers._ranker import DEPTH_FACTOR, Ranker, Searcher, SearchSession, Tunable
 from askalike.rankers._resuming import resume_runs, resume_work
@@ -41,8 +41,8 @@ __all__ = [
     "trained_model_names",
 ]
 
-INTERNAL = ("dense", "lexical", "pairwise")
-"""Ranker classes without a user-visible name: users name their similarity, encoder or trained model instead."""
+INTERNAL = ("dense", "lexical", "pairwise", "neural")
+"""Rankers and encoders without a user-visible name: users name a similarity, recipe or trained model instead."""
 PART_ONLY = ("votes",)
 """Rankers that cannot retrieve, and are used only as parts of others."""
 ANSWER_RANKERS = ("by_question",)
@@ -87,7 +87,7 @@ def check_model_name(name: str) -> None:
     if not MODEL_NAME_PATTERN.fullmatch(name):
         raise SettingsError(f"{name!r}: a model's name consists of lower-case letters, digits, '_', '.' and '-'")
     taken = {n for kind in ("similarity", "encoder", "ranker", "network") for n in registry.names(kind)}
-    if name in taken | set(list_trainable()):
+    if name in taken | set(list_recipes()):
         raise SettingsError(f"{name!r} is the name of a built-in ranker; choose another one for the model")
 
 
@@ -113,19 +113,22 @@ def create(
 
 def _ranker_class_name(name: str) -> str | None:
     """Return the name of a ranker's registered class; None if there is none."""
-    if name in (*PRETRAINED_ENCODERS, *CORPUS_ENCODERS, *list_recipes()):
+    if name in (*PRETRAINED_ENCODERS, *builtin_recipes()):
         return "dense"
+    if name in INTERNAL:
+        return None
     kind = registry.find_kind(name, ("similarity", "ranker", "encoder"))
-    if kind == "encoder":
-        return "dense" if name in _foreign_encoders() else None
     if kind == "ranker":
-        return name if name not in INTERNAL else None
-    return "lexical" if kind else None
+        return name
+    if kind == "similarity":
+        return "lexical"
+    return "dense" if name in (*_foreign_encoders(), *list_recipes()) else None
 
 
 def _foreign_encoders() -> tuple[str, ...]:
-    """Return the names of other packages' encoders, which are also names of dense rankers."""
-    return tuple(name for name in registry.names("encoder") if name not in registry.builtin_names("encoder"))
+    """Return the names of other packages' encoders that need no training, which are also names of dense rankers."""
+    others = {*registry.builtin_names("encoder"), *list_recipes(), *INTERNAL}
+    return tuple(name for name in registry.names("encoder") if name not in others)
 
 
 def _open_trained(folder: Path, values: Mapping[str, Any]) -> Ranker:

@@ -27,7 +27,6 @@ from askalike.core.types import (
 from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, TermsSearcher, TermsWriter
 from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.searcher import (
-    CollectionFrequencies,
     QueryTerms,
     TermContributions,
 )
@@ -334,17 +333,9 @@ class LexicalSearcher(Searcher):
                 found[n].append((name, own))
         return found
 
-    def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
-        """Return the frequencies of each term. Raises SettingsError if the engine does not have them."""
-        return self._postings.term_frequencies(terms)
-
     def score_terms(self, prepared: PreparedTerms, candidates: Sequence[Docids]) -> Sequence[Sequence[TermScores]]:
         """Return the contribution of each term to the score of each query's candidates."""
         return [[m.scores for m in matches] for matches in self._postings.contributions(prepared.terms, candidates)]
-
-    def own_terms(self, question: Question) -> Sequence[str]:
-        """Return the terms of a question of the archive, without its rephrasings."""
-        return self._extractor.own_terms(question, question.language or self.view.language)
 
     def _query_language(self, query: Question) -> str | None:
         language = self.view.language

@@ -3,7 +3,7 @@
 import math
 from typing import Literal
 
-from askalike.native.compiled import inner
+from askalike.native.compiled import inlined
 
 Normalisation = Literal["none", "h1", "h2", "h3", "z"]
 NORMALISATIONS = ("none", "h1", "h2", "h3", "z")
@@ -24,7 +24,7 @@ def encode_normalisation(normalisation: Normalisation, c: float, mu: float, z: f
     return NORMALISATIONS.index(normalisation), {"h3": mu, "z": z}.get(normalisation, c)
 
 
-@inner()
+@inlined()
 def normalise_tf(
     normalisation: int, c: float, tf: float, length: float, ttf: float, total: float, average: float
 ) -> float:

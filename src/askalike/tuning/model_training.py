@@ -12,10 +12,10 @@ from askalike import rankers
 from askalike.core.counts import format_count
 from askalike.core.types import Question
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
-from askalike.encoders.recipes import Recipe
 from askalike.experiments import models
 from askalike.experiments.trials import OutOfTimeError, Trial
 from askalike.labels.training_pairs import count_pairs
+from askalike.learning.recipes import Recipe
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, View, sample_questions
 from askalike.tuning.candidates import LABEL_SIGNALS, PRETRAINED_RANKER, CandidateFamily
@@ -24,7 +24,7 @@ from askalike.tuning.task import TuningTask
 
 if TYPE_CHECKING:
     from askalike.encoders.pretrained import PretrainedEncoder
-    from askalike.training.trainer import TrainingProgress
+    from askalike.learning.trainer import TrainingProgress
 
 PROBE_QUESTIONS = 32
 """Number of questions used to measure an encoder's speed."""

@@ -9,7 +9,6 @@ from typing import Any
 from askalike import rankers
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
-from askalike.core.trainable import list_recipes
 from askalike.core.types import Progress, Split
 from askalike.evaluation.comparison import SystemPair
 from askalike.evaluation.evaluate import evaluate
@@ -19,6 +18,7 @@ from askalike.evaluation.tables import format_p
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH, LEADING_MEASURE, RankingTask, merge_runs
 from askalike.labels.splits import load_split, splits_to_hold_out
+from askalike.learning.recipe_files import list_recipes
 from askalike.rankers import Ranker, fit_and_open
 from askalike.store import Archive, serve_ranker
 from askalike.store.feedback import held_out_feedback_split

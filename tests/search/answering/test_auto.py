@@ -20,8 +20,8 @@ def desk(calibrated_riverside, tmp_path_factory):
 @pytest.fixture(scope="module")
 def writing(desk, tmp_path_factory):
     pytest.importorskip("torch", reason="needs the extra neural")
-    from askalike.encoders.recipes import Recipe
     from askalike.experiments import models
+    from askalike.learning.recipes import Recipe
 
     path = Path(shutil.copytree(desk, tmp_path_factory.mktemp("writing") / "riverside"))
     tiny = {

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.lazy import lazy_property
-from askalike.core.types import AllowedDocs, Collection, TopDocs
+from askalike.core.types import AllowedDocs, TopDocs
 from askalike.index.lexical.completions import TermCompleter
 from askalike.index.lexical.matching import DocumentMatches, ListCursors, match_documents
 from askalike.index.lexical.maxscore import QueryBatch, TopKHeaps, borrow_buffers, search_queries, sort_heaps
@@ -29,7 +29,7 @@ from askalike.index.lexical.term_scores import (
     term_information,
 )
 from askalike.index.rows import Array, find_distinct
-from askalike.native.compiled import packed
+from askalike.native.compiled import prechecked
 
 MAX_CACHED_SCORES = 1 << 23
 """Maximum number of cached scores per segment and similarity: 64 MiB."""
@@ -178,20 +178,6 @@ class _PreparedBatch:
         return np.repeat(np.arange(len(self)), np.diff(self.columns.offsets))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CollectionFrequencies:
-    """The document frequency and the total frequency of each term, each (terms,)."""
-
-    df: NDArray[np.float64]
-    ttf: NDArray[np.float64]
-    collection: Collection
-
-    @property
-    def idf(self) -> NDArray[np.float64]:
-        """The idf of each term, (terms,); see term_information."""
-        return np.asarray(term_information(self.df, self.collection.documents), np.float64)
-
-
 class PostingsSearcher:
     """Searches some segments as one collection; thread-safe.
 
@@ -272,12 +258,6 @@ class PostingsSearcher:
                 contributions.append(list(map(TermContributions, phrasings.tolist(), named)))
         return contributions
 
-    def term_frequencies(self, terms: Sequence[str]) -> CollectionFrequencies:
-        """Return the frequencies of each term in the collection."""
-        with self._lock:
-            numbers = self._terms.look_up(terms)
-            return CollectionFrequencies(self._terms.df[numbers], self._terms.ttf[numbers], self._statistics.collection)
-
     def complete(self, prefix: str) -> list[str]:
         """Return the live terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""
         return self._completer.complete(prefix)
@@ -319,8 +299,8 @@ class PostingsSearcher:
         keeps_terms = wants_terms or sum(map(len, candidates)) * max_terms <= MAX_KEPT_SCORES
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-        matches = packed(DocumentMatches.of_pairs(len(docids), max_terms if keeps_terms else None))
-        cursors = packed(ListCursors.of_terms(len(batch.columns.terms)))
+        matches = prechecked(DocumentMatches.of_pairs(len(docids), max_terms if keeps_terms else None))
+        cursors = prechecked(ListCursors.of_terms(len(batch.columns.terms)))
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
@@ -350,7 +330,7 @@ class PostingsSearcher:
             np.array([q.excluded_docid for q in queries], np.int64),
             np.array([q.excluded_phrasing for q in queries], np.int64),
         )  # fmt: skip
-        return _PreparedBatch(packed(columns), scores)
+        return _PreparedBatch(prechecked(columns), scores)
 
     def _compute_scores(self, terms: Sequence[str], similarity: TermScorer) -> tuple[NDArray[np.int64], TermScores]:
         """Return the terms' numbers and the scores of the similarity. A cache that exceeds its limit is replaced."""

@@ -15,8 +15,8 @@ from askalike import encoders
 from askalike.core.config import Settings
 from askalike.core.errors import SettingsError
 from askalike.core.types import Answer, Question
-from askalike.encoders.neural import NeuralEncoder, TrainedNetwork
-from askalike.nn import BeamSearchOptions, TwoTowerNetwork, beam_search, flatten_sentences
+from askalike.learning.networks import BeamSearchOptions, TwoTowerNetwork, beam_search, flatten_sentences
+from askalike.learning.neural import NeuralEncoder, TrainedNetwork
 from askalike.text.features.words import WordFeatures
 from askalike.text.vocabulary import UNKNOWN
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from askalike.text.analyzer import content_analyzer
-from askalike.text.claims import content_words, is_negated
+from askalike.text.negation import content_words, is_negated
 from askalike.text.sentences import split_sentences
 
 MIN_SHARED = 0.6

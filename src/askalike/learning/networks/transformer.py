@@ -1,0 +1,43 @@
+"""A pre-trained sentence-transformers model as a network, to be trained further with any of the losses."""
+
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from askalike.core.config import Settings
+from askalike.core.packages import find_model
+from askalike.encoders.pretrained import load_sentence_transformer
+from askalike.learning.networks._network import Batch, Network, PartVectors
+
+
+class TransformerNetworkSettings(Settings):
+    """The pre-trained model."""
+
+    base: str = Field(
+        "", validation_alias="encoder",
+        description="the model to fine-tune: a folder, or an installed package that contains the model",
+    )  # fmt: skip
+
+
+class TransformerNetwork(Network):
+    """The model's own vector of a text, with the model's pooling; scores are cosines."""
+
+    Settings: ClassVar[type[Settings]] = TransformerNetworkSettings
+    features: ClassVar[str] = "wordpieces"
+    encoder_name: ClassVar[str] = "pretrained"
+
+    def __init__(self, settings: TransformerNetworkSettings, vocabulary_size: int) -> None:
+        super().__init__(settings, vocabulary_size)
+        self.model = load_sentence_transformer(find_model(settings.base, "network.encoder"), "cpu")
+        older: Any = self.model.get_sentence_embedding_dimension
+        self.vector_dim = int(getattr(self.model, "get_embedding_dimension", older)())
+
+    @staticmethod
+    def feature_settings(settings: Any) -> dict[str, Any]:
+        return {"pieces_of": settings.base}
+
+    def forward(self, batch: Batch) -> PartVectors:
+        """Encode ids, mask (batch, pieces) as one part (batch, vector_dim); zeros for a text without words."""
+        ids, mask = batch["ids"], batch["mask"]
+        vectors = self.model({"input_ids": ids, "attention_mask": mask.long()})["sentence_embedding"]
+        return (vectors.masked_fill(~mask.any(1, keepdim=True), 0),)

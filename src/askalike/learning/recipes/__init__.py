@@ -1,0 +1,231 @@
+"""Recipes: all settings for building and training a network; the TOML files here are the packaged ones."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, Self
+
+import tomli_w
+from pydantic import Field, model_validator
+
+from askalike import encoders
+from askalike.core import registry
+from askalike.core.config import Settings, Tables, TextList, accepted_keys, validate_settings
+from askalike.core.errors import InputError, SettingsError, UnknownSettingError
+from askalike.core.types import LogCallback
+from askalike.learning.recipe_files import list_recipes, read_tables
+from askalike.learning.settings import NegativesSettings, TeacherSettings, TrainingSettings
+from askalike.store import View
+
+SIGNALS = ("duplicates", "judgements", "rephrasings")
+TABLE_NAMES = ("network", "features", "embeddings", "teacher", "loss", "negatives", "training", "data")
+
+
+class EmbeddingSettings(Settings):
+    """Initial word vectors; all are trained further with the network.
+
+    start: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors,
+    for a network that reads subwords), teacher (the regression of the teacher's vectors on pieces), the folder of a
+    trained model (static, distil, or the same network over word vectors), or a text file of word2vec, fastText, LexVec
+    or GloVe vectors.
+    """
+
+    start: str = Field(
+        "skipgram",
+        description="initial word vectors: skipgram, random, packaged, teacher, a model's folder, or a file of vectors",
+    )
+    reads: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
+    context: int = Field(5, ge=1, description="window size: number of words on either side that a word predicts")
+    noise: int = Field(5, ge=1, description="number of negative samples for each predicted word")
+    passes: int = Field(10, ge=1, description="number of passes over the archive")
+    vector_seed: int = Field(1, ge=0, description="seed of skip-gram; training.seed does not change it")
+    deviation: float = Field(
+        0.0,
+        ge=0,
+        description="standard deviation that all initial word vectors together are scaled to; 0: they are not scaled",
+    )
+
+
+class DataSettings(Settings):
+    """The pairs that a network is trained on."""
+
+    signals: TextList = Field(SIGNALS, description="the sources of training pairs")
+    irrelevant: bool = Field(
+        False,
+        description="whether pairs judged irrelevant are learned, too, each by itself (loss cross_entropy)",
+    )
+    of_cluster: int = Field(50, ge=0, description="maximum number of pairs of one duplicate cluster; 0: no limit")
+    of_query: int = Field(
+        0, ge=0, description="maximum number of pairs of one query, applied before of_cluster; 0: no limit"
+    )
+    balanced: bool = Field(
+        False,
+        description="whether a cluster with fewer than of_cluster pairs repeats its own, so that each counts the same",
+    )
+    dev_share: float = Field(0.1, description="share of clusters held out as dev queries if no dev split is named")
+    dev_queries: int = Field(1000, description="maximum number of held-out dev queries")
+
+    @model_validator(mode="after")
+    def _check_balanced(self) -> Self:
+        if self.balanced and not self.of_cluster:
+            raise ValueError("balanced: each cluster has of_cluster pairs; expected of_cluster=1 or more")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The name of a network with all settings of its architecture, features, data and training."""
+
+    name: str
+    network: Any
+    features: Any
+    embeddings: EmbeddingSettings
+    teacher: TeacherSettings
+    loss_name: str
+    loss: Any
+    negatives: NegativesSettings
+    training: TrainingSettings
+    data: DataSettings
+
+    @classmethod
+    def read(cls, source: str, values: Mapping[str, Any] | None = None) -> Self:
+        """Read a packaged recipe by its name, or one from a TOML file, with some values replaced.
+
+        values: `table.key` → value, or `key` if only one table has it. Raises SettingsError for an unknown recipe or
+        setting, InputError for a file that is not TOML.
+        """
+        tables = _read_recipe_file(Path(source)) if source.endswith(".toml") else read_tables(source)
+        return cls.from_tables(tables, values)
+
+    @classmethod
+    def from_tables(cls, tables: Tables, values: Mapping[str, Any] | None = None) -> Self:
+        """Create a recipe from tables; missing values are those of the network's packaged recipe."""
+        if unknown := [name for name in tables if name not in TABLE_NAMES]:
+            raise SettingsError(f"a recipe has no table {', '.join(unknown)} (known: {', '.join(TABLE_NAMES)})")
+        name = tables.get("network", {}).get("name")
+        if not isinstance(name, str):
+            raise SettingsError(f"a recipe names its network: name = one of {', '.join(registry.names('network'))}")
+        network_class = registry.load("network", name)
+        defaults = _load_default_tables(name)
+        loss = _choose_loss_name(tables, values or {}, defaults)
+        models = _load_settings_classes(network_class, loss)
+        replaced = _group_by_table(values or {}, models)
+        defaults, tables = _drop_other_loss(defaults, loss), _drop_other_loss(tables, loss)
+        merged = {t: {**defaults.get(t, {}), **tables.get(t, {}), **replaced.get(t, {})} for t in TABLE_NAMES}
+        for table in ("network", "loss"):
+            merged[table].pop("name", None)
+        settings: dict[str, Any] = {"network": validate_settings(models["network"], merged["network"], "network")}
+        merged["features"].update(network_class.feature_settings(settings["network"]))
+        settings |= {t: validate_settings(models[t], merged[t], t) for t in TABLE_NAMES if t not in settings}
+        _check_negatives(settings["negatives"], settings["data"], loss)
+        return cls(name, loss_name=loss, **settings)
+
+    def to_tables(self) -> dict[str, dict[str, Any]]:
+        """Return all tables of the recipe; `from_tables` creates an equal recipe from them."""
+        names = {"network": {"name": self.name}, "loss": {"name": self.loss_name}}
+        return {table: {**names.get(table, {}), **getattr(self, table).model_dump()} for table in TABLE_NAMES}
+
+
+class TextEncoder(Protocol):
+    """An encoder that learns from texts alone; its recipe has one table, `[encoder]`, with its name."""
+
+    def train(self, view: View, folder: Path, log: LogCallback) -> None:
+        """Train on the view's texts and write a model to `folder`, atomically. Raises TrainingError."""
+
+
+def load_recipe(name: str, values: Mapping[str, Any]) -> Recipe | TextEncoder:
+    """Return the recipe of that name with some values set; if it is an encoder's, the untrained encoder.
+
+    Raises SettingsError for an unknown recipe or setting.
+    """
+    tables = {} if name.endswith(".toml") else read_tables(name)
+    if "encoder" not in tables:
+        return Recipe.read(name, values)
+    settings = dict(tables["encoder"])
+    return encoders.build(settings.pop("name"), {**settings, **values})  # type: ignore[return-value]
+
+
+def format_toml(tables: Tables) -> str:
+    """Return tables as TOML; None values are left out."""
+    return tomli_w.dumps({t: {k: v for k, v in row.items() if v is not None} for t, row in tables.items()})
+
+
+def _load_default_tables(network: str) -> Tables:
+    """Return the packaged recipe of a network's name, else a recipe of the network with a default loss."""
+    minimal: Tables = {"network": {"name": network}, "loss": {"name": "multiple_negatives"}}
+    return {**minimal, **(read_tables(network) if network in list_recipes() else {})}
+
+
+def _read_recipe_file(path: Path) -> Tables:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a valid recipe ({error}); expected TOML with a table [network]") from None
+    if wrong := [name for name, rows in tables.items() if not isinstance(rows, dict)]:
+        raise InputError(f"{path}: {', '.join(wrong)}: expected tables, as in [network]")
+    return tables
+
+
+def _load_settings_classes(network_class: Any, loss_name: str) -> dict[str, type[Settings]]:
+    return {
+        "network": network_class.Settings,
+        "features": registry.load("features", network_class.features).Settings,
+        "embeddings": EmbeddingSettings,
+        "teacher": TeacherSettings,
+        "loss": registry.load("loss", loss_name),
+        "negatives": NegativesSettings,
+        "training": TrainingSettings,
+        "data": DataSettings,
+    }
+
+
+def _check_negatives(negatives: NegativesSettings, data: DataSettings, loss: str) -> None:
+    """Raise SettingsError if pairs have no negatives, or if the loss cannot learn single pairs."""
+    if data.irrelevant and (loss != "cross_entropy" or negatives.kinds):
+        expected = "expected loss=cross_entropy, and negatives.judged=0, random=0, mined=0, in_batch=false"
+        raise SettingsError(f"data.irrelevant: pairs are learned one by one; {expected}")
+    if not data.irrelevant and not negatives.kinds:
+        raise SettingsError("negatives: expected negatives: random=20, mined=5, judged=10 or in_batch=true")
+
+
+def _choose_loss_name(tables: Tables, values: Mapping[str, Any], defaults: Tables) -> str:
+    name = values.get("loss.name", values.get("loss")) or tables.get("loss", {}).get("name")
+    return str(name or defaults["loss"]["name"])
+
+
+def _drop_other_loss(tables: Tables, loss_name: str) -> Tables:
+    """Return the tables, without the table of the loss if it belongs to another loss."""
+    if tables.get("loss", {}).get("name", loss_name) == loss_name:
+        return tables
+    return {table: rows for table, rows in tables.items() if table != "loss"}
+
+
+def _group_by_table(values: Mapping[str, Any], models: Mapping[str, type[Settings]]) -> dict[str, dict[str, Any]]:
+    """Group values named `table.key` or `key` by table."""
+    grouped: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        table, _, key = name.rpartition(".")
+        if name in ("loss", "loss.name"):
+            continue
+        tables = [table] if table else _tables_with(name, models)
+        if len(tables) != 1 or tables[0] not in models:
+            raise _unknown_setting_error(name, tables, models)
+        grouped.setdefault(tables[0], {})[accepted_keys(models[tables[0]]).get(key, key)] = value
+    return grouped
+
+
+def _tables_with(name: str, models: Mapping[str, type[Settings]]) -> list[str]:
+    """Return the tables that have a setting; `encoder` is the network's, or the teacher's if the network has none."""
+    tables = [table for table, model in models.items() if name in accepted_keys(model)]
+    return ["network"] if name == "encoder" and "network" in tables else tables
+
+
+def _unknown_setting_error(name: str, tables: Sequence[str], models: Mapping[str, type[Settings]]) -> SettingsError:
+    if len(tables) > 1:
+        candidates = ", ".join(f"{table}.{name}" for table in tables)
+        return SettingsError(f"{name}: ambiguous; name its table: {candidates}")
+    known = ", ".join(
+        f"{t}.{field.validation_alias or key}" for t, m in models.items() for key, field in m.model_fields.items()
+    )
+    return UnknownSettingError(f"{name} is not a setting (known: {known})")

@@ -1,0 +1,323 @@
+"""The training loop: epochs over pairs, each followed by a dev measure and a checkpoint; the best epoch is kept."""
+
+import copy
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+from torch.multiprocessing.spawn import ProcessRaisedException
+from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
+
+from askalike.core.counts import format_count
+from askalike.core.errors import TrainingError
+from askalike.core.parallel import work_here
+from askalike.learning import checkpoint
+from askalike.learning.batches import make_batches
+from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, Epoch
+from askalike.learning.dev import DevSet
+from askalike.learning.examples import Examples, Indices
+from askalike.learning.gradients import add_gradient, compute_gradients
+from askalike.learning.lazy_adam import LazyAdam
+from askalike.learning.loss import Loss
+from askalike.learning.networks import Network
+from askalike.learning.objective import Objective, make_training_batch
+from askalike.learning.settings import NegativesSettings, TeacherSettings, TrainingSettings
+
+MAX_PAIRS_NAMED = 3
+"""Maximum number of pairs of a failed batch named in the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingProgress:
+    """The state of training."""
+
+    epoch: int
+    """The current epoch, counted from 1."""
+    epochs: int
+    """The maximum number of epochs."""
+    batch: int
+    """The number of finished batches of the epoch."""
+    batches: int
+    """The number of batches in the epoch."""
+    loss: float
+    """The mean loss of the epoch's pairs so far."""
+    examples_per_second: float
+    remaining_s: float
+    """The estimated time for all remaining epochs, in seconds."""
+    measure: str
+    """The name of the dev measure."""
+    value: float | None = None
+    """The dev measure after the epoch, from 0 to 1; None within an epoch."""
+    best: float | None = None
+    """The highest dev measure so far."""
+
+
+TrainingProgressCallback = Callable[[TrainingProgress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingJob:
+    """Everything that training needs."""
+
+    network: Network
+    loss: Loss
+    negatives: NegativesSettings
+    settings: TrainingSettings
+    examples: Examples
+    dev: DevSet
+    directory: Path
+    """The folder of the checkpoint."""
+    run_id: str
+    """A digest of settings and data; only a checkpoint with the same one is resumed."""
+    on_progress: TrainingProgressCallback | None = None
+    teacher: TeacherSettings | None = None
+
+
+def train(job: TrainingJob) -> Sequence[Epoch]:
+    """Train a network, or resume an interrupted run; return the epochs. `job.network` gets the best epoch's weights.
+
+    The same job gives the same weights on devices of the same type, interrupted or not.
+    Raises TrainingError for too few pairs, no dev queries, a loss that is not finite, and too little memory.
+    """
+    _check_job(job)
+    job.directory.mkdir(parents=True, exist_ok=True)
+    fabric = Fabric(
+        accelerator=job.settings.accelerator,
+        devices=job.settings.devices,
+        strategy="ddp_spawn" if job.settings.devices > 1 else "auto",
+        precision=_choose_precision(job.settings),
+    )
+    with _unwrap_process_errors():
+        fabric.launch(partial(_train_on_device, job=job))
+    checkpoint.load_weights(job.network.cpu(), job.directory / BEST_WEIGHTS_FILE)
+    return checkpoint.read_history(job.directory, job.run_id) or []
+
+
+def find_best_epoch(epochs: Sequence[Epoch]) -> Epoch:
+    """Return the epoch with the highest dev measure, the first of several."""
+    return max(epochs, key=lambda epoch: (epoch.value, -epoch.number))
+
+
+def _check_job(job: TrainingJob) -> None:
+    count, needed = len(job.examples), job.settings.least_pairs
+    if count < needed:
+        advice = "use more signals, or set training.least_pairs"
+        raise TrainingError(f"{format_count(count, 'training pair')}: too few; {needed} are needed; {advice}")
+    if not job.dev.query_ids:
+        raise TrainingError("no dev queries to choose the best epoch; at least 1 is needed, hundreds are better")
+
+
+def _choose_precision(settings: TrainingSettings) -> Literal["32-true", "bf16-mixed"]:
+    if settings.precision != "auto":
+        return settings.precision
+    return "bf16-mixed" if uses_cuda(settings) else "32-true"
+
+
+def uses_cuda(settings: TrainingSettings) -> bool:
+    """Return whether a network is trained on an NVIDIA GPU."""
+    return settings.accelerator in ("auto", "cuda") and torch.cuda.is_available()
+
+
+@contextmanager
+def _unwrap_process_errors() -> Iterator[None]:
+    """Re-raise the TrainingError of another process in this process."""
+    try:
+        yield
+    except ProcessRaisedException as error:
+        last_line = str(error).strip().splitlines()[-1]
+        kind, _, message = last_line.partition(": ")
+        if not kind.endswith(TrainingError.__name__):
+            raise
+        raise TrainingError(message) from None
+
+
+def _train_on_device(fabric: Fabric, job: TrainingJob) -> None:
+    if fabric.world_size > 1:  # tensors passed to processes are in shared memory
+        job = replace(job, network=copy.deepcopy(job.network))
+    network, settings = job.network, job.settings
+    _choose_sparse_gradients(network, settings)
+    objective = Objective(network, job.loss, job.negatives, job.teacher)
+    wrapped, optimizer = fabric.setup(objective, _create_optimizer(objective, settings))
+    epochs = checkpoint.read_history(job.directory, job.run_id)
+    fabric.barrier()
+    if epochs is None:
+        epochs = []
+        _save_checkpoint(fabric, job, optimizer, epochs)
+    else:
+        checkpoint.restore(job.directory, network, optimizer)
+    with torch.random.fork_rng():
+        while not _is_finished(epochs, settings):
+            epochs.append(_train_epoch(fabric, job, wrapped, optimizer, epochs))
+            _save_checkpoint(fabric, job, optimizer, epochs)
+    optimizer.zero_grad()  # Fabric's wrappers refer to each other: gradients and moments would wait for the collector
+    optimizer.optimizer.state.clear()
+
+
+def _is_finished(epochs: Sequence[Epoch], settings: TrainingSettings) -> bool:
+    epochs_since_best = len(epochs) - find_best_epoch(epochs).number if epochs else 0
+    return len(epochs) >= settings.epochs or epochs_since_best >= settings.patience
+
+
+def _save_checkpoint(fabric: Fabric, job: TrainingJob, optimizer: Optimizer, epochs: list[Epoch]) -> None:
+    """Write the best weights, then the checkpoint: after a kill in between, the epoch is repeated and rewrites both."""
+    if fabric.is_global_zero:
+        if not epochs or find_best_epoch(epochs).number == len(epochs):
+            checkpoint.save_weights(job.network, job.directory / BEST_WEIGHTS_FILE)
+        checkpoint.save(job.directory, job.network, optimizer, job.run_id, epochs)
+    fabric.barrier()
+
+
+def _train_epoch(
+    fabric: Fabric, job: TrainingJob, objective: nn.Module, optimizer: Optimizer, epochs: list[Epoch]
+) -> Epoch:
+    """Train on all pairs once. Random numbers depend on the seed and the epoch's number, so that it can be repeated."""
+    settings, number = job.settings, len(epochs) + 1
+    torch.manual_seed(settings.seed * 1_000_003 + number * 101 + fabric.global_rank)
+    batches = _select_process_batches(fabric, job, number)
+    objective.train()
+    started, total_loss, pair_count, reported = time.perf_counter(), 0.0, 0, 0.0
+    for n in range(0, len(batches), settings.accumulate):
+        of_step = batches[n : n + settings.accumulate]
+        _set_learning_rate(optimizer, settings, number - 1 + n / len(batches))
+        total_loss += _train_step(fabric, job, objective, optimizer, of_step, number, n)
+        pair_count += sum(map(len, of_step))
+        if fabric.is_global_zero and (now := time.perf_counter()) - reported > 1:
+            reported, rate = now, pair_count / (now - started)
+            _report_progress(job, epochs, (n + len(of_step), len(batches)), total_loss / pair_count, rate)
+    rate = pair_count * fabric.world_size / (time.perf_counter() - started)
+    value = job.dev.evaluate(job.network, settings.measure) if fabric.is_global_zero else 0.0
+    value = float(fabric.broadcast(value))
+    epoch = Epoch(number, total_loss / max(pair_count, 1), value, rate, time.perf_counter() - started)
+    if fabric.is_global_zero:
+        _report_progress(job, [*epochs, epoch], (len(batches), len(batches)), epoch.loss, rate, value)
+    return epoch
+
+
+def _select_process_batches(fabric: Fabric, job: TrainingJob, epoch: int) -> list[Indices]:
+    """Return the batches of this process; all processes have the same number."""
+    settings = job.settings
+    batches = make_batches(job.examples, settings.batch_size, settings.seed, epoch, separate=job.negatives.in_batch)
+    count = max(len(batches) // fabric.world_size, 1)
+    return [batches[(n * fabric.world_size + fabric.global_rank) % len(batches)] for n in range(count)]
+
+
+def _train_step(
+    fabric: Fabric,
+    job: TrainingJob,
+    objective: Any,
+    optimizer: Optimizer,
+    batches: Sequence[Indices],
+    epoch: int,
+    n: int,
+) -> float:
+    """Take an optimizer step and return the sum of its pairs' losses. n: the first batch's number."""
+    settings = job.settings
+    with convert_memory_errors(f"training.batch_size (now {settings.batch_size}) or features.longest"):
+        optimizer.zero_grad()
+        add_up = _compute_gradient if settings.accumulate == 1 else _accumulate_gradients
+        total = add_up(fabric, job, objective, batches, epoch, n)
+        if settings.clip:
+            fabric.clip_gradients(objective, optimizer, max_norm=settings.clip)
+        optimizer.step()
+    return total
+
+
+def _compute_gradient(
+    fabric: Fabric, job: TrainingJob, objective: Any, batches: Sequence[Indices], epoch: int, n: int
+) -> float:
+    """Set the gradient to that of one batch and return the sum of its pairs' losses."""
+    [pairs] = batches
+    losses = objective(make_training_batch(job.examples, pairs, fabric.device)).float()
+    total = float(losses.detach().sum())
+    _require_finite(job, pairs, epoch, n, total)
+    fabric.backward(losses.sum() if job.settings.reduction == "sum" else losses.mean())
+    return total
+
+
+def _accumulate_gradients(
+    fabric: Fabric, job: TrainingJob, objective: Any, batches: Sequence[Indices], epoch: int, n: int
+) -> float:
+    """Set the gradient to the mean over several batches and return the sum of their pairs' losses."""
+    settings, total = job.settings, 0.0
+    seeds = (settings.seed * 1_000_003 + epoch * 1_009 + n + place for place in range(len(batches)))
+    inputs = (make_training_batch(job.examples, pairs, fabric.device) for pairs in batches)
+    with fabric.autocast(), work_here() if fabric.device.type != "cpu" else nullcontext():
+        pieces = compute_gradients(objective.module, zip(inputs, seeds, strict=True), settings.reduction)
+        for place, (loss, gradient) in enumerate(pieces):
+            _require_finite(job, batches[place], epoch, n + place, loss)
+            add_gradient(objective.module, gradient, 1 / len(batches))
+            total += loss
+    return total
+
+
+def _require_finite(job: TrainingJob, pairs: Indices, epoch: int, n: int, loss: float) -> None:
+    """Raise TrainingError for a loss that is not a finite number."""
+    if not math.isfinite(loss):
+        raise TrainingError(_describe_infinite_loss(job, pairs, epoch, n, loss))
+
+
+def _describe_infinite_loss(job: TrainingJob, pairs: Indices, epoch: int, n: int, loss: float) -> str:
+    ids = job.examples.ids
+    names = [f"{ids[job.examples.query[p]]}–{ids[job.examples.positive[p]]}" for p in pairs[:MAX_PAIRS_NAMED]]
+    return (
+        f"the loss is {loss} in epoch {epoch}, batch {n + 1} (pairs {', '.join(names)}, … {len(pairs)} in all); "
+        f"lower training.learning_rate (now {job.settings.learning_rate:g}) or set training.clip=1"
+    )
+
+
+@contextmanager
+def convert_memory_errors(setting: str) -> Iterator[None]:
+    """If memory runs out, raise a TrainingError that names the setting to lower."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
+            raise
+        raise TrainingError(f"out of memory; lower {setting}") from None
+
+
+def _report_progress(
+    job: TrainingJob, epochs: list[Epoch], done: tuple[int, int], loss: float, rate: float, value: float | None = None
+) -> None:
+    if job.on_progress is None:
+        return
+    number, total = len(epochs) + (value is None), job.settings.epochs
+    dev_s = sum(e.seconds - len(job.examples) / e.examples_per_second for e in epochs) / max(len(epochs), 1)
+    epochs_left = total - number + 1 - done[0] / max(done[1], 1)
+    remaining_s = epochs_left * (len(job.examples) / max(rate, 1e-9) + max(dev_s, 0))
+    best = find_best_epoch(epochs).value if epochs else None
+    measure = job.settings.measure
+    job.on_progress(TrainingProgress(number, total, *done, loss, rate, remaining_s, measure, value, best))
+
+
+def _choose_sparse_gradients(network: Network, settings: TrainingSettings) -> None:
+    """Make the gradients of embeddings sparse if the optimizer supports it: it then skips words not in the batch."""
+    is_sparse = settings.optimizer in ("sgd", "adagrad", "lazy_adam") and settings.devices == 1
+    is_sparse = is_sparse and not settings.weight_decay and not settings.clip
+    for module in network.modules():
+        if isinstance(module, nn.Embedding):
+            module.sparse = is_sparse
+
+
+def _create_optimizer(objective: nn.Module, settings: TrainingSettings) -> Optimizer:
+    classes: dict[str, Any] = {"sgd": SGD, "adam": Adam, "adamw": AdamW, "adagrad": Adagrad, "lazy_adam": LazyAdam}
+    parameters = [p for p in objective.parameters() if p.requires_grad]
+    options = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
+    return classes[settings.optimizer](parameters, **options)  # type: ignore[no-any-return]
+
+
+def _set_learning_rate(optimizer: Optimizer, settings: TrainingSettings, epochs_done: float) -> None:
+    share_done = epochs_done / settings.epochs
+    factor = 1 - share_done if settings.schedule == "linear" else 1.0
+    if share_done < settings.warm_up:
+        factor *= share_done / settings.warm_up
+    for group in optimizer.param_groups:
+        group["lr"] = settings.learning_rate * factor

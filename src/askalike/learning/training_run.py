@@ -1,0 +1,342 @@
+"""The training run of a recipe on a view: from pairs or a teacher to a model's folder. Imports torch."""
+
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.numpy import load_file, save_file
+
+from askalike.core import registry
+from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
+from askalike.core.files import replace_file, replace_folder
+from askalike.core.types import Answer, LogCallback, Question, Run
+from askalike.encoders import MODEL_FILE, Encoder, read_model_file
+from askalike.encoders.static import StaticEncoder
+from askalike.labels.learned import LearnedLabels
+from askalike.learning import distillation
+from askalike.learning.checkpoint import Epoch, read_history
+from askalike.learning.dev import DevSet
+from askalike.learning.examples import Examples, Indices, TrainingTexts, collect_texts
+from askalike.learning.model_card import CARD_FILE, render_card
+from askalike.learning.negatives import draw_negatives, mine_negatives, select_negatives
+from askalike.learning.networks import Network
+from askalike.learning.pair_data import TrainingData, collect_training_data, read_irrelevant_judgements
+from askalike.learning.recipes import Recipe, format_toml
+from askalike.learning.settings import NegativesSettings
+from askalike.learning.trained_network import (
+    copy_model,
+    create_network,
+    find_start_models,
+    load_features_class,
+    scale_word_vectors,
+    start_fingerprints,
+)
+from askalike.learning.trainer import (
+    TrainingJob,
+    TrainingProgress,
+    TrainingProgressCallback,
+    find_best_epoch,
+    train,
+    uses_cuda,
+)
+from askalike.learning.used_rows import UsedRows
+from askalike.learning.word_vectors import initialise_vectors, load_packaged_vectors
+from askalike.store import TrainingView
+from askalike.text.features import RaggedArray, Text, TextFeatures
+from askalike.text.features.pieces import PieceFeatures
+
+LOGGER = logging.getLogger(__name__)
+PARTIAL_PREFIX = ".training"
+ANSWERS_PER_CHUNK = 1_000
+MAX_TEXTS_IN_MEMORY = 50_000
+"""Maximum number of texts whose words are kept in memory after the first pass."""
+WORD_VECTORS_FOLDER = Path("index/word-vectors")
+"""Folder of the word vectors trained on an archive's texts; they are recomputed if it is missing."""
+TARGETS_FILE = "teacher.safetensors"
+CHECKPOINT_VERSION = 2
+"""The version of the checkpoint format; a checkpoint of another version is not resumed."""
+
+Miner = Callable[[Mapping[str, Question], NegativesSettings], Run]
+"""Ranks the archive's questions for the training queries."""
+
+
+def log_epoch(progress: TrainingProgress) -> None:
+    """Log the result of an epoch, once it is measured."""
+    if progress.value is not None:
+        place, value = f"epoch {progress.epoch} of {progress.epochs}", f"{progress.measure} {progress.value:.4f} on dev"
+        LOGGER.info("%s: loss %.4f, %.0f examples/s, %s", place, progress.loss, progress.examples_per_second, value)
+
+
+def train_recipe(
+    view: TrainingView,
+    recipe: Recipe,
+    folder: Path,
+    *,
+    miner: Miner | None = None,
+    teacher: Encoder | None = None,
+    on_progress: TrainingProgressCallback | None = log_epoch,
+    log: LogCallback = LOGGER.info,
+) -> Sequence[Epoch]:
+    """Train a recipe on a view, write the model to `folder` and return its epochs.
+
+    The view's dev queries choose the best epoch; without any, some clusters are held out. teacher: the recipe's
+    teacher, if it is loaded already. The same call after an interruption or a kill resumes with the unfinished epoch.
+    Raises TrainingError.
+    """
+    if teacher is None and recipe.teacher.encoder:
+        teacher = distillation.load_teacher(view, recipe.teacher, uses_cuda(recipe.training))
+    seed, limit = recipe.training.seed, recipe.training.dev_documents
+    if teacher:
+        data = distillation.collect_distillation_data(view, recipe.teacher, teacher, limit, seed)
+    else:
+        data = collect_training_data(view, recipe.data, limit, seed)
+    queries, documents = format_count(len(data.dev.queries), "dev query"), format_count(len(data.documents), "document")
+    learned = format_count(len(data.pairs), "taught text" if teacher else "training pair")
+    log(f"{learned}, {queries} over {documents}")
+    return TrainingRun(view, recipe, folder, data, miner, teacher, log).train(on_progress)
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """One training run of a recipe: its data, and the model's folder."""
+
+    view: TrainingView
+    recipe: Recipe
+    folder: Path
+    """The model's folder, which appears when training is finished."""
+    data: TrainingData
+    miner: Miner | None
+    teacher: Encoder | None
+    log: LogCallback
+
+    @property
+    def partial_folder(self) -> Path:
+        """The folder of the checkpoint and of the teacher's vectors until training is finished."""
+        return self.folder.with_name(f"{PARTIAL_PREFIX}-{self.folder.name}")
+
+    @cached_property
+    def run_id(self) -> str:
+        """A digest of the settings and the data; a checkpoint of a run with another digest is not resumed."""
+        pairs = [(pair.query.id, pair.positive.id, pair.signal) for pair in self.data.pairs]
+        # a run may be resumed on another accelerator
+        tables = {t: {k: v for k, v in row.items() if k != "accelerator"} for t, row in self.recipe.to_tables().items()}
+        parts = [CHECKPOINT_VERSION, tables, self.view.change, self.view.kind, pairs, list(self.data.dev.queries)]
+        parts += start_fingerprints(self.recipe)
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    @cached_property
+    def features(self) -> TextFeatures:
+        """The features that the network reads, with a vocabulary of the view's texts."""
+        return load_features_class(self.recipe).from_texts(self.recipe.features, self._iterate_vocabulary_texts())
+
+    @cached_property
+    def judged_negatives(self) -> Mapping[str, Sequence[str]]:
+        """Query id → the ids of questions judged irrelevant to it that are negatives."""
+        return read_irrelevant_judgements(self.view, self.recipe.negatives.judged)
+
+    def train(self, on_progress: TrainingProgressCallback | None = None) -> Sequence[Epoch]:
+        """Train the network, write the model and return the epochs. Raises TrainingError or SettingsError."""
+        network = create_network(self.recipe, len(self.features.tokens))
+        examples, dev = self._build_examples(network), self._build_dev_set()
+        finished = read_history(self.partial_folder, self.run_id)
+        coverage = self._initialise_network(network, examples) if finished is None else ""
+        self.log(coverage if finished is None else f"resuming after epoch {len(finished)}")
+        used = UsedRows.find(examples, dev, self.partial_folder) if network.is_table else None
+        if used:
+            if finished is None:
+                used.save_initial(network)
+            network = used.select(network)
+            examples = replace(examples, rows=used.renumber(examples))
+            dev = replace(dev, rows=used.renumber(dev))
+        epochs = train(
+            TrainingJob(
+                network, self.recipe.loss, self.recipe.negatives, self.recipe.training, examples, dev,
+                self.partial_folder, self.run_id, on_progress, self.recipe.teacher,
+            )
+        )  # fmt: skip
+        tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+        self._save_model(network, used.fill_in(tensors) if used else tensors, epochs, coverage)
+        return epochs
+
+    def _iterate_vocabulary_texts(self) -> Iterator[Text]:
+        """Yield the view's questions, and texts of pairs that are not among them, such as queries of a set."""
+        ids = set()
+        for _, question in self.view.questions():
+            ids.add(question.id)
+            yield question
+        others = {(text.id, text.body): text for pair in self.data.pairs for text in (pair.query, pair.positive)}
+        yield from (text for text in others.values() if isinstance(text, Answer) or text.id not in ids)
+
+    def _build_examples(self, network: Network) -> Examples:
+        settings = self.recipe.negatives
+        candidates = (question for _, question in self.view.questions()) if settings.random else ()
+        others = self.view.get_questions({id for ids in self.judged_negatives.values() for id in ids})
+        known_clusters = self.view.clusters().name_by_text
+        texts = collect_texts(self.data.pairs, chain(others.values(), candidates), known_clusters)
+        rows, negatives = self.features.encode(texts.texts), self._collect_negatives(texts)
+        targets = self._load_or_encode_targets(self.teacher, texts, network) if self.teacher else None
+        relevant = np.array([pair.relevant for pair in self.data.pairs]) if self.recipe.data.irrelevant else None
+        return Examples(
+            rows, texts.is_answer, texts.query, texts.positive, texts.clusters, negatives,
+            [text.id for text in texts.texts], targets, relevant,
+        )  # fmt: skip
+
+    def _collect_negatives(self, texts: TrainingTexts) -> Indices:
+        """Return the numbers of each pair's judged, random and mined negatives, (pairs, m), −1 for none."""
+        settings = self.recipe.negatives
+        columns = [np.zeros((len(texts.query), 0), np.int64)]
+        if settings.judged:
+            columns.append(select_negatives(texts, self.judged_negatives, settings.judged))
+        if settings.random:
+            columns.append(draw_negatives(texts, settings.random, self.recipe.training.seed))
+        if settings.mined:
+            if self.miner is None:
+                raise SettingsError("negatives.mined needs a ranker; use: askalike train")
+            queries = (texts.texts[n] for n in np.unique(texts.query).tolist())
+            run = self.miner({text.id: text for text in queries if isinstance(text, Question)}, settings)
+            mined, report = mine_negatives(texts, run, settings)
+            self.log(str(report))
+            columns.append(mined)
+        return np.concatenate(columns, 1)
+
+    def _load_or_encode_targets(self, teacher: Encoder, texts: TrainingTexts, network: Network) -> np.ndarray:
+        """Return the teacher's vectors, (texts, dim), reusing those of an interrupted run."""
+        max_dim = network.vector_dim or self.recipe.network.dim
+        digest = hashlib.sha256(f"{teacher.fingerprint} {max_dim}".encode())
+        for text in texts.texts:
+            digest.update(repr((getattr(text, "title", ""), text.body)).encode())
+        path = self.partial_folder / f"{digest.hexdigest()[:16]}-{TARGETS_FILE}"
+        if path.exists():
+            return load_file(path)["targets"]
+        questions = (question for _, question in self.view.questions())
+        with distillation.share_vectors(teacher, self.view, questions, texts.texts, self.partial_folder, self.log):
+            targets = distillation.encode_targets(teacher, texts.texts, max_dim, self.log)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(path) as partial:
+            save_file({"targets": targets}, partial)
+        return targets
+
+    def _build_dev_set(self) -> DevSet:
+        data, queries = self.data, self.data.dev.queries
+        return DevSet(
+            self.features.encode([*queries.values(), *data.documents.values()]), list(queries),
+            [query.id for query in queries.values()], list(data.documents), data.documents_are_answers,
+            data.dev.qrels, data.dev.candidates,
+        )  # fmt: skip
+
+    def _initialise_network(self, network: Network, examples: Examples) -> str:
+        """Set the network's initial parameters; return a description of them."""
+        parts = network.part_models(self.recipe.network).items()
+        tokens = self.features.tokens
+        begun = [copy_model(network.get_submodule(n), tokens, Path(path), f"network.{n}={path!r}") for n, path in parts]
+        return "; ".join([*begun, self._initialise_vectors(network, examples)])
+
+    def _initialise_vectors(self, network: Network, examples: Examples) -> str:
+        settings = self.recipe.embeddings
+        if settings.start == "teacher":
+            return self._initialise_from_teacher(network, examples)
+        if (folder := Path(settings.start)).is_dir():
+            return self._initialise_from_model(network, folder)
+        dim = getattr(self.recipe.network, "dim", 0)  # a pre-trained network has its own
+        texts = self._vocabulary_words()
+        initial = initialise_vectors(settings, self.features.tokens, dim, texts, self.view.path / WORD_VECTORS_FOLDER)
+        vectors = None if initial.vectors is None else torch.from_numpy(initial.vectors)
+        network.initialise(vectors, torch.from_numpy(self.features.idf))
+        if settings.deviation:
+            scale_word_vectors(network, settings.deviation)
+        if network.generates_answers:
+            network.set_word_counts(_count_answer_tokens(examples, len(self.features.tokens)))
+        return initial.coverage
+
+    def _vocabulary_words(self) -> Callable[[], Iterator[list[str]]]:
+        """Return a function that yields the words of the vocabulary's texts, cached in memory if there are few."""
+        settings = self.recipe.features.model_copy(update={"fields": self.recipe.embeddings.reads})
+        reader = load_features_class(self.recipe).from_texts(settings, ())
+
+        def split_texts() -> Iterator[list[str]]:
+            return (reader.split_words(text) for text in self._iterate_vocabulary_texts())
+
+        if self.recipe.embeddings.start != "skipgram" or len(self.view) > MAX_TEXTS_IN_MEMORY:
+            return split_texts
+        return list(split_texts()).__iter__
+
+    def _initialise_from_teacher(self, network: Network, examples: Examples) -> str:
+        """Set the pieces' vectors to the regression of the teacher's vectors on the pieces."""
+        rows, targets, features = examples.rows, examples.targets, self.features
+        if targets is None or not isinstance(features, PieceFeatures) or not isinstance(rows, RaggedArray):
+            expected = "expected a teacher, and a network that adds up pieces (distil)"
+            raise SettingsError(f"embeddings.start=teacher: {expected}")
+        packaged = load_packaged_vectors(features.tokens) if features.settings.subwords else None
+        padded = np.pad(targets, ((0, 0), (0, network.vector_dim - targets.shape[1])))
+        vectors = distillation.fit_piece_vectors(rows, padded, network.vocabulary_size, packaged)
+        network.initialise(torch.from_numpy(vectors), torch.from_numpy(features.idf))
+        return f"vectors of pieces begin as a regression of the teacher's on {format_count(len(targets), 'text')}"
+
+    def _initialise_from_model(self, network: Network, folder: Path) -> str:
+        """Set the parameters of a network over pieces or word vectors to those of a trained model."""
+        setting = f"embeddings.start={str(folder)!r}"
+        if not isinstance(self.features, PieceFeatures):
+            return copy_model(network, self.features.tokens, folder, setting)
+        model = StaticEncoder.open(folder, {})
+        if model.settings.row_counts != self.recipe.features.row_counts or model.vectors.shape[1] != network.vector_dim:
+            raise SettingsError(f"{setting}: its features and network.dim differ; expected the same")
+        reserved = len(self.features.tokens) - len(model.vectors)
+        parameters = network.state_dict()
+        parameters["pieces.weight"][reserved:] = torch.from_numpy(model.vectors)
+        parameters["weight"][reserved:] = torch.from_numpy(model.weights)
+        return f"initial weights from {folder.name}"
+
+    def _learned_labels(self) -> LearnedLabels:
+        """The labels of pairs, negatives, dev queries, the teacher, and the models that the network starts from."""
+        data = self.data
+        if self.teacher:
+            learned = self.teacher.learned_labels
+            learned |= LearnedLabels.from_training((), self.view.dev, False) if self.view.dev else LearnedLabels()
+        else:
+            learned = LearnedLabels.from_training(data.pairs, data.dev, data.documents_are_answers)
+            learned |= LearnedLabels(frozenset({pair.query.id for pair in data.pairs} & self.judged_negatives.keys()))
+        for folder in find_start_models(self.recipe):
+            learned |= LearnedLabels.read(folder, read_model_file(folder))
+        return learned
+
+    def _save_model(
+        self, network: Network, tensors: Mapping[str, np.ndarray], epochs: Sequence[Epoch], coverage: str
+    ) -> None:
+        """Write the model's folder atomically, and remove the partial folder."""
+        best, recipe, data = find_best_epoch(epochs), self.recipe, self.data
+        trained = {
+            "pairs": len(data.pairs), "dev_queries": len(data.dev.queries), "dev_documents": len(data.documents),
+            "epochs": len(epochs), "best_epoch": best.number, "measure": recipe.training.measure, "value": best.value,
+            "change": self.view.change, "made_at": self.view.change_date(self.view.change) or "",
+            "knows_until": self.view.latest_date, "hidden": self.view.held_out_splits,
+            "parameters": sum(tensors[name].size for name, _ in network.named_parameters()),
+        }  # fmt: skip
+        encoder_class = registry.load("encoder", network.encoder_name)
+        with replace_folder(self.folder) as new:
+            tables = encoder_class.save_model(new, recipe, self.features, tensors)
+            learned = self._learned_labels()
+            learned.write(new)
+            card = render_card(self.folder.name, recipe, trained, self.view, learned, epochs, coverage)
+            (new / CARD_FILE).write_text(card, encoding="utf-8")
+            toml = format_toml({**recipe.to_tables(), **tables, "trained": trained})
+            (new / MODEL_FILE).write_text(f'encoder = "{network.encoder_name}"\n\n{toml}', encoding="utf-8")
+        shutil.rmtree(self.partial_folder)
+
+
+def _count_answer_tokens(examples: Examples, size: int) -> torch.Tensor:
+    """Return the frequency of each token in the pairs' answers, (size,); token 0 stands for the end of an answer."""
+    counts = np.zeros(size, np.int64)
+    for numbers in np.array_split(examples.positive, max(len(examples) // ANSWERS_PER_CHUNK, 1)):
+        batch = examples.rows.batch(numbers)
+        counts += np.bincount(batch["ids"][batch["mask"]], minlength=size)
+        counts[0] += len(numbers)
+    return torch.from_numpy(counts)

@@ -1,0 +1,1 @@
+"""Encoders, networks and recipes of papers, registered by entry points, as those of another package."""

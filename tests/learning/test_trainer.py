@@ -1,0 +1,229 @@
+"""Training: it learns, repeats itself, survives kill -9, and stops with a clear line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.learning.conftest import THINGS, job_of, question
+
+from askalike.core import registry
+from askalike.core.errors import TrainingError
+from askalike.core.types import TrainingPair
+from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, CHECKPOINT_FILE, read_history
+from askalike.learning.objective import Objective, make_training_batch
+from askalike.learning.settings import NegativesSettings
+from askalike.learning.trainer import convert_memory_errors, find_best_epoch, train
+
+
+def weights(network):
+    return {name: tensor.clone() for name, tensor in network.state_dict().items()}
+
+
+def assert_same(left, right):
+    assert left.keys() == right.keys()
+    for name, tensor in left.items():
+        assert torch.equal(tensor, right[name]), name
+
+
+def test_it_learns(pairs, tmp_path):
+    job = job_of(pairs, tmp_path, "bow_cnn", optimizer="adam", learning_rate=0.01, epochs=8)
+    epochs = train(job)
+    assert epochs[-1].loss < 0.5 * epochs[0].loss
+    assert find_best_epoch(epochs).value > 0.9
+    assert (
+        job.dev.evaluate(job.network, "RR") == find_best_epoch(epochs).value
+    )  # the best epoch's weights are in the network
+
+
+@pytest.mark.parametrize("loss", registry.names("loss"))
+@pytest.mark.parametrize("kind", [{"random": 3}, {"random": 3, "hardest": True, "sides": "query"}, {"in_batch": True}])
+def test_every_loss_trains_with_every_kind_of_negatives(pairs, tmp_path, loss, kind):
+    epochs = train(job_of(pairs, tmp_path, negatives=NegativesSettings(**kind), loss=loss, epochs=2, optimizer="adam"))
+    assert epochs[1].loss < epochs[0].loss
+
+
+def test_an_irrelevant_pair_is_learned_by_itself(pairs, tmp_path):
+    job = job_of(pairs, tmp_path, loss="cross_entropy", negatives=NegativesSettings())
+    relevant = np.arange(len(pairs)) % 2 == 0
+    marked = replace(job.examples, relevant=relevant)
+    objective, numbers = Objective(job.network.eval(), job.loss, job.negatives), np.arange(6)
+    batch = make_training_batch(marked, numbers)
+    vectors = job.network(batch.texts)
+    scores = job.network.score_pairs(*(tuple(part[rows] for part in vectors) for rows in (batch.query, batch.positive)))
+    right = torch.sigmoid(scores)
+    expected = -torch.where(torch.from_numpy(relevant[numbers]), right, 1 - right).log()
+    torch.testing.assert_close(objective(batch), expected)
+    epochs = train(replace(job, examples=marked))
+    assert epochs[-1].loss < epochs[0].loss
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad", "lazy_adam"])
+def test_the_same_seed_gives_the_same_weights(pairs, tmp_path, optimizer):
+    jobs = [job_of(pairs, tmp_path / str(n), optimizer=optimizer) for n in range(2)]
+    for job in jobs:
+        train(job)
+    assert_same(weights(jobs[0].network), weights(jobs[1].network))
+    other = job_of(pairs, tmp_path / "other", optimizer=optimizer, seed=2)
+    train(other)
+    assert not torch.equal(other.network.convolution.weight, jobs[0].network.convolution.weight)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw", "lazy_adam"])
+def test_a_stopped_run_is_resumed_to_the_same_weights(pairs, tmp_path, optimizer):
+    whole = job_of(pairs, tmp_path / "whole", optimizer=optimizer, schedule="linear", epochs=4)
+    train(whole)
+
+    class Stopped(Exception):
+        pass
+
+    def stop(progress):
+        if progress.epoch == 3 and progress.value is None:
+            raise Stopped
+
+    options = {"optimizer": optimizer, "schedule": "linear", "epochs": 4}
+    with pytest.raises(Stopped):
+        train(job_of(pairs, tmp_path / "cut", report=stop, **options))
+    assert len(read_history(tmp_path / "cut", "one")) == 2
+    resumed = job_of(pairs, tmp_path / "cut", **options)
+    assert len(train(resumed)) == 4
+    assert_same(weights(whole.network), weights(resumed.network))
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+import torch
+torch.set_num_threads(1)
+from tests.learning.conftest import THINGS, WAYS, job_of, question
+from askalike.learning.trainer import train
+from askalike.core.types import TrainingPair
+pairs = [TrainingPair(question(t, 0), question(t, way), t, "made") for t in THINGS for way in range(1, len(WAYS))]
+train(job_of(pairs, Path(sys.argv[1]), epochs=40, optimizer="adam"))
+"""
+
+
+@pytest.mark.long
+def test_a_killed_run_is_resumed_to_the_same_weights(pairs, tmp_path):
+    directory, root = tmp_path / "killed", Path(__file__).parents[2]
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(directory), str(root)])
+    deadline = time.monotonic() + 300
+    while len(read_history(directory, "one") or ()) < 2:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert 2 <= len(read_history(directory, "one")) < 40
+    resumed, whole = (job_of(pairs, d, epochs=40, optimizer="adam") for d in (directory, tmp_path / "whole"))
+    train(resumed)
+    train(whole)
+    assert_same(weights(resumed.network), weights(whole.network))
+
+
+def test_another_run_begins_anew(job):
+    train(job)
+    assert read_history(job.directory, "another") is None
+    assert {f.name for f in job.directory.iterdir()} == {BEST_WEIGHTS_FILE, CHECKPOINT_FILE}
+
+
+def test_it_stops_early_and_keeps_the_best(pairs, tmp_path):
+    job = job_of(pairs, tmp_path, epochs=30, learning_rate=1e-9, patience=2)
+    assert len(train(job)) == 3  # the first is never beaten
+
+
+def test_too_few_pairs_are_refused_with_the_number_needed(pairs, tmp_path):
+    with pytest.raises(TrainingError, match="5 training pairs: too few; 32 are needed"):
+        train(job_of(pairs[:5], tmp_path))
+
+
+def test_a_loss_that_is_no_number_stops_with_its_batch(pairs, tmp_path):
+    job = job_of(pairs, tmp_path)
+    with torch.no_grad():
+        job.network.convolution.bias.fill_(torch.nan)
+    with pytest.raises(
+        TrainingError, match=r"the loss is nan in epoch 1, batch 1 \(pairs \w+–\w+, .*8 in all\); lower"
+    ):
+        train(job)
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), torch.OutOfMemoryError("x"), RuntimeError("can't allocate memory: you tried …")]
+)
+def test_an_out_of_memory_error_names_what_to_lower(error):
+    with (
+        pytest.raises(TrainingError, match=r"out of memory; lower training\.batch_size"),
+        convert_memory_errors("training.batch_size"),
+    ):
+        raise error
+
+
+def test_the_hardest_alone_gives_the_gradient_of_all(pairs, tmp_path):
+    gradients = []
+    for hardest in (False, True):
+        job = job_of(pairs, tmp_path, negatives=NegativesSettings(random=4, hardest=hardest))
+        objective = Objective(job.network, job.loss, job.negatives)
+        losses = objective(make_training_batch(job.examples, np.arange(20)))
+        losses.sum().backward()
+        gradients.append([losses.detach(), *(p.grad for p in objective.parameters())])
+    for left, right in zip(*gradients, strict=True):
+        torch.testing.assert_close(left, right)
+
+
+def test_pairs_of_one_cluster_are_no_negatives_of_each_other(pairs, tmp_path):
+    """With in-batch negatives, texts of the same cluster weigh nothing even if they meet in one batch."""
+    job = job_of(pairs, tmp_path, negatives=NegativesSettings(in_batch=True), loss="multiple_negatives")
+    objective = Objective(job.network, job.loss, job.negatives)
+    same = replace(job.examples, clusters=np.zeros_like(job.examples.clusters))
+    assert objective(make_training_batch(same, np.arange(6))).tolist() == [0] * 6
+    assert all(objective(make_training_batch(job.examples, np.array([0, 5, 9]))) > 0)
+
+
+def report(progress):
+    print(progress.epoch, file=sys.stderr)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.long
+def test_two_processes_train_together(pairs, tmp_path):
+    job = job_of(pairs, tmp_path, devices=2, report=report, batch_size=6, optimizer="adam", learning_rate=0.01)
+    epochs = train(job)
+    assert epochs[-1].loss < epochs[0].loss
+    assert job.dev.evaluate(job.network, "RR") == find_best_epoch(epochs).value
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.long
+def test_what_stops_one_of_two_processes_is_said_in_one_line(pairs, tmp_path):
+    job = job_of(pairs, tmp_path, devices=2)
+    with torch.no_grad():
+        job.network.convolution.bias.fill_(torch.nan)
+    with pytest.raises(TrainingError, match="^the loss is nan in epoch 1"):
+        train(job)
+
+
+def test_in_a_batch_no_text_is_a_negative_of_a_pair_with_its_cluster(tmp_path):
+    """`a0` of the related pair is a duplicate of `a1`, which the other pair has."""
+    a, b = THINGS[:2]
+    duplicates = TrainingPair(question(a, 1), question(a, 2), a, "made")
+    related = TrainingPair(question(a, 0), question(b, 0), b, "related", query_cluster=a)
+    apart = TrainingPair(question(THINGS[2], 0), question(THINGS[2], 1), THINGS[2], "made")
+    job = job_of([duplicates, related, apart], tmp_path, negatives=NegativesSettings(in_batch=True))
+    seen = []
+
+    def remember(scores):
+        seen.append(scores)
+        return scores.positive
+
+    Objective(job.network, remember, job.negatives)(make_training_batch(job.examples, np.arange(3)))
+    [scores] = seen
+    forward = [[False, True, True], [False, False, True], [True, True, False]]
+    backward = [[False, False, True], [False, False, True], [True, True, False]]
+    assert (scores.forward_mask.tolist(), scores.backward_mask.tolist()) == (forward, backward)
