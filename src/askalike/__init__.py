@@ -79,12 +79,10 @@ __version__ = "0.1.0"
 
 # fmt: off
 __all__ = [
-    from askalike.index.lexical.index import LexicalIndex
-    from askalike.index.vectors.index import VectorIndex
     "Answer", "Archive", "ArchiveError", "AskalikeError", "Collection", "Contribution", "Encoder",
     "EvaluationQuery", "Explanation", "Filter", "InputError", "Judgement", "LexicalIndex", "Link", "LocalEngine",
-    "LocatedRecord", "NotFittedError", "Place", "Progress", "Question", "Ranker", "Reader", "RejectedRow", "Reply", "ResolvedQuery",
-    "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher", "Settings", "SettingsError",
+    "LocatedRecord", "NotFittedError", "Place", "Progress", "Question", "Ranker", "Reader", "RejectedRow", "Reply",
+    "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher", "Settings", "SettingsError",
     "Similarity", "SourceFiles", "Split", "TopDocs", "TrainingError", "TrainingView", "VectorIndex", "VectorPart",
     "Vectors", "View", "build", "calibrate", "compare", "compute_statistics", "distil", "encode_texts", "evaluate",
     "evaluate_ranker", "experiment", "export_archive", "import_archive", "load", "load_split", "read_qrels",
