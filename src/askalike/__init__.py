@@ -83,9 +83,9 @@ __all__ = [
     "EvaluationQuery", "Explanation", "Filter", "InputError", "Judgement", "LexicalIndex", "Link", "LocalEngine",
     "LocatedRecord", "NotFittedError", "Place", "Progress", "Question", "Ranker", "Reader", "RejectedRow", "Reply",
     "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher", "Settings",
-    "SettingsError", "Similarity", "SourceFiles", "Split", "TopDocs", "TrainingError", "TrainingView", "VectorIndex", "VectorPart",
-    "Vectors", "View", "build", "calibrate", "compare", "compute_statistics", "distil", "encode_texts", "evaluate",
-    "evaluate_ranker", "experiment", "export_archive", "import_archive", "load", "load_split", "read_qrels",
+    "SettingsError", "Similarity", "SourceFiles", "Split", "TopDocs", "TrainingError", "TrainingView", "VectorIndex",
+    "VectorPart", "Vectors", "View", "build", "calibrate", "compare", "compute_statistics", "distil", "encode_texts",
+    "evaluate", "evaluate_ranker", "experiment", "export_archive", "import_archive", "load", "load_split", "read_qrels",
     "read_queries", "read_run", "run_checks", "serve", "train", "tune", "validate_settings", "write_run",
 ]
 _NAMES = {
