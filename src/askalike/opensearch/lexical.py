@@ -132,7 +132,9 @@ class OpenSearchLexicalSearcher:
         """Finds terms that are spelt nearly like a word."""
 
     def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> PreparedOpenSearchQueries:
-        """Look up the completions of unfinished words."""
+        """Look up the completions of unfinished words. Raises SettingsError for queries with weights of words."""
+        if any(query.weights is not None for query in queries):
+            raise SettingsError("OpenSearch cannot weight the words of a query; rank without --opensearch")
         completions = []
         for query in queries:
             found = dict.fromkeys([*query.prefix_terms, *self.complete(query.prefix)]) if query.prefix else {}

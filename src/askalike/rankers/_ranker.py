@@ -3,19 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from askalike.core.errors import SettingsError
 from askalike.core.types import Progress
 from askalike.index.commits import remove_index
+from askalike.index.engine import ArchiveIndex
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._ranking import Candidates
 from askalike.rankers._searcher import Searcher
 from askalike.store import TrainingView, View
-
-if TYPE_CHECKING:
-    from askalike.index.commits import CommittedIndex
-    from askalike.opensearch.index import OpenSearchIndex
 
 
 def candidates_needed(name: str) -> SettingsError:
@@ -103,10 +100,10 @@ class Ranker(ABC):
         """Open the view's index as last committed."""
 
     def index_paths(self, view: View) -> Sequence[Path]:
-        """Return the directories of its indexes of a view; empty if it has none, or only in a cluster."""
+        """Return the directories of its indexes of a view; empty if it has none, or only in an engine."""
         return ()
 
-    def start_over(self, view: View) -> None:
+    def start_rebuild(self, view: View) -> None:
         """Make the next `build` write the view's indexes from scratch.
 
         Raises IndexBusyError if another process is writing one, SearchIndexError if one cannot be removed.
@@ -114,9 +111,7 @@ class Ranker(ABC):
         for path in self.index_paths(view):
             remove_index(path)
 
-    def indexes(
-        self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any, Any] | OpenSearchIndex[Any, Any]]":
+    def indexes(self, view: View, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
         """Return its indexes of a view; empty for a ranker without one.
 
         refresh: read their last commits, which raises SearchIndexError for an index of another version; without it,

@@ -7,10 +7,10 @@ such a term, since terms are stems and encoders need words.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from askalike.index.engine import TermsSearcher
 from askalike.index.lexical.edits import edit_distance
-from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.spelling import NearSearch
 from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
@@ -18,9 +18,6 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.stop_words import stop_words
 from askalike.text.typos import is_likely_typo
 from askalike.text.words import WORD
-
-if TYPE_CHECKING:
-    from askalike.opensearch.lexical import OpenSearchLexicalSearcher
 
 MIN_LETTERS = 4
 """Shorter words are not corrected, and shorter stems are no candidates: too many words are similar to them."""
@@ -73,9 +70,7 @@ class SpellingCorrector:
     postings: the view's index. corrects: whether misspelt words are corrected; unfinished ones are completed anyway.
     """
 
-    def __init__(
-        self, view: View, postings: "PostingsSearcher | OpenSearchLexicalSearcher", analyzer: Analyzer, corrects: bool
-    ) -> None:
+    def __init__(self, view: View, postings: TermsSearcher, analyzer: Analyzer, corrects: bool) -> None:
         self._view, self._postings, self._analyzer, self._corrects = view, postings, analyzer, corrects
         self._meant: dict[_Typed, str | None] = {}
         self._finished: dict[tuple[str, str | None], str | None] = {}
