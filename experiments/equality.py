@@ -459,8 +459,8 @@ dev = "halves/train"
 measures = ["Success@1", "AP", "nDCG@10"]
 typing_curve = true
 [partition]
-of = "rephrasings"
-by = "cluster"
+source_split = "rephrasings"
+method = "cluster"
 name = "halves"
 shares = [0.5, 0.5]
 [[system]]
@@ -679,7 +679,7 @@ ANSWER_RUNS = ("bm25", "lm_jelinek_mercer", "static", "hybrid", "by_question", "
 
 def answers_experiment(archive: str, part: str) -> str:
     """Return an experiment that ranks answers, on all questions with an answer or on a third of them."""
-    cut = '[partition]\nof = "answers"\nby = "cluster"\nname = "thirds"\nshares = [0.67, 0.33]\n'
+    cut = '[partition]\nsource_split = "answers"\nmethod = "cluster"\nname = "thirds"\nshares = [0.67, 0.33]\n'
     systems = [f'[[system]]\nranker = "{name}"\n' for name in ANSWER_RUNS[:-1]]
     last = '[[system]]\nranker = "by_question"\nlabel = "by_hybrid_question"\nsettings = { ranker = "hybrid" }\n'
     split = "answers" if part == "all" else "thirds/test"

@@ -88,7 +88,10 @@ def test_experiment(planted, tmp_path, without_figures):
     file = tmp_path / "planted.toml"
     system = {"ranker": "cnn", "settings": NETWORK, "tune": {"learning_rate": [0.01, 0.02]}}
     values = {"archive": str(planted.path), "split": "halves/test", "measures": MEASURES, "system": [system]}
-    values |= {"dev": "quarters/train", "partition": {"name": "quarters", "of": "halves/train", "shares": [0.4, 0.6]}}
+    values |= {
+        "dev": "quarters/train",
+        "partition": {"name": "quarters", "source_split": "halves/train", "shares": [0.4, 0.6]},
+    }
     file.write_text(tomli_w.dumps(values))
     result = askalike.experiment(file, tmp_path / "run")
     assert result.systems[0].mean("Success@1") < HONEST

@@ -68,7 +68,7 @@ def test_5_with_23_labels_tune_changes_nothing_and_leaves_nothing_behind(sites, 
     monkeypatch.setattr(ladder_search, "LADDER", ())
     code, out, err = run_command("tune", sites, "--budget", "3s", "--json")
     assert code == 0, err
-    assert json.loads(out)["serving"]["ranker"] == "hybrid"
+    assert json.loads(out)["active"]["ranker"] == "hybrid"
     with Archive.open(sites) as archive:
         assert get_served_ranker(archive).ranker == "hybrid"
         assert rankers.trained_model_names(archive.path) == ()

@@ -110,10 +110,10 @@ def test_a_client_lists_and_calls_every_tool(archive: Path, http_server: str, tr
     assert {key: used["fetched"][key] for key in ("id", "title", "url")} == used["found"][0]
     first = used["similar"]["questions"][0]
     assert (first["id"], first["url"], first["probability"]) == ("r013", url, None)
-    assert {"lost", "library", "card"} <= set(first["words"])
+    assert {"lost", "library", "card"} <= set(first["matched_words"])
     assert first["accepted_answer"]["text"].startswith("Tell us at once")
     assert used["similar"]["abstained"] is False
-    assert used["similar"]["model"] == WORDS
+    assert used["similar"]["ranker"] == WORDS
 
 
 def test_the_protocol_of_2025_and_the_current_one_are_both_spoken(http_server: str) -> None:

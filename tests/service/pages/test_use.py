@@ -64,6 +64,6 @@ def test_programs_say_what_counts(service) -> None:
     for values in ({"title": "library card"}, {"title": "library card", "count_shown": True}, {"title": "xyzzy"}):
         service.send("POST", f"{api}/similar", values)
     for opened in (False, True):
-        said = {"title": "boats", "shown": [], "verdict": "posted_anyway", "opened": opened}
+        said = {"title": "boats", "shown_ids": [], "verdict": "posted_anyway", "opened": opened}
         assert service.send("POST", f"{api}/feedback", said).status == 204
     assert since(service, before) == {"shown": 1, "posted": 2, "posted_after_opening": 1}
