@@ -1,7 +1,9 @@
 """What `import askalike` offers: every public name, loaded when it is used, and search in a list of texts."""
 
+import ast
 import gc
 import importlib.util
+import inspect
 import subprocess
 import sys
 
@@ -22,7 +24,11 @@ def test_every_public_name_is_there(name):
 
 
 def test_what_type_checkers_see_is_what_is_public():
-    assert {*askalike._lazy_imports(), "load", "experiment"} == {*askalike.__all__, *askalike._NEURAL}
+    block = next(node for node in ast.parse(inspect.getsource(askalike)).body if isinstance(node, ast.If))
+    imports = [n for n in block.body if isinstance(n, ast.ImportFrom) and str(n.module).startswith("askalike.")]
+    seen = {a.asname or a.name: (str(n.module).removeprefix("askalike."), a.name) for n in imports for a in n.names}
+    assert seen == askalike._MODULE_OF
+    assert {*seen, "load", "experiment"} == {*askalike.__all__, *askalike._NEURAL}
 
 
 def test_another_name_is_an_attribute_error():

@@ -6,12 +6,11 @@ retriever = askalike.Retriever(["how do I reset my password", "where is my order
 for hit in retriever.search("forgot my password"):
     print(hit.score, hit.title)
 
-The whole public API is in this module. A name is imported on first use, from the module given by the imports under
-TYPE_CHECKING, which both type checkers and `__getattr__` read.
+The whole public API is in this module. A name is imported on first use; type checkers read the imports under
+TYPE_CHECKING.
 """
 
 import importlib
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -106,6 +105,69 @@ __all__ = [
     "tune_ranker", "validate_settings", "withdraw_ranker", "write_run",
 ]
 # fmt: on
+_EXPORTS = {
+    "calibration.calibrate": "CalibrationReport calibrate measure_abstention",
+    "calibration.samples": "load_off_topic_queries",
+    "core.config": "Settings validate_settings",
+    "core.errors": "ArchiveError AskalikeError InputError NotFittedError SettingsError TrainingError",
+    "core.filters": "Filter",
+    "core.types": (
+        "Answer Collection Contribution EvaluationQuery Explanation Hit Judgement Link LocatedRecord Place "
+        "Progress Qrels Question Record RejectedRow Run SearchHit Span Split TopDocs TrainingPair VectorPart "
+        "Vectors"
+    ),
+    "encoders": "Encoder encode_texts",
+    "evaluation.evaluate": "evaluate",
+    "evaluation.outcome": "Evaluation",
+    "evaluation.significance": "compare",
+    "evaluation.trec": "read_qrels read_run write_run",
+    "experiments.comparing": "compare_runs",
+    "experiments.grid_search": "estimate_tuning lexical_grids tune_ranker",
+    "experiments.measuring": "evaluate_files evaluate_ranker",
+    "experiments.models": "distil list_models train",
+    "experiments.outcome": "ExperimentResult",
+    "export.exporting": "export_archive",
+    "health.checks": "run_checks",
+    "health.statistics": "compute_statistics",
+    "integrations.mcp.tools": "ArchiveTools",
+    "labels.partitions": "create_partition",
+    "labels.splits": "identify_queries load_split splits_to_hold_out",
+    "labels.training_pairs": "count_pairs training_pairs",
+    "learning.loss": "Loss",
+    "learning.networks": "Network",
+    "learning.recipes": "load_recipe",
+    "moderation.dedupe": "dedupe",
+    "moderation.drafts": "find_drafts",
+    "moderation.gaps": "find_gaps get_gap ignore_gap restore_gap",
+    "moderation.tags": "evaluate_suggestions suggest_tags",
+    "rankers": "Ranker ResolvedQuery Searcher build=create delete_indexes",
+    "readers": "Reader SourceFiles import_archive parse_rows read_candidates read_queries reject",
+    "replay.replay": "replay_archive=replay",
+    "search": "Engine SearchRequest SearchResult",
+    "search.answering.reply": "Reply",
+    "search.local": "LocalEngine",
+    "search.opensearch": "OpenSearchEngine cluster_status drop_indexes init_cluster merge_indexes",
+    "search.retriever": "Retriever",
+    "service.processes.supervisor": "serve=supervise",
+    "service.settings": "ServiceSettings",
+    "similarities": "Similarity",
+    "store": "Archive TrainingView View withdraw_ranker",
+    "store.backup": "backup restore",
+    "store.drafts": "accept_draft list_drafts reject_draft",
+    "store.feedback": "export_feedback",
+    "store.keys": "create_key list_keys revoke_key",
+    "store.query_log": "purge_query_log=delete_older_than",
+    "text.analyzer": "Analyzer AnalyzerSettings",
+    "tuning.adoption": "adopt_encoder",
+    "tuning.promotion": "promote",
+    "tuning.run": "TuningResult tune=tune_archive",
+}
+"""Module → the public names that it defines; `name=other` is called `other` there. As under TYPE_CHECKING above."""
+_MODULE_OF = {
+    name: (module, attribute or name)
+    for module, names in _EXPORTS.items()
+    for name, _, attribute in (each.partition("=") for each in names.split())
+}
 _NEURAL = ("Loss", "Network")
 """Names that need the extra `neural`, which `from askalike import *` leaves out."""
 
@@ -148,26 +210,14 @@ def experiment(
     return run_experiment(read_experiment(Path(file), changes), Path(folder), resume=resume, force=force)
 
 
-@cache
-def _lazy_imports() -> "Mapping[str, tuple[str, str]]":
-    """Return public name → its module and its name there, read from the imports under TYPE_CHECKING."""
-    import ast
-
-    source = __spec__.loader.get_source(__name__)  # type: ignore[union-attr]
-    block = next(node for node in ast.parse(source).body if isinstance(node, ast.If))
-    imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
-    ours = (node for node in imports if node.module and node.module.startswith("askalike."))
-    return {a.asname or a.name: (str(node.module), a.name) for node in ours for a in node.names}
-
-
 if not TYPE_CHECKING:  # else a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
         """Return a public name, imported now and remembered."""
         if name not in __all__ and name not in _NEURAL:
             raise AttributeError(f"module 'askalike' has no attribute {name!r}")
-        module, attribute = _lazy_imports()[name]
-        value = globals()[name] = getattr(importlib.import_module(module), attribute)
+        module, attribute = _MODULE_OF[name]
+        value = globals()[name] = getattr(importlib.import_module(f"askalike.{module}"), attribute)
         return value
 
 

@@ -161,5 +161,5 @@ def test_variables_and_changes(archive, tmp_path, monkeypatch):
 
 def test_a_table_s_key_can_be_changed_and_a_list_s_cannot(archive, tmp_path):
     path = toml_at(tmp_path / "x.toml", archive)
-    assert "partition.sed is not a setting (known: by, of, name" in error_of(path, {"partition.sed": 3})
+    assert "partition.sed is not a setting (known: method, source_split, name" in error_of(path, {"partition.sed": 3})
     assert "system is not a table" in error_of(path, {"system.k1": 3})

@@ -14,7 +14,6 @@ from askalike.core.types import Question
 from askalike.encoders import read_model_file
 from askalike.experiments import models
 from askalike.experiments.measuring import RankingTask
-from askalike.labels.learned import LearnedLabels
 from askalike.labels.partitions import create_partition
 from askalike.learning.recipes import load_recipe
 from askalike.moderation.dedupe import ClusterProposal, _agreement
@@ -163,13 +162,6 @@ def test_a_cut_made_after_training_is_no_test(trained):
     assert "later/test" not in learned.unlearned_splits(trained)
 
 
-def test_a_model_of_an_earlier_version_may_have_learned_all_that_was_not_held_out(trained):
-    folder = trained.path / "models/mine"
-    labels = {name: askalike.load_split(trained, name) for name in ("halves/train", "halves/test")}
-    learned = LearnedLabels.read(trained.path, read_model_file(folder))  # where there is no learned.json
-    assert [learned.count_queries(trained, split) for split in labels.values()] == [30, 0]
-
-
 def test_a_student_has_learned_what_its_teacher_has(trained, command):
     values = {"teacher.encoder": "mine", "epochs": 1, "held_out": 10, "dim": 16, "start": "random"}
     values |= {"words": 1024, "bigrams": 64, "accelerator": "cpu", "least_pairs": 8}
@@ -193,11 +185,6 @@ def test_a_lookup_has_learned_what_its_teacher_has(trained, command):
     code, printed, said = command(*words, "halves/test")
     assert code == 0, said
     assert json.loads(printed)["measures"]["Success@1"]["mean"] < HONEST
-
-
-def test_what_a_model_of_an_earlier_version_taught_is_as_unknown(tmp_path):
-    LearnedLabels(frozenset("a"), frozenset("b"), frozenset("c")).write(tmp_path)
-    assert LearnedLabels.read(tmp_path, {}) == LearnedLabels(frozenset("a"), frozenset("b"), frozenset("c"))
 
 
 def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command, without_figures):

@@ -159,7 +159,7 @@ def test_what_is_asked_for_narrows_what_is_found(engine: LocalEngine) -> None:
     server = create_server(engine)
     assert call(server, "similar_questions", title="zyzzyva quux")["abstained"] is True
     assert call(server, "similar_questions", title=LOST_CARD, before="1990-01-01") == {
-        "questions": [], "abstained": True, "model": WORDS,
+        "questions": [], "abstained": True, "ranker": WORDS,
     }  # fmt: skip
 
 

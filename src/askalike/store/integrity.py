@@ -21,9 +21,6 @@ FAULTS: Mapping[str, tuple[str, str, str]] = {
         "NOT EXISTS (SELECT 1 FROM answers a WHERE a.id = q.accepted_answer_id) ORDER BY number"),
     "answers_without_question": ("id", "answers a WHERE TRUE",
         "NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = a.question_id) ORDER BY number"),
-    "answers_of_other_sources": ("a.id", """answers a JOIN questions q ON q.id = a.question_id
-        JOIN imports ia ON ia.number = a.import_number JOIN imports iq ON iq.number = q.import_number WHERE TRUE""",
-        "ia.source_number != iq.source_number ORDER BY a.number"),
     "broken_duplicate_links": ("source || ' → ' || target", "links WHERE kind = 'duplicate'", f"({BROKEN_LINK_SQL})"),
     "broken_related_links": ("source || ' → ' || target", "links WHERE kind = 'related'", f"({BROKEN_LINK_SQL})"),
     "broken_judgements": ("j.split || ': ' || j.query_id || ' → ' || j.document_id", "judgements j WHERE TRUE", """

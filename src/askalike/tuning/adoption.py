@@ -85,7 +85,7 @@ def _read_training(source: Path) -> tuple[LearnedLabels, dict[str, Any]]:
         return LearnedLabels(), {}
     described = read_model_file(folder)
     until = described.get("trained", {}).get("knows_until")
-    return LearnedLabels.read(folder, described), {"trained": {"knows_until": until}} if until else {}
+    return LearnedLabels.read(folder), {"trained": {"knows_until": until}} if until else {}
 
 
 def _fetch_or_copy(model: str, target: Path, download: bool) -> str | None:
