@@ -652,9 +652,12 @@ def stackfaq(data: Data, plan: Plan) -> None:
     plan.json("answer", "answer", "faq", titles[0])
     plan.experiment("answers", answers_experiment("faq", "all"), ANSWER_RUNS)
     minilm = {
-        "pretrained": settings("pretrained", f"model={PRETRAINED_MODEL}", "rephrasings=false"),
+        "pretrained": settings("pretrained", f"encoder={PRETRAINED_MODEL}", "rephrasings=false"),
         "pretrained_hybrid": settings(
-            "hybrid", "parts=lm_jelinek_mercer,pretrained", f"pretrained.model={PRETRAINED_MODEL}", "rephrasings=false"
+            "hybrid",
+            "parts=lm_jelinek_mercer,pretrained",
+            f"pretrained.encoder={PRETRAINED_MODEL}",
+            "rephrasings=false",
         ),
     }
     write_json_lines(plan.folder / "some.jsonl", ({"id": str(i), "title": t} for i, t in enumerate(titles)))

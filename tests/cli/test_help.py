@@ -200,7 +200,7 @@ def test_variables_name_the_archive_and_the_ranker(tmp_path, monkeypatch) -> Non
     monkeypatch.setenv("ASKALIKE_RANKER", "bm25")
     assert run_command("info")[0] == 0
     code, found, _ = run_command("search", "boiling an egg", "--json")
-    assert (code, '"model": "bm25"' in found) == (0, True)
+    assert (code, '"ranker": "bm25"' in found) == (0, True)
     assert "tfidf" in run_command("search", tmp_path / "faq", "boiling an egg", "--ranker", "tfidf", "--json")[1]
     assert run_command("suggest-tags", "How long do I boil an egg?")[0] == 0  # its question is an optional argument
     for arguments in (("search", "nowhere", "boiling an egg"), ("info", "nowhere")):

@@ -75,7 +75,7 @@ def test_tuning_takes_it_without_being_told(archive, model):
     assert _encoder_trial(archive, "") is None
     adopt_encoder(archive, str(model), name="mine")
     assert _encoder_trial(archive, "").ranker == "mine"
-    assert _encoder_trial(archive, str(model)).settings == {"model": str(model)}
+    assert _encoder_trial(archive, str(model)).settings == {"encoder": str(model)}
 
 
 def test_check_finds_files_that_were_changed(archive, model):

@@ -81,7 +81,7 @@ class PretrainedEncoder(Encoder):
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """Open a fine-tuned model in the subfolder `pretrained` of a folder of `models/`."""
-        encoder = cls.from_settings({**values, "model": str(folder / MODEL_FOLDER)})
+        encoder = cls.from_settings({**values, "encoder": str(folder / MODEL_FOLDER)})
         model = read_model_file(folder)
         encoder.trained_until = model.get("trained", {}).get("knows_until")
         encoder.learned_labels = LearnedLabels.read(folder)

@@ -101,7 +101,7 @@ def _fetch_or_copy(model: str, target: Path, download: bool) -> str | None:
 
 
 def _try(folder: Path) -> None:
-    PretrainedEncoder.from_settings({"model": str(folder)}).encode_queries([PROBE])
+    PretrainedEncoder.from_settings({"encoder": str(folder)}).encode_queries([PROBE])
 
 
 def _copy_files(source: Path, target: Path) -> None:

@@ -123,7 +123,7 @@ def _try_candidates(search: SuccessiveCandidates, incumbent: Trial, cross_encode
     search.try_lexical()
     search.try_dense()
     if cross_encoder:
-        search.try_cross_encoder(Trial(CROSS_ENCODER_RANKER, {"model": cross_encoder}))
+        search.try_cross_encoder(Trial(CROSS_ENCODER_RANKER, {"encoder": cross_encoder}))
     search.try_distinct()
 
 
@@ -145,7 +145,7 @@ def _encoder_trial(archive: Archive, encoder: str) -> Trial | None:
     """Return the pre-trained encoder to try: the given one, else the archive's own; None if there is none."""
     if encoder:
         find_model(encoder, "encoder")
-        return Trial(PRETRAINED_RANKER, {"model": encoder})
+        return Trial(PRETRAINED_RANKER, {"encoder": encoder})
     own = get_archive_encoder(archive)
     return Trial(own.name) if own else None
 
