@@ -9,7 +9,7 @@ from askalike import rankers
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.tuning import successive_candidates as ladder_search
+from askalike.tuning import successive_candidates
 from askalike.tuning.run import tune_archive
 from needs import need
 from small_models import ARCHITECTURES, WORDS, make_model_folder
@@ -102,7 +102,7 @@ def test_what_is_wrong_is_said(folder, tmp_path):
 
 
 def test_tune_tries_it_on_what_it_would_choose_without(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(ladder_search, "LADDER", ())
+    monkeypatch.setattr(successive_candidates, "FAMILIES", ())
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(
             Question(f"{n:02}", " ".join(WORDS[n : n + 3]), rephrasings=(" ".join(WORDS[n + 1 : n + 4]),))

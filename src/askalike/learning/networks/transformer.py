@@ -33,7 +33,7 @@ class TransformerNetwork(Network):
 
     @staticmethod
     def feature_settings(settings: Any) -> dict[str, Any]:
-        return {"pieces_of": settings.encoder}
+        return {"tokenizer_of": settings.encoder}
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, pieces) as one part (batch, vector_dim); zeros for a text without words."""
