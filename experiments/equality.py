@@ -1044,6 +1044,62 @@ def _hash_folder(folder: Path) -> str:
 
 # Comparing.
 
+CALIBRATED = {
+    "": {
+        "way": "method", "first": "first_hits", "later": "later_hits", "mixed": "half_answerable",
+        "picked": "threshold_choice", "macro": "group_averages", "line": "threshold",
+    },
+    "picked": {"asked": "target_precision", "line": "in_sample", "elsewhere": "cross_validated"},
+    "line": {"of": "criterion"},
+    "abstention": {"curve": "points", "wanted": "target_point"},
+    "abstention.curve": {"abstain": "abstained", "kept": "retained", "probability": "threshold"},
+    "abstention.wanted": {"abstain": "abstained", "kept": "retained", "probability": "threshold"},
+}  # fmt: skip
+HIT = {
+    "likeness": "similarity", "asked_as": "matched_duplicate", "matched": "contributions", "words": "matched_words",
+}  # fmt: skip
+PARTITION = {"of": "source_split", "by": "method"}
+RENAMED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "answer": {"": {"model": "ranker"}},
+    "calibrate": {**CALIBRATED, **{f"titles.{path}".rstrip("."): keys for path, keys in CALIBRATED.items()}},
+    "check": {"": {"found": "count"}, "findings": {"of": "unit"}},
+    "info": {"partitions": PARTITION},
+    "replay": {"": {"since": "after", "until": "before"}, "queries": {"asked": "created_at"}},
+    "report": {"systems": {"beside": "diagnostics"}},
+    "responses": {"": {"model": "ranker"}, "results": HIT, "question": HIT, "sources": {"question": "question_id"}},
+    "search": {"": {"model": "ranker"}, "results": HIT},
+    "split": {"": PARTITION},
+    "suggest-tags": {"": {"model": "ranker"}},
+}
+"""Part of an entry's name → path of an object, without the positions in lists → its old key → its key.
+
+For comparing with the tag `before`, whose commands print the old keys.
+"""
+REMOVED_FINDINGS = ("answers_of_other_sources",)
+
+
+def translated(name: str, value: Any) -> Any:
+    """Return a printed value with today's keys. A value that has them already is unchanged."""
+    parts = name.split("/")
+    tables = [table for part, table in RENAMED.items() if part in parts]
+    for table in tables:
+        value = _renamed(value, table)
+    return value
+
+
+def _renamed(value: Any, table: Mapping[str, Mapping[str, str]], path: str = "") -> Any:
+    if isinstance(value, list):
+        rows = [row for row in value if not (isinstance(row, dict) and row.get("name") in REMOVED_FINDINGS)]
+        return [_renamed(row, table, path) for row in rows]
+    if not isinstance(value, dict):
+        return value
+    names = {} if "ranker" in value and "model" in value else table.get(path, {})
+    inner = {key: _renamed(each, table, f"{path}.{key}".removeprefix(".")) for key, each in value.items()}
+    renamed = {names.get(key, key): each for key, each in inner.items()}
+    if "sources" in renamed and "model" in renamed:
+        del renamed["model"]  # the old key named the ranker, or the model that wrote
+    return renamed
+
 
 def compare(
     before: Result, after: Result, tolerance: float, partial: bool = False, ignored: Sequence[str] = ()
@@ -1065,7 +1121,7 @@ def compare(
         elif old["sha256"] != new["sha256"]:
             lines.append(f"{name}: {_describe(old, new, before.folder, after.folder)}")
     for name, old, new in _paired(before.values, after.values):
-        found = list(differences(old, new, tolerance))
+        found = list(differences(translated(name, old), translated(name, new), tolerance))
         lines += [f"{name}{line}" for line in found[:SHOWN_DIFFERENCES]]
         if len(found) > SHOWN_DIFFERENCES:
             lines.append(f"{name}: {len(found) - SHOWN_DIFFERENCES} more differences")

@@ -115,4 +115,4 @@ def test_tune_tries_it_on_what_it_would_choose_without(folder, tmp_path, monkeyp
     for name in tried:
         without, trial = name.removeprefix("cross_encoder (").removesuffix(")"), results[name].trial
         assert trial.settings["parts"] == [results[without].trial.ranker, "cross_encoder"]
-        assert (trial.ranker, trial.settings["cross_encoder.model"]) == ("cascade", str(folder))
+        assert (trial.ranker, trial.settings["cross_encoder.encoder"]) == ("cascade", str(folder))
