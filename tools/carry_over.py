@@ -18,8 +18,8 @@ from typing import Any
 
 import tomli_w
 
-from askalike.calibration.calibration import Calibration
 from askalike.calibration.calibration import FOLDER as CALIBRATIONS
+from askalike.calibration.calibration import Calibration
 from askalike.core.config import validate_settings
 from askalike.core.errors import ArchiveError, AskalikeError
 from askalike.encoders import MODEL_FILE

@@ -17,7 +17,7 @@ from askalike.health.checks import run_checks
 from askalike.health.models import changed_encoder_files
 from askalike.labels.learned import LearnedLabels
 from askalike.store import Archive, get_served_ranker
-from askalike.store.archive_encoder import get_archive_encoder
+from askalike.store.deployments import get_archive_encoder
 from askalike.tuning.adoption import adopt_encoder
 from askalike.tuning.run import _encoder_trial
 from commands import askalike

@@ -14,14 +14,13 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import replace_file
 from askalike.core.types import Progress, Question
 from askalike.evaluation.proportion import BinomialProportion
-from askalike.moderation.duplicate_rate import estimate_duplicate_rate
-from askalike.moderation.linking import ProbableLinker, SimilarLinker
+from askalike.moderation.linking import ProbableLinker, SimilarLinker, estimate_duplicate_rate
 from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs, mean_link_probability, pair_key
 from askalike.rankers import Ranker, open_current
 from askalike.rankers.distinct import DistinctRanker
 from askalike.store import Archive, Clusters, View
-from askalike.store.originals import find_originals
+from askalike.store.filtering import find_originals
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason", "similarity")
 DEFAULT_PROBABILITY, DEFAULT_SIMILARITY = 0.5, 0.7

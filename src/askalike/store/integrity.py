@@ -1,6 +1,7 @@
 """Integrity checks of an archive: rows with missing references, contradictions, or missing values."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from askalike.store.database import Database, fetch_int
@@ -56,3 +57,11 @@ def question_in_language(database: Database, language: str, default: str | None)
     sql = "SELECT id FROM questions WHERE COALESCE(language, ?) = ? ORDER BY number LIMIT 1"
     row = database._connection.execute(sql, (default, language)).fetchone()
     return row[0] if row else None
+
+
+def find_identical_questions(database: Database) -> Iterator[list[str]]:
+    """Yield the sorted ids of each group of questions with the same title (ignoring case) and the same body."""
+    sql = """SELECT json_group_array(id) FROM questions GROUP BY lower(trim(title)), trim(body)
+        HAVING COUNT(*) > 1 ORDER BY MIN(number)"""
+    for (ids,) in database._connection.execute(sql):
+        yield sorted(json.loads(ids))

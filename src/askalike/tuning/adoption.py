@@ -18,7 +18,7 @@ from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, serve_ranker
-from askalike.store.archive_encoder import ArchiveEncoder, get_archive_encoder, set_archive_encoder
+from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder
 from askalike.tuning.candidates import DEFAULT_RANKER
 from askalike.tuning.promotion import is_served
 

@@ -14,8 +14,7 @@ from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, Rank
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.rankers import Ranker, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
-from askalike.store.archive_encoder import get_archive_encoder
-from askalike.store.deployments import serving_history
+from askalike.store.deployments import get_archive_encoder, serving_history
 from askalike.tuning.calibration import calibrate_served
 from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, FAMILIES, PRETRAINED_RANKER
 from askalike.tuning.model_training import ModelTrainer, Teacher

@@ -6,7 +6,7 @@ Figures of use: shown, opened, accepted, and not asked after all; on Quality and
 from serving import wait_for
 
 from askalike.store import Archive
-from askalike.store.use_counts import daily_use, sum_use
+from askalike.store.query_log import daily_use, sum_use
 
 ASK = "/a/riverside"
 

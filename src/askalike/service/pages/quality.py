@@ -16,8 +16,7 @@ from askalike.service.pages.charts import ProportionBar
 from askalike.service.pages.rendering import render_page
 from askalike.store import Archive
 from askalike.store.deployments import serving_history
-from askalike.store.query_log import weekly_verdicts
-from askalike.store.use_counts import DailyUse, daily_use, sum_use
+from askalike.store.query_log import DailyUse, daily_use, sum_use, weekly_verdicts
 
 router = APIRouter()
 REPLAY_PATH = Path("replay", "replay.json")
