@@ -57,13 +57,17 @@ OLD_COLUMNS: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 """Table (or "" for all) → column → its old name, where that was another."""
 RANKER_SETTINGS = {"least": "min_score", "base": "encoder", "model": "encoder"}
-CALIBRATION_KEYS = {
-    "weights": "fingerprint", "bodies": "has_bodies", "first": "first_hit_curve", "later": "later_hit_curve",
-    "known": "answerable_curve", "line": "threshold", "measured": "quality", "found": "found_by_rank",
-    "of": "criterion", "made_at": "committed_at",
-}  # fmt: skip
 MODEL_KEYS = {"knows_until": "trained_until", "hidden": "held_out_splits"}
 """Old key → key, at any depth of a file's tables."""
+CALIBRATION_KEYS = {
+    "weights": "fingerprint", "bodies": "has_bodies", "first": "first_hit_curve", "later": "later_hit_curve",
+    "known": "answerable_curve", "line": "threshold", "measured": "quality",
+}  # fmt: skip
+"""Old key of a calibration → its key."""
+CALIBRATION_TABLES = {
+    "threshold": {"of": "criterion"}, "quality": {"found": "found_by_rank"}, "state": {"made_at": "committed_at"},
+}  # fmt: skip
+"""Table of a calibration → old key → key."""
 
 
 def carry_over(old: Path, new: Path) -> None:
@@ -88,10 +92,16 @@ def carry_over(old: Path, new: Path) -> None:
     for path in sorted((old / CALIBRATIONS).glob("[!.]*.json")):
         if path.name.endswith(".silence.json"):
             continue  # fitted anew when it is needed
-        values = rename(json.loads(path.read_text(encoding="utf-8")), CALIBRATION_KEYS)
-        settings = rename(json.loads(values["settings"]), RANKER_SETTINGS)
-        calibration = validate_settings(Calibration, values | {"settings": sorted_json(settings)}, str(path))
-        calibration.save(new)
+        convert_calibration(json.loads(path.read_text(encoding="utf-8")), str(path)).save(new)
+
+
+def convert_calibration(old: Mapping[str, Any], source: str) -> Calibration:
+    """Return a calibration with the keys of schema 14. Raises SettingsError, which names its source."""
+    values = {CALIBRATION_KEYS.get(key, key): value for key, value in old.items()}
+    for table, names in CALIBRATION_TABLES.items():
+        values[table] = rename(values.get(table), names)
+    settings = rename(json.loads(values["settings"]), RANKER_SETTINGS)
+    return validate_settings(Calibration, values | {"settings": settings_json(settings)}, source)
 
 
 def copy_tables(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
@@ -124,11 +134,6 @@ def rename(value: Any, names: Mapping[str, str]) -> Any:
         path, dot, last = key.rpartition(".")
         renamed[f"{path}{dot}{names.get(last, last)}"] = rename(inner, names)
     return renamed
-
-
-def sorted_json(settings: Mapping[str, Any]) -> str:
-    """Return settings as a calibration has them."""
-    return json.dumps(settings, sort_keys=True, default=str)
 
 
 def main() -> int:
