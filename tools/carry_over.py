@@ -19,7 +19,7 @@ from typing import Any
 import tomli_w
 
 from askalike.calibration.calibration import FOLDER as CALIBRATIONS
-from askalike.calibration.calibration import Calibration
+from askalike.calibration.calibration import Calibration, settings_json
 from askalike.core.config import validate_settings
 from askalike.core.errors import ArchiveError, AskalikeError
 from askalike.encoders import MODEL_FILE

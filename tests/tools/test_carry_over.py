@@ -61,7 +61,7 @@ def test_carry_over_keeps_all_rows(tool, old, tmp_path):
         assert (get_proposal(archive, 1).state, get_proposal(archive, 1).decided_by) == ("accepted", "someone")
         assert load_scan(archive, "f" * 8).duplicate_rate == 0.1
         assert [draft.source_ids for draft in list_drafts(archive)] == [("r004",)]
-        assert list(partition_parts(archive)) == ["cut/fold1", "cut/fold2"]
+        assert list(partition_parts(archive)) == ["cut/1", "cut/2"]
         assert not list(read_unhelped_queries(archive))
         archive.upsert([next(q for _, q in archive.view().questions())])
 
