@@ -75,7 +75,7 @@ def test_list_of_commands_shows_what_each_command_says_of_itself() -> None:
 def test_list_of_commands_imports_none_of_them() -> None:
     script = """if True:
         import sys, typer
-        from askalike.cli import register, register_summaries
+        from askalike.cli import app, main
         sys.argv = ["askalike", "--help"]
         try:
             main()
