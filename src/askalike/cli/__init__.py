@@ -62,7 +62,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("service", "Serve archives over HTTP: pages, a JSON API and a widget."),
         "mcp": ("assistants", "Serve an archive's read-only tools to assistants over the Model Context Protocol."),
         "keys": ("service", "Create, list and revoke the keys of an archive's HTTP interface."),
-        "cluster": ("cluster", "Set up and inspect an OpenSearch cluster that holds indexes."),
+        "opensearch": (
+            "askalike.opensearch.commands",
+            "Set up and inspect an OpenSearch cluster that holds indexes.",
+        ),
     },
     "Maintain": {
         "export": ("copies", "Export an archive to a new folder."),
@@ -71,7 +74,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "purge": ("service", "Delete queries and feedback received over HTTP; the archive's questions stay."),
     },
 }
-"""Heading in the help → command → its file in this folder and its summary, in the order in which a newcomer needs them.
+"""Heading in the help → command → its file in this folder, or module elsewhere, and its summary; in the order in which a
+newcomer needs them.
 
 The summary is the first paragraph of the command's help, shown without importing its file; `split` is the function or
 group `split_command`.
@@ -118,7 +122,7 @@ def register(app: typer.Typer, only: str = "") -> None:
     app.registered_commands, app.registered_groups = [], []
     for name, file in FILE_OF.items():
         if not only or file == FILE_OF[only]:
-            module = importlib.import_module(f"askalike.cli.{file}")
+            module = importlib.import_module(_module_name(file))
             command = getattr(module, f"{name.replace('-', '_')}_command")
             if isinstance(command, typer.Typer):
                 for each in command.registered_commands:
@@ -134,6 +138,10 @@ def register_summaries(app: typer.Typer) -> None:
     for group, commands in COMMANDS.items():
         for name, (_, summary) in commands.items():
             app.command(name, help=summary, rich_help_panel=group)(lambda: None)
+
+
+def _module_name(file: str) -> str:
+    return file if "." in file else f"askalike.cli.{file}"
 
 
 def _print_version(requested: bool) -> None:
