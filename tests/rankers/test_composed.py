@@ -69,6 +69,7 @@ def test_the_absolute_score_of_a_hybrid_is_a_sum_of_its_parts_own(archive):
     names = ("bm25", "lm_jelinek_mercer")
     searchers = [rankers.open_current(rankers.create(name), archive.view()) for name in names]
     mine = scores(built(f"parts={','.join(names)}"), archive)
+    assert mine.keys() == QUERIES.keys()
     for query, found in mine.items():
         title = QUERIES[query].title
         expected = {id: sum(absolute(part, title, id, prefix=False) for part in searchers) / 2 for id in found}
@@ -134,6 +135,7 @@ def test_a_cascade_puts_what_the_first_proposes_into_the_seconds_order(archive):
     first, second = (scores(rankers.create(name), archive) for name in ("bm25", "lm_dirichlet"))
     mine = scores(built("parts=bm25,lm_dirichlet", "depth=3", "lm_dirichlet.mu=50", name="cascade"), archive)
     second = scores(rankers.create("lm_dirichlet", {"mu": 50}), archive)
+    assert mine.keys() == QUERIES.keys()
     for query, found in mine.items():
         proposed = list(first[query])[:3]
         assert found == {id: second[query][id] for id in second[query] if id in proposed}

@@ -12,8 +12,8 @@ from askalike.core.iteration import check_list
 from askalike.core.types import Place, Question
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.store import Archive
-from askalike.store.checking import check_record
 from askalike.store.languages import LanguageAssigner
+from askalike.store.records import check_record
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from askalike.core.filters import Filter
 from askalike.core.types import Floats, Question
 from askalike.rankers import ResolvedQuery, Retrieved
 from askalike.store import View
-from askalike.store.originals import find_originals
+from askalike.store.filtering import find_originals
 
 
 @dataclass(frozen=True, slots=True)
