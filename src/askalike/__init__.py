@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from askalike.evaluation.significance import compare
     from askalike.evaluation.trec import read_qrels, read_run, write_run
     from askalike.experiments.comparing import compare_runs
-    from askalike.experiments.grid_search import estimate_tuning, lexical_grids, tune_ranker
+    from askalike.experiments.grid_search import tune_ranker
     from askalike.experiments.measuring import evaluate_files, evaluate_ranker
     from askalike.experiments.models import distil, list_models, train
     from askalike.experiments.outcome import ExperimentResult
@@ -96,9 +96,9 @@ __all__ = [
     "Split", "TopDocs", "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors",
     "View", "accept_draft", "adopt_encoder", "backup", "build", "calibrate", "cluster_status", "compare",
     "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
-    "distil", "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
+    "distil", "drop_indexes", "encode_texts", "evaluate", "evaluate_files", "evaluate_ranker",
     "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_drafts",
-    "find_gaps", "get_gap", "identify_queries", "ignore_gap", "import_archive", "init_cluster", "lexical_grids",
+    "find_gaps", "get_gap", "identify_queries", "ignore_gap", "import_archive", "init_cluster",
     "list_drafts", "list_keys", "list_models", "load", "load_off_topic_queries", "load_recipe", "load_split",
     "measure_abstention", "merge_indexes", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels",
     "read_queries", "read_run", "reject", "reject_draft", "replay_archive", "restore", "restore_gap",
