@@ -45,7 +45,7 @@ CHECKED_VALUES = {
 WITHOUT_DEFAULT = {
     "--accept", "--after", "--allow-origin", "--answer", "--archive", "--before", "--body", "--candidates",
     "--categories", "--category", "--cluster", "--cross-encoder", "--dev", "--encoder", "--endpoint",
-    "--engine", "--ignore", "--model", "--note", "--off-topic", "--only", "--origin",
+    "--engine", "--ignore", "--model", "--note", "--off-topic", "--origin",
     "--output", "--per-query", "--precision", "--qrels", "--records", "--reject", "--remove", "--restore",
     "--run", "--sample", "--set", "--since", "--site", "--skip", "--tag", "--test", "--title", "--without",
     "--workspace",
@@ -190,7 +190,6 @@ def test_wrong_values_are_errors_before_the_archive_is_opened() -> None:
         (("split", "nowhere", "--by", "cluster", "--folds", "3"), "folds is not a setting"),
         (("split", "nowhere", "--by", "cluster", "--shares", "0.5,0.9"), "add up to 1"),
         (("check", "nowhere", "--skip", "lingo"), "no check is called lingo"),
-        (("tune", "nowhere", "--only", "lexical", "--ranker", "bm52"), "'bm52' is not a lexical ranker"),
         (("tune", "nowhere", "--measure", "RR AP"), "expected one measure"),
         (("keys", "create", "nowhere", "--origin", "soon"), "is not an origin"),
         (("purge", "nowhere", "--days", "inf"), "--days"),

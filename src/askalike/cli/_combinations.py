@@ -60,11 +60,6 @@ RULES: Mapping[str, Sequence[Needs | Excludes]] = {
     "mcp": (Needs("host port require_keys", "http"),),
     "models": (Excludes("json", "remove"),),
     "suggest-tags": (Needs("sample seed", "evaluate"), Excludes("body k", "evaluate")),
-    "tune": (
-        Needs("dev test ranker sample folds", "only"),
-        Excludes("budget encoder cross_encoder cluster", "only"),
-        Excludes("folds", "test"),
-    ),
 }
 """The rules of each command. They do not apply to values from environment variables or defaults."""
 

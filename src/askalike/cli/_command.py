@@ -23,7 +23,6 @@ RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
     "serve": {"--option": "--set"},
     "split": {"--replace": "--force"},
     "suggest-tags": {"--queries": "--sample"},
-    "tune": {"--rankers": "--ranker"},
 }
 """Command → former name of an option → its name; None for an option that was removed. Kept until version 2."""
 VALUE_NAMES = {"str": "TEXT", "path": "FILE", "Path": "FILE", "int": "N", "float": "NUMBER"}

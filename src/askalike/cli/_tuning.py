@@ -1,4 +1,4 @@
-"""Output of tuning: the candidates with the outcome, and the tuned settings of lexical rankers."""
+"""Output of tuning: the candidates with the outcome."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -7,8 +7,6 @@ from typing import Any
 
 from askalike.calibration.calibrate import CalibrationReport
 from askalike.core.counts import format_count
-from askalike.evaluation.outcome import Evaluation
-from askalike.experiments.grid_search import TuningEstimate
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.trials import RankerSettings
 from askalike.tuning.run import TuningResult
@@ -18,12 +16,6 @@ from askalike.tuning.task import TuningTask
 from askalike.tuning.verdict import format_difference
 
 TRIAL_FORMAT = "{:<52} {:>9} {:>9} {:>8}  {}"
-ESTIMATE_FORMAT = "{:<18} {:<5} {:>6}  {:<22}  {:<22}  {:<28}  {}"
-ESTIMATE_HEADER = ESTIMATE_FORMAT.format("ranker", "on", "n", "untuned", "tuned", "difference", "p").rstrip()
-ESTIMATE_NOTES = (
-    "dev: the queries that chose the settings, so its tuned figures flatter; test: queries that had no part in it\n"
-    "(…–…): 95 % bootstrap interval over queries; p: two-sided paired randomisation test of tuned against untuned"
-)
 
 
 class TuningPrinter:
@@ -101,34 +93,6 @@ def outcome_as_dict(outcome: TuningResult) -> Mapping[str, Any]:
     }
 
 
-def format_estimate_heading(
-    directory: Path, measure: str, dev: str, test: str | None, n: int, folds: int, seed: int
-) -> str:
-    """Return a one-line summary of the work of `tune --only lexical`."""
-    split = f"split {dev} ({format_count(n, 'query')})"
-    if test:
-        return f"{measure} on {directory}: settings chosen on {split}, measured once on split {test}"
-    how = f"nested cross-validation, {format_count(folds, 'fold')} that keep duplicate clusters whole, seed {seed}"
-    return f"{measure} on {directory}, {split}: {how}"
-
-
-def format_estimate(result: TuningEstimate) -> str:
-    """Return a ranker's lines in the table of estimates: two of figures, and its settings as options to paste."""
-    pair = result.difference
-    difference = f"{pair.difference:+.4f} ({pair.low:+.4f} to {pair.high:+.4f})"
-    lines = [
-        _format_figures(result, "dev", result.best.ranker, "", ""),
-        _format_figures(result, "test", "", difference, f"{pair.p:.4f}"),
-        f"    best of {len(result.best.trials)}: --ranker {format_ranker(result.best.ranker, result.best.settings)}",
-    ]
-    if result.fold_settings:
-        lines.append(f"    {_format_choices(Counter(map(format_settings, result.fold_settings)))}")
-    if result.n_leaked:
-        leaked = format_count(result.n_leaked, "test query")
-        lines.append(f"    test figures flatter: {leaked} with a duplicate among what dev queries ask")
-    return "\n".join(lines)
-
-
 def format_ranker(name: str, settings: RankerSettings) -> str:
     """Return a ranker and its settings in the form of `--ranker`: `bm25 --set k1=0.9`."""
     return " ".join(filter(None, (name, format_settings(settings))))
@@ -147,14 +111,3 @@ def _format_value(value: object) -> str:
 
 def _format_choices(choices: Counter[str]) -> str:
     return "folds chose " + "; ".join(f"{n} × {choice}" for choice, n in choices.most_common())
-
-
-def _format_figures(result: TuningEstimate, part: str, ranker: str, difference: str, p: str) -> str:
-    untuned, tuned = result.untuned[part], result.tuned[part]
-    columns = (ranker, part, tuned.n, _format_interval(untuned), _format_interval(tuned), difference, p)
-    return ESTIMATE_FORMAT.format(*columns).rstrip()
-
-
-def _format_interval(evaluation: Evaluation) -> str:
-    [(name, mean)] = evaluation.means.items()
-    return "{:.4f} ({:.4f}–{:.4f})".format(mean, *evaluation.intervals[name])

@@ -8,7 +8,7 @@ from typing import Any
 
 from askalike.core import registry
 from askalike.encoders import NEURAL_EXTRA_MODULES as NEURAL_MODULES
-from askalike.experiments.grid_search import Grid, lexical_grids
+from askalike.experiments.grid_search import Grid, tuning_grids
 from askalike.experiments.trials import RankerSettings, Trial
 from askalike.store import Archive
 
@@ -109,7 +109,7 @@ def lexical_candidates(archive: Archive, fixed: RankerSettings) -> Iterator[Cand
     """
     yield Candidate(DEFAULT_RANKER, UNTUNED, (Trial(DEFAULT_RANKER),))
     for name in registry.names("similarity"):
-        varied = [settings for grid in lexical_grids(archive, name, fixed) for settings in vary_one(grid)]
+        varied = [settings for grid in tuning_grids(archive, name, fixed) for settings in vary_one(grid)]
         unique = {tuple(sorted(settings.items())): settings for settings in varied}
         yield Candidate(f"{name}, tuned", TUNED, tuple(Trial(name, settings) for settings in unique.values()))
 
