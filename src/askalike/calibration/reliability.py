@@ -1,4 +1,4 @@
-"""The reliability of probabilities: calibration error, Brier skill and log loss; their averages over an archive's groups."""
+"""The reliability of probabilities (calibration error, Brier skill, log loss), and its averages over groups."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
