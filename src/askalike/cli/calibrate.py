@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
-from askalike.calibration.groups import GroupAverages
-from askalike.calibration.reliability import Reliability
+from askalike.calibration.reliability import GroupAverages, Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries
 from askalike.calibration.thresholds import (
     MIN_HITS_ABOVE,
