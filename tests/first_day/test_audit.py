@@ -15,7 +15,6 @@ from askalike.encoders import read_model_file
 from askalike.experiments import models
 from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.measuring import RankingTask
-from askalike.labels.learned import LearnedLabels
 from askalike.labels.partitions import create_partition
 from askalike.learning.recipes import load_recipe
 from askalike.moderation.dedupe import ClusterProposal, _agreement
@@ -91,7 +90,10 @@ def test_experiment(planted, tmp_path, without_figures):
     file = tmp_path / "planted.toml"
     system = {"ranker": "cnn", "settings": NETWORK, "tune": {"learning_rate": [0.01, 0.02]}}
     values = {"archive": str(planted.path), "split": "halves/test", "measures": MEASURES, "system": [system]}
-    values |= {"dev": "quarters/train", "partition": {"name": "quarters", "of": "halves/train", "shares": [0.4, 0.6]}}
+    values |= {
+        "dev": "quarters/train",
+        "partition": {"name": "quarters", "source_split": "halves/train", "shares": [0.4, 0.6]},
+    }
     file.write_text(tomli_w.dumps(values))
     result = askalike.experiment(file, tmp_path / "run")
     assert result.systems[0].mean("Success@1") < HONEST
@@ -163,13 +165,6 @@ def test_a_cut_made_after_training_is_no_test(trained):
     assert "later/test" not in learned.unlearned_splits(trained)
 
 
-def test_a_model_of_an_earlier_version_may_have_learned_all_that_was_not_held_out(trained):
-    folder = trained.path / "models/mine"
-    labels = {name: askalike.load_split(trained, name) for name in ("halves/train", "halves/test")}
-    learned = LearnedLabels.read(trained.path, read_model_file(folder))  # where there is no learned.json
-    assert [learned.count_queries(trained, split) for split in labels.values()] == [30, 0]
-
-
 def test_a_student_has_learned_what_its_teacher_has(trained, command):
     values = {"teacher.encoder": "mine", "epochs": 1, "held_out": 10, "dim": 16, "start": "random"}
     values |= {"words": 1024, "bigrams": 64, "accelerator": "cpu", "least_pairs": 8}
@@ -193,11 +188,6 @@ def test_a_lookup_has_learned_what_its_teacher_has(trained, command):
     code, printed, said = command(*words, "halves/test")
     assert code == 0, said
     assert json.loads(printed)["measures"]["Success@1"]["mean"] < HONEST
-
-
-def test_what_a_model_of_an_earlier_version_taught_is_as_unknown(tmp_path):
-    LearnedLabels(frozenset("a"), frozenset("b"), frozenset("c")).write(tmp_path)
-    assert LearnedLabels.read(tmp_path, {}) == LearnedLabels(frozenset("a"), frozenset("b"), frozenset("c"))
 
 
 def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command, without_figures):

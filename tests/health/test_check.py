@@ -91,7 +91,7 @@ def test_boilerplate_in_bodies_is_shown_completely(archive):
         Question(f"x{n}", f"x{n}", f"something else entirely that nobody but number {n} wrote") for n in range(7)
     )
     finding = run_check(archive, "body_templates")
-    assert (finding.count, finding.n, finding.of) == (7, 14, "questions")
+    assert (finding.count, finding.n, finding.unit) == (7, 14, "questions")
     assert finding.details == ("7 times: steps to reproduce open the program then press the red button twice",)
 
 
@@ -99,7 +99,7 @@ def test_a_large_archives_bodies_are_sampled(archive, monkeypatch):
     monkeypatch.setattr("askalike.health.boilerplate.SAMPLE_SIZE", 10)
     archive.upsert(Question(str(n), f"t{n}", "one two three four five six seven eight nine") for n in range(30))
     finding = run_check(archive, "body_templates")
-    assert (finding.n, finding.of) == (10, "sampled questions")
+    assert (finding.n, finding.unit) == (10, "sampled questions")
 
 
 def test_leak_banners(archive):

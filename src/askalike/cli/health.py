@@ -43,7 +43,7 @@ def check_command(
         findings = run_checks(archive, ignored=skip or (), track=track)
     hits = sorted((finding for finding in findings if finding.count), key=lambda finding: not finding.loud)
     if json:
-        print(to_json({"found": len(hits), "findings": [asdict(finding) for finding in findings]}))
+        print(to_json({"count": len(hits), "findings": [asdict(finding) for finding in findings]}))
     else:
         console = Console(highlight=False)
         console.print(_findings_table(findings), "")
@@ -63,7 +63,7 @@ def _findings_table(findings: list[Finding]) -> Table:
     table.add_column("found", justify="right")
     table.add_column("of")
     for finding in findings:
-        row = (_format_name(finding), f"{finding.count:,}", f"{finding.n:,} {finding.of}")
+        row = (_format_name(finding), f"{finding.count:,}", f"{finding.n:,} {finding.unit}")
         table.add_row(*row, style=_style(finding) if finding.count else None)
     return table
 

@@ -164,7 +164,7 @@ def suggest_tags_command(
             return
         tags = suggest_tags(archive, built, question, body, k)
     if json:
-        print(to_json({"tags": [asdict(tag) for tag in tags], "model": built.name}))
+        print(to_json({"tags": [asdict(tag) for tag in tags], "ranker": built.name}))
     else:
         print("\n".join(f"{tag.share:4.0%}  {tag.name}" for tag in tags) or NO_RESULT_MESSAGE)
 

@@ -97,7 +97,7 @@ class SystemResult:
             "remark": self.remark,
             "measures": means,
             "cost": dict(self.cost()),
-            "beside": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in self.diagnostics().items()},
+            "diagnostics": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in self.diagnostics().items()},
             "seeds": {str(seed): result.evaluation.as_dict() for seed, result in self.seed_results.items()},
         }
 

@@ -20,8 +20,7 @@ from askalike.core.clock import now
 from askalike.core.errors import ArchiveError
 from askalike.core.files import PARTIAL_SUFFIX, compute_sha256, folder_errors, fsync_folder, fsync_path, scratch_folder
 from askalike.store.archive import Archive
-from askalike.store.database import DATABASE_FILE, storage_errors
-from askalike.store.schema import SCHEMA_VERSION
+from askalike.store.database import DATABASE_FILE, SCHEMA_VERSION, storage_errors
 from askalike.store.statistics import content_hash
 
 FORMAT_VERSION = 1

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from askalike.core.clock import now
 from askalike.core.types import DocumentKind
-from askalike.store.comparison import BatchRecord, Difference, StoredRow
-from askalike.store.corrections import LISTS, changed_fields
+from askalike.store.comparison import LISTS, BatchRecord, Difference, StoredRow, changed_fields
 from askalike.store.database import Database
 from askalike.store.records import RecordTable, decode_strings, encode_json
 
