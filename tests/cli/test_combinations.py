@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from askalike.cli import register
-from askalike.cli._combinations import RULES
+from askalike.cli._command import RULES
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
 from askalike.experiments.comparing import load_judgements

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from askalike.cli._tuning import TuningPrinter, format_settings
+from askalike.cli._output import format_settings
+from askalike.cli.tune import TuningPrinter
 from askalike.core.config import parse_assignments
 from askalike.experiments.trials import Trial
 from askalike.tuning.candidates import Candidate

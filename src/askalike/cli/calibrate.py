@@ -20,8 +20,7 @@ from askalike.calibration.thresholds import (
     ThresholdRow,
 )
 from askalike.cli._options import Assignments, Directory, Engine, Fields, Json, RankerName, Seed, build_ranker
-from askalike.cli._output import format_proportion, print_remark, to_json
-from askalike.cli._progress import progress_bar
+from askalike.cli._output import format_proportion, print_remark, progress_bar, to_json
 from askalike.core.counts import format_count
 from askalike.core.types import Question
 from askalike.evaluation.tables import ResultTable, to_text
