@@ -73,7 +73,7 @@ class TorchEncoder:
     """MiniLM in 32 bits by sentence-transformers."""
 
     def __init__(self) -> None:
-        from askalike.core.packages import find_model
+        from askalike.core.model_folders import find_model
         from askalike.encoders.pretrained import TorchModel
 
         self._model = TorchModel(find_model(MINILM, "model"), "cpu", half=False)

@@ -221,7 +221,7 @@ def test_a_fingerprint_is_of_all_that_was_learned():
     assert hybrid.fingerprint == static.fingerprint
 
 
-def test_18_9_titles_and_whole_questions_have_their_own(tmp_path):
+def test_calibrate_separate_calibrations(tmp_path):
     """One run makes both; a search takes the one for what it asks, and one alone serves both."""
     ranker = rankers.create(DEFAULT_RANKER)
     with Archive.open(riverside(tmp_path / "riverside")) as archive:

@@ -35,7 +35,7 @@ def test_everything_measured_is_printed(desk):
         assert said in text
 
 
-def test_18_14_the_hits_are_saved_for_the_next_call(desk):
+def test_calibrate_saves_hits(desk):
     saved = {file.name for file in (desk / "index").glob("*.jsonl")}
     assert saved == {"calibrate-lm_jelinek_mercer.jsonl", "off-topic-titles-lm_jelinek_mercer.jsonl"}
 

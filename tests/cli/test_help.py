@@ -123,6 +123,7 @@ def test_an_option_means_one_thing_in_all_commands() -> None:
             if name.startswith("import ") and long in NAMED_BY_READERS:  # the columns of a table
                 continue
             values.setdefault(long, set()).add(option.metavar)
+    assert len(values) > 50
     for long, names in values.items():
         allowed = VALUE_NAMES_THAT_VARY.get(long, set())
         assert len(names) == 1 or allowed is None or names <= allowed, f"{long}: {names}"

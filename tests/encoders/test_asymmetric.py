@@ -11,7 +11,7 @@ from askalike import encoders, rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Question
 from askalike.encoders import concatenate_parts
-from askalike.encoders._unknown_words import UnknownWords
+from askalike.encoders.asymmetric import UnknownWords
 from askalike.experiments.models import distil
 from askalike.learning.distillation import fit_ngram_vectors
 from askalike.learning.lookup import LookupLearningSettings

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from askalike.core.errors import InputError
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.core.types import Question
 from askalike.encoders.pretrained import PretrainedEncoder
 from needs import need

@@ -5,7 +5,6 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.first_day.planted import plant
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
@@ -20,6 +19,7 @@ from askalike.experiments.run import run_experiment
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.labels.splits import load_split
 from askalike.store import Archive
+from planted import plant
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 

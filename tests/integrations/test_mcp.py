@@ -177,7 +177,9 @@ def test_a_calibrated_archive_gives_probabilities(archive: Path, tmp_path: Path)
 def test_a_server_that_asks_for_keys_answers_those_who_have_one(archive: Path) -> None:
     with Archive.open(archive) as opened:
         key = create_key(opened, "read")
+    n_asked = 0
     for address in serve(archive, "--require-keys"):
+        n_asked += 1
         assert httpx2.post(address, json={}).status_code == 401
         wrong = httpx2.post(address, json={}, headers={"Authorization": f"Bearer {key[:-1]}"})
         assert wrong.status_code == 401
@@ -190,6 +192,7 @@ def test_a_server_that_asks_for_keys_answers_those_who_have_one(archive: Path) -
                 return (await client.call_tool("search", {"query": LOST_CARD})).structured_content
 
         assert run(search_with_key())["results"][0]["id"] == "r013"
+    assert n_asked == 1
 
 
 def test_a_page_of_another_site_and_another_host_are_refused(http_server: str) -> None:

@@ -129,10 +129,9 @@ def test_a_filter_allows_what_the_store_selects(tmp_path) -> None:
         for tag, after, before, without in product(
             ((), ("a",)), (None, "2021-06"), (None, "2022"), ((), ("closed",), ("unanswered",))
         ):
-            if after is None or before is None or after < before:
-                filter = Filter(tag, after, before, without)
-                allowed = [n for n, q in enumerate(questions, 1) if filter.allows(q.tags, q.created_at, q.states)]
-                assert archive.view().filtered_docids(filter).tolist() == allowed
+            filter = Filter(tag, after, before, without)
+            allowed = [n for n, q in enumerate(questions, 1) if filter.allows(q.tags, q.created_at, q.states)]
+            assert archive.view().filtered_docids(filter).tolist() == allowed
 
 
 def test_a_filter_follows_the_archive(desk, tmp_path) -> None:

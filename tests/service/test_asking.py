@@ -58,7 +58,7 @@ def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> N
     assert served.get(f"{V1}/gaps").json["gaps"] == []
 
 
-def test_18_7_a_question_about_something_else_is_abstained_from_and_becomes_a_gap(serve, archive) -> None:
+def test_search_off_topic_becomes_a_gap(serve, archive) -> None:
     """By default, without a calibration: where nothing is similar, nothing is said, and moderators see it."""
     served = serve(archive, ranker=())
     off_topic = "How do I freeze a lasagne?"
@@ -72,7 +72,7 @@ def test_18_7_a_question_about_something_else_is_abstained_from_and_becomes_a_ga
     assert (gap["title"], gap["reasons"]) == (off_topic, {"nothing": 1})
 
 
-def test_18_7_gaps_by_probability_are_refused_where_nothing_is_calibrated(service: Service) -> None:
+def test_gaps_by_probability_uncalibrated(service: Service) -> None:
     for method, path in (("GET", "gaps"), ("POST", "gaps/x/ignore"), ("POST", "gaps/x/restore")):
         refused = service.send(method, f"{V1}/{path}?min_probability=0.5")
         assert (refused.status, "riverside: " in refused.json["detail"]) == (422, True), refused.json

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field
 from askalike.core import config
 from askalike.core.config import Tables
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
 from askalike.labels.learned import LearnedLabels
@@ -129,11 +129,6 @@ class PretrainedEncoder(Encoder):
         values[[not text for text in plain]] = 0
         return Vectors((VectorPart(values, "cosine"),))
 
-    def encode_tokens(self, text: str, role: Role) -> NDArray[np.float32]:
-        """Return the last states of a plain text's tokens, of length 1, (tokens, hidden)."""
-        [states] = self.model.encode_tokens([self._prompts[role] + text])
-        return np.asarray(states, np.float32)
-
     @property
     def averages_words(self) -> bool:
         """See ContextualEncoder."""
@@ -216,12 +211,6 @@ class TorchModel:
         options = {"batch_size": batch, "show_progress_bar": False, "convert_to_tensor": True}
         vectors = self._model.encode(list(texts), **options)
         return np.asarray(vectors.float().cpu(), np.float32).reshape(len(texts), -1)
-
-    def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Return the last states of each text's tokens, of length 1: (tokens, hidden) for each text."""
-        options = {"output_value": "token_embeddings", "show_progress_bar": False}
-        states = [own.float().cpu().numpy() for own in self._model.encode(list(texts), **options)]
-        return [own / np.linalg.norm(own, axis=1, keepdims=True) for own in states]
 
 
 def load_sentence_transformer(folder: Path, device: str | None) -> Any:

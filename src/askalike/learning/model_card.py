@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from askalike.core.counts import format_count
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.labels.learned import LearnedLabels
 from askalike.learning.recipes import Recipe
 from askalike.store import Archive, View, count_questions_by

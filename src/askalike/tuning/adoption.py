@@ -10,7 +10,7 @@ import tomli_w
 from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import compute_sha256, folder_errors, replace_folder
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.core.types import Question
 from askalike.encoders import MODEL_FILE, read_model_file
 from askalike.encoders.onnx.hub import fetch_model, needed_files

@@ -7,7 +7,7 @@ from typing import Any
 from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport
 from askalike.core.errors import SettingsError
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.core.types import LogCallback
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from askalike.core.config import Settings
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.encoders.pretrained import load_sentence_transformer
 from askalike.learning.networks._network import Batch, Network, PartVectors
 

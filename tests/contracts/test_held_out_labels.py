@@ -4,7 +4,7 @@ import json
 
 import pytest
 import tomli_w
-from tests.first_day.planted import CHEATING, HONEST, N_PAIRS, NETWORK, day, plant
+import torch
 
 import askalike
 from askalike import rankers
@@ -22,9 +22,31 @@ from askalike.replay.replay import replay
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
 from askalike.tuning.promotion import promote
+from commands import run_command
+from planted import CHEATING, HONEST, N_PAIRS, NETWORK, day, plant
 
 MEASURES = ["Success@1"]
 OPTIONS = [word for key, value in NETWORK.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def command():
+    """See commands.run_command."""
+    return run_command
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    with Archive.open(plant(tmp_path_factory.mktemp("planted") / "planted")) as archive:
+        yield archive
 
 
 def success(run, labels):
