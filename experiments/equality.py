@@ -70,7 +70,7 @@ ENVIRONMENT = {
 IGNORED_KEYS = frozenset(
     (
         *("archive", "change", "path", "query_id", "size_bytes", "took_ms"),
-        *("describe", "meaning", "remark", "sentence", "verdict", "what"),
+        *("describe", "heading", "meaning", "remark", "rule_description", "sentence", "verdict", "what"),
     )
 )
 """Keys of printed JSON with times, places or sentences."""
@@ -113,7 +113,7 @@ VARIANTS: Rankers = {
     "dfr_ine_h3": settings("dfr", "basic_model=ine", "normalisation=h3"),
     "static_title": ("-r", "static", "--fields", "title"),
     "static_int8": settings("static", "storage=int8"),
-    "static_f32": settings("static", "storage=f32", "least=0.2"),
+    "static_f32": settings("static", "storage=f32", "min_score=0.2"),
     "hybrid_ranks": settings("hybrid", "normalise=reciprocal_rank"),
     "hybrid_sums": settings("hybrid", "normalise=none", "depth=20"),
     "hybrid_weights": settings("hybrid", "weights=2,1", "lm_jelinek_mercer.lambda=0.4"),
@@ -1062,7 +1062,7 @@ PARTITION = {"of": "source_split", "by": "method"}
 RENAMED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "answer": {"": {"model": "ranker"}},
     "calibrate": {**CALIBRATED, **{f"titles.{path}".rstrip("."): keys for path, keys in CALIBRATED.items()}},
-    "check": {"": {"found": "count"}, "findings": {"of": "unit"}},
+    "check": {"": {"found": "count"}, "findings": {"of": "unit", "loud": "serious"}},
     "info": {"partitions": PARTITION},
     "replay": {"": {"since": "after", "until": "before"}, "queries": {"asked": "created_at"}},
     "report": {"systems": {"beside": "diagnostics"}},

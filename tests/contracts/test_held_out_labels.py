@@ -150,7 +150,7 @@ def test_a_model_is_not_measured_on_what_it_has_learned_from(trained, command, t
     words = ["evaluate", trained.path, "--ranker", "mine", "--json"]
     code, printed, _ = command(*words)  # the split that it has learned nothing of
     assert code == 0
-    assert json.loads(printed)["what"].split(", ")[1].startswith("split halves/test")
+    assert json.loads(printed)["heading"].split(", ")[1].startswith("split halves/test")
     assert json.loads(printed)["measures"]["Success@1"]["mean"] < HONEST
     for split, n in (("halves/train", "30 of these 30"), ("duplicates", "30 of these 60")):
         code, _, said = command(*words, "--split", split)
@@ -224,7 +224,7 @@ def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command, w
         code, printed, said = command(*words, split)
         assert code == 0, said
         remark = f"tune chose its settings with the labels of {n} queries; not used for that: halves/test"
-        assert (remark in json.loads(printed)["what"]) == bool(n)
+        assert (remark in json.loads(printed)["heading"]) == bool(n)
         _, printed, _ = command(*words, split, "--ranker", "bm25", "--set", "k1=0.6")
         assert "tune chose" not in printed
     toml, systems = tmp_path / "marked.toml", '[[system]]\nranker = "bm25"\nsettings = {{ k1 = {} }}\nlabel = "{}"\n'

@@ -55,7 +55,7 @@ def test_carry_over_keeps_all_rows(tool, old, tmp_path):
             assert counts[0] == counts[1], name
         assert len(archive.view()) == 7
         assert archive.view().sources(["r002"]) == {"r002": "few"}
-        assert [r.by for r in get_revisions(archive, "r001")] == ["someone"]
+        assert [r.edited_by for r in get_revisions(archive, "r001")] == ["someone"]
         assert get_served_ranker(archive).settings["static.min_score"] == 0.2
         assert get_served_ranker(archive).selection_query_ids == {"r002"}
         assert (get_proposal(archive, 1).state, get_proposal(archive, 1).decided_by) == ("accepted", "someone")

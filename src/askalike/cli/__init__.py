@@ -74,9 +74,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "purge": ("service", "Delete queries and feedback received over HTTP; the archive's questions stay."),
     },
 }
-"""Heading in the help → command → its file in this folder, or module elsewhere, and its summary.
-
-They are in the order in which a newcomer needs them.
+"""Heading in the help → command → its file in this folder, or module elsewhere, and its summary, in the order in which
+a newcomer needs them.
 
 The summary is the first paragraph of the command's help, shown without importing its file; `split` is the function or
 group `split_command`.

@@ -40,7 +40,7 @@ def check_command(
     """
     with Archive.open(directory) as archive, progress_tracker() as track:
         findings = run_checks(archive, ignored=skip or (), track=track)
-    hits = sorted((finding for finding in findings if finding.count), key=lambda finding: not finding.loud)
+    hits = sorted((finding for finding in findings if finding.count), key=lambda finding: not finding.serious)
     if json:
         print(to_json({"count": len(hits), "findings": [asdict(finding) for finding in findings]}))
     else:
@@ -68,12 +68,12 @@ def _findings_table(findings: list[Finding]) -> Table:
 
 
 def _style(finding: Finding) -> str:
-    return "bold red" if finding.loud else "bold"
+    return "bold red" if finding.serious else "bold"
 
 
 def _format_name(finding: Finding) -> str:
     words = finding.name.replace("_", " ")
-    return words.upper() if finding.loud and finding.count else words
+    return words.upper() if finding.serious and finding.count else words
 
 
 def info_command(directory: Directory, json: Json = False) -> None:

@@ -180,8 +180,9 @@ def _print_evaluation(evaluation: TagEvaluation, ranker_name: str, json: bool) -
     }
     n = evaluation.query_count
     if json:
-        shown = {what: {"P@1": _as_dict(p), f"R@{K}": _as_dict(recall)} for what, (p, recall) in rows.items()}
-        print(to_json({"queries": n, **shown}))
+        names = "neighbours", "most_frequent"
+        shown = [{"P@1": _as_dict(p), f"R@{K}": _as_dict(recall)} for p, recall in rows.values()]
+        print(to_json({"queries": n, "ranker": ranker_name, **dict(zip(names, shown, strict=True))}))
         return
     print(
         f"{format_count(n, 'question')} with tags of their own, none of which finds itself; in brackets 95 % (Wilson)"

@@ -17,7 +17,7 @@ class Finding:
     """The result of a check: `count` of `n` things have the fault, 0 if the archive is clean.
 
     unit: what the things are. meaning: a sentence on why the fault matters and what to do. examples: at most five
-    ids. details: at most five lines about the fault. loud: whether the finding is serious.
+    ids. details: at most five lines about the fault. serious: whether the finding is serious.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Finding:
     meaning: str
     examples: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
-    loud: bool = False
+    serious: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,13 +34,13 @@ IF_UNWRITABLE = "free some space or choose another place"
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """The description of a backup. content: the archive's content hash; files: file name → SHA-256."""
+    """The description of a backup. content_hash: the archive's; files: file name → SHA-256."""
 
     format: int
-    made_at: str
+    created_at: str
     questions: int
     schema: int
-    content: str
+    content_hash: str
     files: Mapping[str, str]
 
 
@@ -86,7 +86,7 @@ def restore(file: Path, directory: Path) -> BackupManifest:
         content = scratch / "content"
         manifest = _unpack(file, content)
         with Archive.open(content) as archive:
-            if content_hash(archive) != manifest.content:
+            if content_hash(archive) != manifest.content_hash:
                 raise ArchiveError(f"{file}: differs from the saved data (content hash); use another backup")
         fsync_folder(content)
         os.replace(content, directory)

@@ -22,17 +22,17 @@ class FieldChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One change of the question or answer given by `kind` and `id`.
+    """One change of the question or answer given by `record_type` and `record_id`.
 
-    by: the note of the key, or its id without a note, `operator` if no key was needed, or the import with the source's
-    new text.
+    edited_by: the note of the key, or its id without a note, `operator` if no key was needed, or the import with the
+    source's new text.
     """
 
     number: int
-    kind: DocumentKind
-    id: str
-    at: str
-    by: str
+    record_type: DocumentKind
+    record_id: str
+    created_at: str
+    edited_by: str
     changes: Mapping[str, FieldChange]
 
 
