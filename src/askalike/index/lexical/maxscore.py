@@ -373,7 +373,7 @@ def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: i
 
     It adds up the first postings of the highest-scoring terms, and the scores of the other terms in the best documents.
     """
-    # A first limit close to the final one lets the first window skip lists, which would otherwise begin with a limit of 1.
+    # A first limit close to the final one lets the first window skip lists; it would otherwise begin with 1.
     blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
     window, candidates, sums, lasts = buffers.window, buffers.docs, buffers.sums, buffers.positions[0]
     i, room = count, MAX_SEED_POSTINGS
@@ -584,7 +584,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
         if sampling:
             planned = True
             counts[0] = _count_at_least(part, limit)
-        # What the terms that are looked up can still add is granted in advance; a sum below this cannot reach the limit.
+        # What the terms that are looked up can still add is granted; a sum below this cannot reach the limit.
         min_sum = max(1, limit - rest[added])
         n = ZERO
         if sparse:
