@@ -103,6 +103,7 @@ def test_a_batch_is_its_queries_one_by_one(tmp_path):
     searcher = build(tmp_path).searcher
     together = searcher.search(make_queries(), 20)
     rows = make_queries().vectors.parts[0].values
+    assert len(rows) > 0
     for row, whole in zip(rows, together, strict=True):
         [alone] = searcher.search(VectorQueries(Vectors((VectorPart(row[None]),)), [(-1, -1)]), 20)
         assert alone.docids.tolist() == whole.docids.tolist()

@@ -42,8 +42,6 @@ def assignment_option(help: str) -> Any:
     return Option("--set", metavar="KEY=VALUE", callback=checked(check_assignment), help=f"{help}; may be repeated.")
 
 
-RENAMED_SETTINGS = {"base": "encoder", "model": "encoder"}
-"""Former name of a setting → its name. Kept until version 2."""
 RANKER_NAMES = ", ".join(rankers.names())
 RANKER_HELP = f"A model of the archive, or one of: {RANKER_NAMES}."
 Directory = Annotated[Path, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive's directory.")]
@@ -146,18 +144,7 @@ def build_ranker(archive: Archive, name: str | None, settings: list[str] | None,
 
 def parse_settings(settings: list[str] | None, fields: str | None = None) -> dict[str, object]:
     """Return the settings given by --set and --fields, as setting → value."""
-    values = {rename_setting(key): value for key, value in parse_assignments(settings or []).items()}
-    return values | ({"fields": fields} if fields else {})
-
-
-def rename_setting(key: str) -> str:
-    """Return the current name of a setting, with a note on stderr if it was renamed."""
-    path, dot, last = key.rpartition(".")
-    if last not in RENAMED_SETTINGS:
-        return key
-    new = f"{path}{dot}{RENAMED_SETTINGS[last]}"
-    print_remark(f"askalike: --set {key}=… is now --set {new}=…")
-    return new
+    return parse_assignments(settings or []) | ({"fields": fields} if fields else {})
 
 
 def split_list(text: str) -> list[str]:
