@@ -130,7 +130,7 @@ def check_measure(text: str) -> str:
 
 def announce_compilation() -> None:
     """Explain on stderr why the first search after an installation is slow."""
-    from askalike.index.lexical.maxscore import search_queries
+    from askalike.index.lexical.query_batch import search_queries
 
     if not search_queries.is_cached:
         print_remark("askalike: compiling the search for this machine, once; this can take a minute …")
