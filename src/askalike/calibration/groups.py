@@ -9,7 +9,7 @@ import numpy as np
 from askalike.calibration.curves import Bools
 from askalike.calibration.reliability import Reliability, measure_reliability, resample_clusters, skill_of_means
 from askalike.core.types import Floats
-from askalike.evaluation.resampling import percentile_interval
+from askalike.evaluation.intervals import percentile_interval
 
 GroupHits = tuple[Floats, Bools, Sequence[str]]
 """Probabilities of a group's hits, whether each is right, and its cluster, each (n,)."""

@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any
 
-from askalike.evaluation.proportion import BinomialProportion
+from askalike.evaluation.intervals import BinomialProportion
 
 
 def to_json(value: Any) -> str:

@@ -23,7 +23,7 @@ from askalike.cli._progress import progress_bar
 from askalike.cli._results import NO_RESULT_MESSAGE
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
-from askalike.evaluation.proportion import BinomialProportion
+from askalike.evaluation.intervals import BinomialProportion
 from askalike.moderation.dedupe import DedupeReport, dedupe
 from askalike.moderation.gaps import REASON_LABELS, find_gaps, get_gap, ignore_gap, restore_gap
 from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
