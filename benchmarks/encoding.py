@@ -92,7 +92,7 @@ def encoder_of(name: str, folder: Path, threads: int) -> Any:
     if name == TORCH:
         return TorchEncoder()
     if name == "pretrained":
-        return encoders.build(name, {"model": MINILM, "threads": threads})
+        return encoders.build(name, {"encoder": MINILM, "threads": threads})
     archive = archive_of(folder, 512)
     values: dict[str, Any] = {"min_texts": 1, "passes": 1} if "encoder" in read_tables(name) else quick(name, 1)
     return encoders.open_encoder(models.train(archive, load_recipe(name, values), "made"))

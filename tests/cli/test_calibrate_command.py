@@ -90,9 +90,9 @@ def test_an_uncalibrated_ranker_says_so(desk):
 def test_json_and_what_is_out_of_reach(desk):
     done = askalike("calibrate", desk, "-r", "bm25", "--precision", 0.9999, "--json")
     told = json.loads(done.stdout)
-    assert told["line"] is None
-    assert told["picked"]["line"] is None
-    assert told["first"]["n"] > 400
+    assert told["threshold"] is None
+    assert told["threshold_choice"]["in_sample"] is None
+    assert told["first_hits"]["n"] > 400
     text = askalike("calibrate", desk, "-r", "bm25", "--precision", 0.9999, "--verbose").stdout
     assert "out of reach" in text
     assert text.count("the archive's similarity threshold") == 2

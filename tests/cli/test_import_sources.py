@@ -20,7 +20,7 @@ def test_import_of_three_sources(command, shared_data, tmp_path):
         (BEER, 591, 1398), ("faq", 3, 3), (AI, 421, 749),
     ]  # fmt: skip
     findings = {f["name"]: f["count"] for f in json.loads(command("check", mix, "--json")[1])["findings"]}
-    assert findings["answers_of_other_sources"] == findings["answers_without_question"] == 0
+    assert findings["answers_without_question"] == 0
     _, again, _ = command("import", "table", faq, "-o", mix)
     assert again.startswith("faq: added 0; updated 0; unchanged 3 questions, 3 answers; removed 0\n")
     faq.write_text("id,question,answer\n1,How do I brew?,Slowly.\n2,How do I bottle?,Quickly.\n")

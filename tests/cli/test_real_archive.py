@@ -16,7 +16,7 @@ from askalike.core.types import EvaluationQuery, Judgement
 from askalike.moderation import neighbours
 from askalike.moderation.dedupe import DEFAULT_SIMILARITY
 from askalike.store import Archive, get_served_ranker
-from askalike.tuning import successive_candidates as ladder_search
+from askalike.tuning import successive_candidates
 from commands import MAIN, environment, run_command
 
 WORDS = ("-r", "lm_jelinek_mercer")
@@ -62,10 +62,10 @@ def test_search_and_answer_off_topic(sites, query) -> None:
 
 def test_tune_with_few_labels(sites, monkeypatch) -> None:
     pytest.importorskip("wordllama")
-    monkeypatch.setattr(ladder_search, "LADDER", ())
+    monkeypatch.setattr(successive_candidates, "FAMILIES", ())
     code, out, err = run_command("tune", sites, "--budget", "3s", "--json")
     assert code == 0, err
-    assert json.loads(out)["serving"]["ranker"] == "hybrid"
+    assert json.loads(out)["active"]["ranker"] == "hybrid"
     with Archive.open(sites) as archive:
         assert get_served_ranker(archive).ranker == "hybrid"
         assert rankers.trained_model_names(archive.path) == ()

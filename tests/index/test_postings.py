@@ -246,7 +246,7 @@ def test_segments_of_a_growing_index_stay_few(tmp_path, monkeypatch):
     [
         (
             {"format": LexicalIndex.FORMAT + 1},
-            r"format 3, but this askalike reads 2; rebuild it: askalike index .* --rebuild",
+            r"format 4, but this askalike reads 3; rebuild it: askalike index .* --rebuild",
         ),
         ({"fingerprint": "y"}, r"another analyzer .*fingerprint differs.*rebuild it: askalike index .* --rebuild"),
         ({"exact_lengths": True}, r"exact_lengths differs.*rebuild it"),

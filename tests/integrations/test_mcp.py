@@ -110,10 +110,10 @@ def test_a_client_lists_and_calls_every_tool(archive: Path, http_server: str, tr
     assert {key: used["fetched"][key] for key in ("id", "title", "url")} == used["found"][0]
     first = used["similar"]["questions"][0]
     assert (first["id"], first["url"], first["probability"]) == ("r013", url, None)
-    assert {"lost", "library", "card"} <= set(first["words"])
+    assert {"lost", "library", "card"} <= set(first["matched_words"])
     assert first["accepted_answer"]["text"].startswith("Tell us at once")
     assert used["similar"]["abstained"] is False
-    assert used["similar"]["model"] == WORDS
+    assert used["similar"]["ranker"] == WORDS
 
 
 def test_the_protocol_of_2025_and_the_current_one_are_both_spoken(http_server: str) -> None:
@@ -159,7 +159,7 @@ def test_what_is_asked_for_narrows_what_is_found(engine: LocalEngine) -> None:
     server = create_server(engine)
     assert call(server, "similar_questions", title="zyzzyva quux")["abstained"] is True
     assert call(server, "similar_questions", title=LOST_CARD, before="1990-01-01") == {
-        "questions": [], "abstained": True, "model": WORDS,
+        "questions": [], "abstained": True, "ranker": WORDS,
     }  # fmt: skip
 
 

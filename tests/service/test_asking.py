@@ -14,7 +14,7 @@ V1 = "/v1/riverside"
 
 
 def send_feedback(service: Service, **fields: Any) -> int:
-    feedback = {"title": "Where may I park my boat?", "shown": ["r001", "r002"], "verdict": "none_of_these"}
+    feedback = {"title": "Where may I park my boat?", "shown_ids": ["r001", "r002"], "verdict": "none_of_these"}
     return service.send("POST", f"{V1}/feedback", feedback | fields).status
 
 
@@ -32,10 +32,10 @@ def test_answers_with_the_nearest_stored_answer(service: Service) -> None:
     ("fields", "status"),
     [
         ({}, 204),
-        ({"verdict": "accept", "chosen": "r002"}, 204),
+        ({"verdict": "accept", "chosen_id": "r002"}, 204),
         ({"verdict": "accept"}, 422),
-        ({"verdict": "posted_anyway", "chosen": "r001"}, 422),
-        ({"verdict": "reject", "chosen": "r003"}, 422),
+        ({"verdict": "posted_anyway", "chosen_id": "r001"}, 422),
+        ({"verdict": "reject", "chosen_id": "r003"}, 422),
         ({"verdict": "great"}, 422),
     ],
 )
@@ -49,7 +49,7 @@ def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> N
         served.send("POST", f"{V1}/answer", {"title": "Xyzzy?"})
     served.send("POST", f"{V1}/answer", {"title": "library card"})
     send_feedback(served)
-    send_feedback(served, verdict="accept", chosen="r001", title="accepted")
+    send_feedback(served, verdict="accept", chosen_id="r001", title="accepted")
     served.get(f"{V1}/similar?title=typed")
     gaps = served.get(f"{V1}/gaps").json["gaps"]
     assert [(g["title"], g["count"]) for g in gaps] == [("Xyzzy?", 2), ("Where may I park my boat?", 1)]

@@ -235,8 +235,8 @@ def test_the_table_fills_while_it_runs(tmp_path):
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout)
     assert outcome["sentence"]
-    assert outcome["tried"]
-    assert outcome["serving"]["ranker"]
+    assert outcome["candidates"]
+    assert outcome["active"]["ranker"]
 
 
 @pytest.mark.long

@@ -201,7 +201,7 @@ class AsymmetricEncoder(Encoder):
     @cached_property
     def teacher(self) -> Encoder:
         """The encoder of documents. Raises SettingsError if it is not installed, InputError if it has changed."""
-        values = {"model": self._teacher.model} if self._teacher.model else {}
+        values = {"encoder": self._teacher.model} if self._teacher.model else {}
         own = self._folder.parent / self._teacher.encoder
         name = self._teacher.encoder
         teacher = encoders.open_encoder(own, values) if own.is_dir() else encoders.build(name, values)

@@ -37,11 +37,7 @@ PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "document": (
 class PretrainedEncoderSettings(config.Settings):
     """The model and the settings of its use."""
 
-    model: str = Field(
-        "",
-        validation_alias="encoder",
-        description="the model's folder, or an installed package that contains the model",
-    )
+    encoder: str = Field("", description="the model's folder, or an installed package that contains the model")
     query_prompt: str | None = Field(None, description="text put before each query; by default the model's own")
     document_prompt: str | None = Field(None, description="text put before each document; by default the model's own")
     code: CodeRule = Field("drop", description="whether code is read")
@@ -64,7 +60,7 @@ class PretrainedEncoder(Encoder):
 
     def __init__(self, settings: PretrainedEncoderSettings) -> None:
         self.settings = settings
-        self.folder = find_model(settings.model, "encoder")
+        self.folder = find_model(settings.encoder, "encoder")
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
         self.document_cache: VectorCache | None = None
@@ -85,10 +81,10 @@ class PretrainedEncoder(Encoder):
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """Open a fine-tuned model in the subfolder `pretrained` of a folder of `models/`."""
-        encoder = cls.from_settings({**values, "model": str(folder / MODEL_FOLDER)})
+        encoder = cls.from_settings({**values, "encoder": str(folder / MODEL_FOLDER)})
         model = read_model_file(folder)
         encoder.trained_until = model.get("trained", {}).get("knows_until")
-        encoder.learned_labels = LearnedLabels.read(folder, model)
+        encoder.learned_labels = LearnedLabels.read(folder)
         return encoder
 
     @staticmethod

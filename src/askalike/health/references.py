@@ -4,7 +4,7 @@ from pathlib import Path
 
 from askalike.core.files import compute_sha256
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
-from askalike.store.archive_encoder import get_archive_encoder
+from askalike.store.deployments import get_archive_encoder
 from askalike.store.integrity import find_faults
 
 BROKEN_LINKS = "One end was deleted or never imported; these links are stored, but unused until both ends exist."
@@ -26,15 +26,6 @@ def answers_without_question(context: CheckContext) -> Finding:
     """Find answers whose question is not in the archive."""
     meaning = "Their questions were deleted or never imported; import them, or these answers are never found."
     return _find(context, "answers_without_question", "answers", meaning)
-
-
-def answers_of_other_sources(context: CheckContext) -> Finding:
-    """Find answers to a question that was imported from another source."""
-    meaning = (
-        "An earlier version replaced questions of one source by those of another with the same ids; "
-        "import both sources into a new archive."
-    )
-    return _find(context, "answers_of_other_sources", "answers", meaning)
 
 
 def broken_duplicate_links(context: CheckContext) -> Finding:
