@@ -52,7 +52,7 @@ def test_it_is_copied_and_served_with_words(archive, model):
     served = get_served_ranker(archive)
     assert (served.ranker, served.settings) == ("hybrid", {"parts": ["lm_jelinek_mercer", "small-model"]})
     searcher = rankers.open_current(rankers.create(None, {}, archive), archive.view())
-    assert [hit.id for hit in searcher.rank({"q": Question("q", "rice in a pot")}, 1)["q"]] == ["a"]
+    assert [hit.id for hit in rankers.rank(searcher, {"q": Question("q", "rice in a pot")}, 1)["q"]] == ["a"]
     ranker = rankers.create(None, {}, archive)
     assert not ranker.learned_labels, "it has learned nothing from the archive, and may be measured on all of it"
     assert ranker.trained_until is None

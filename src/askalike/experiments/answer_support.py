@@ -11,7 +11,7 @@ from askalike.core.types import Question
 from askalike.evaluation.intervals import bootstrap_means, percentile_interval
 from askalike.search.answering.chat_endpoint import ChatEndpoint
 from askalike.search.answering.grounded import write_grounded
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 
 STORED_ANSWERS = 3
 DRAWS, SEED = 10_000, 0

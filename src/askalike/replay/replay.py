@@ -187,7 +187,7 @@ def _replay_moments(
     def rank(done: int) -> Iterator[Run]:
         for moment in moments[done:]:
             past.advance_to(str(moment[0].created_at))
-            yield open_current(ranker, past.archive.view()).rank({q.id: q for q in moment}, depth)
+            yield rankers.rank(open_current(ranker, past.archive.view()), {q.id: q for q in moment}, depth)
 
     return resume_runs("replay", ranker, archive.view(), [depth, moments], len(moments), rank)
 
