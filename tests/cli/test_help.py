@@ -84,7 +84,7 @@ def test_list_of_commands_imports_none_of_them() -> None:
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stderr.strip() == (
-        "['askalike.core', 'askalike.core.errors', 'askalike.cli._command', 'askalike.cli._command', 'askalike.cli']"
+        "['askalike.core', 'askalike.core.errors', 'askalike.cli._command', 'askalike.cli']"
     )
 
 
