@@ -67,6 +67,7 @@ def test_it_learns_on_and_teaches(encoder, archive):
     assert "tuned" in (folder.with_name("pupil") / "README.md").read_text()
 
 
+@pytest.mark.torch
 def test_fine_tuning_without_a_model_is_one_line(archive):
     with pytest.raises(SettingsError, match=r"expected network\.encoder=…"):
         models.train(archive, load_recipe("transformer", {}), "tuned")

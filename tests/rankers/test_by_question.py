@@ -68,6 +68,7 @@ def test_questions_have_other_rankers(archive):
         rankers.create("by_question", {"ranker": "nobody"})
 
 
+@pytest.mark.torch
 def test_a_seed_is_for_the_parts_that_learn():
     ranker = rankers.create("hybrid", {"parts": ["bm25", "dssm"], "seed": 7, "dssm.training.seed": 3})
     assert ranker.values["dssm.training.seed"] == 7

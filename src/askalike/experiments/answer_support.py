@@ -8,7 +8,7 @@ import numpy as np
 
 from askalike.core.counts import format_count
 from askalike.core.types import Question
-from askalike.evaluation.resampling import bootstrap_means, percentile_interval
+from askalike.evaluation.intervals import bootstrap_means, percentile_interval
 from askalike.search.answering.chat_endpoint import ChatEndpoint
 from askalike.search.answering.grounded import write_grounded
 from askalike.search.engine import LocalEngine

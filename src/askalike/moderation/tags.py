@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from askalike.core.errors import ArchiveError
 from askalike.core.iteration import chunks
 from askalike.core.types import TYPED_QUERY_ID, Hit, Question
-from askalike.evaluation.proportion import BinomialProportion
+from askalike.evaluation.intervals import BinomialProportion
 from askalike.rankers import Ranker, Searcher, open_current, search, to_run
 from askalike.store import Archive, sample_questions
 

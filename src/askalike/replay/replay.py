@@ -12,7 +12,7 @@ from askalike.core.clock import parse_first_moment
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Columns, Progress, Question, Run
-from askalike.evaluation.proportion import wilson_interval
+from askalike.evaluation.intervals import wilson_interval
 from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.rankers import Ranker, open_current, resume_runs
 from askalike.store import Archive
