@@ -11,9 +11,9 @@ from pydantic import Field
 
 from askalike.core.counts import format_count
 from askalike.core.errors import TrainingError
-from askalike.core.files import folder_errors, replace_folder
+from askalike.core.files import folder_errors
 from askalike.core.types import LogCallback, Question
-from askalike.encoders import MODEL_FILE, Encoder
+from askalike.encoders import Encoder
 from askalike.encoders.lookup import TeacherReference, UnknownWords
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoderSettings
 from askalike.learning.augmentation import make_teacher_texts
@@ -23,8 +23,7 @@ from askalike.learning.distillation import (
     fit_piece_vectors,
     share_vectors,
 )
-from askalike.learning.model_card import CARD_FILE, render_text_model_card
-from askalike.learning.recipes import format_toml
+from askalike.learning.models import write_text_model
 from askalike.learning.settings import TeacherSettings
 from askalike.store import View
 from askalike.text.features import RaggedArray
@@ -123,14 +122,9 @@ def _save(
         encoder=settings.encoder, model=settings.model, fingerprint=teacher.fingerprint,
         lookup_share=settings.lookup_share, unknown_share=settings.unknown_share,
     ).model_dump()  # fmt: skip
-    trained: dict[str, object] = {"texts": len(view), "change": view.change}
-    trained |= {"knows_until": view.latest_date} if view.latest_date else {}
-    tables = {"static": settings.lookup.model_dump(), "teacher": reference, "trained": trained}
-    with replace_folder(folder) as new:
+    tables = {"static": settings.lookup.model_dump(), "teacher": reference}
+    with write_text_model(folder, "lookup", tables, view) as new:
         save_file({"vectors": vectors, "weights": np.ones(len(vectors), np.float32)}, new / WEIGHTS_FILE)
         UnknownWords.save(new, words)
         features.save(new)
         teacher.learned_labels.write(new)
-        card = render_text_model_card(folder.name, "lookup", view)
-        (new / CARD_FILE).write_text(card, encoding="utf-8")
-        (new / MODEL_FILE).write_text(f'encoder = "lookup"\n\n{format_toml(tables)}', encoding="utf-8")

@@ -26,7 +26,7 @@ from askalike.learning import distillation
 from askalike.learning.checkpoint import Epoch, read_history
 from askalike.learning.dev import DevSet
 from askalike.learning.examples import Examples, Indices, TrainingTexts, collect_texts
-from askalike.learning.model_card import CARD_FILE, render_card
+from askalike.learning.models import CARD_FILE, render_card
 from askalike.learning.negatives import draw_negatives, mine_negatives, select_negatives
 from askalike.learning.networks import Network
 from askalike.learning.pair_data import TrainingData, collect_training_data, read_irrelevant_judgements

@@ -8,7 +8,7 @@ from numba import njit
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.papers._corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
+from askalike.papers.corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
 from askalike.text.features.words import WordFeatures
 
 LEARNING_RATES = (0.025, 0.0001)

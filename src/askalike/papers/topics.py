@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import digamma
 
-from askalike.papers._corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
+from askalike.papers.corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
 from askalike.text.features.words import WordFeatures
 
 CHUNK_SIZE = 1_024

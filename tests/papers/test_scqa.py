@@ -7,7 +7,7 @@ import torch
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question
-from askalike.learning.networks.scqa import ScqaNetwork, ScqaNetworkSettings
+from askalike.papers.scqa import ScqaNetwork, ScqaNetworkSettings
 from askalike.text.features.trigrams import TrigramFeatures, TrigramSettings
 
 

@@ -1,11 +1,14 @@
-"""Generates a text from a vector: an LSTM over words, with an adaptive softmax."""
+"""The generator of the DSSM: the most likely text of a vector, by an LSTM over words and beam search."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from askalike.learning.networks import BeamSearchOptions
 
 END = 0
 """The id before the first word and after the last one: the padding id, which is not a word."""
@@ -15,8 +18,8 @@ DIV_VALUE = 4.0
 State = tuple[Tensor, Tensor]
 
 
-class Continuations(NamedTuple):
-    """The best continuations: log-probabilities, the hypotheses that they continue, and the ids of their next words."""
+class Beam(NamedTuple):
+    """The best texts with one more word: log-probabilities, the texts that they extend, and the ids of the words."""
 
     sums: Tensor
     hypotheses: Tensor
@@ -73,9 +76,7 @@ class Decoder(nn.Module):
         states, state = self.lstm(word_embedding(last_words[:, None]), state)
         return states[:, 0], state
 
-    def find_best_continuations(
-        self, states: Tensor, totals: Tensor, banned: Sequence[Sequence[int]], count: int
-    ) -> Continuations:
+    def extend_beam(self, states: Tensor, totals: Tensor, banned: Sequence[Sequence[int]], count: int) -> Beam:
         """Return the `count` best continuations of all texts, by the log-probability of text and next word, best first.
 
         states: (texts, hidden). totals: (texts,), the log-probabilities so far. banned: the ids that may not follow
@@ -85,17 +86,17 @@ class Decoder(nn.Module):
         head = self.softmax.head(states).log_softmax(1) + totals[:, None]
         frequent = self.softmax.shortlist_size
         forbidden = [self.label[list(numbers)] for numbers in banned]
-        best = self._merge_continuations(None, head[:, :frequent], 0, forbidden, count)
+        best = self._merge_beams(None, head[:, :frequent], 0, forbidden, count)
         for group, tail in enumerate(self.softmax.tail):
             group_sums = head[:, frequent + group]
             if len(best.sums) < count or group_sums.max() > best.sums[-1]:
                 rare = tail(states).log_softmax(1) + group_sums[:, None]
-                best = self._merge_continuations(best, rare, self.softmax.cutoffs[group], forbidden, count)
+                best = self._merge_beams(best, rare, self.softmax.cutoffs[group], forbidden, count)
         return best._replace(words=self.word[best.words])
 
-    def _merge_continuations(
-        self, best: Continuations | None, sums: Tensor, first: int, forbidden: Sequence[Tensor], count: int
-    ) -> Continuations:
+    def _merge_beams(
+        self, best: Beam | None, sums: Tensor, first: int, forbidden: Sequence[Tensor], count: int
+    ) -> Beam:
         """Return the best of `best` and of a group whose labels start at `first`; sums: (texts, group)."""
         for text, labels in enumerate(forbidden):
             inside = labels[(labels >= first) & (labels < first + sums.shape[1])]
@@ -107,4 +108,69 @@ class Decoder(nn.Module):
             labels = torch.cat((best.words, labels))
         order = values.argsort(descending=True, stable=True)[:count]
         order = order[values[order] > -torch.inf]
-        return Continuations(values[order], texts[order], labels[order])
+        return Beam(values[order], texts[order], labels[order])
+
+
+@dataclass(frozen=True, slots=True)
+class _Hypothesis:
+    """The beginning of a text: its words, their log-probability, and the row of its state in the beam."""
+
+    words: tuple[int, ...]
+    log_probability: float
+    row: int
+
+
+@torch.inference_mode()
+def beam_search(
+    decoder: Decoder, word_embedding: nn.Embedding, vector: Tensor, options: BeamSearchOptions
+) -> tuple[list[int], float]:
+    """Return the words of the best text for a vector (latent,), without the end token, and its score.
+
+    A text without an end after `max_words` words is truncated there. A text has at least one word.
+    """
+    state = decoder.initial_state(vector[None])
+    texts = [_Hypothesis((), 0.0, 0)]
+    finished: list[_Hypothesis] = []
+    for _ in range(options.max_words):
+        rows = torch.tensor([text.row for text in texts])
+        last = torch.tensor([text.words[-1] if text.words else END for text in texts])
+        states, state = decoder.step(word_embedding, last, (state[0][:, rows], state[1][:, rows]))
+        totals = torch.tensor([text.log_probability for text in texts], dtype=states.dtype)
+        banned = [_find_banned_words(text.words, options.no_repeat_ngram) for text in texts]
+        best = decoder.extend_beam(states, totals, banned, 2 * options.beam_size)
+        texts = _extend_hypotheses(texts, best, options, finished)
+        if not texts or len(finished) >= options.beam_size:
+            break
+    likeliest = max([*finished, *texts], key=lambda text: _normalised_score(text, options))
+    return list(likeliest.words), _normalised_score(likeliest, options)
+
+
+def _extend_hypotheses(
+    texts: list[_Hypothesis], best: Beam, options: BeamSearchOptions, finished: list[_Hypothesis]
+) -> list[_Hypothesis]:
+    """Return the best texts with one more word; those that end are added to `finished`."""
+    extended: list[_Hypothesis] = []
+    for total, row, word in zip(*(column.tolist() for column in best), strict=True):
+        if len(extended) == options.beam_size:
+            break
+        if word == END:
+            finished.append(_Hypothesis(texts[row].words, total, row))
+        else:
+            extended.append(_Hypothesis((*texts[row].words, word), total, row))
+    return extended
+
+
+def _find_banned_words(words: tuple[int, ...], no_repeat_ngram: int) -> list[int]:
+    """Return the words that must not follow: the end as the first word, and words that would repeat an n-gram."""
+    return [*([] if words else [END]), *(_find_repeating_words(words, no_repeat_ngram) if no_repeat_ngram else ())]
+
+
+def _find_repeating_words(words: tuple[int, ...], length: int) -> set[int]:
+    """Return the words that would repeat an earlier n-gram of `length` words."""
+    before = words[len(words) - length + 1 :] if length > 1 else ()
+    starts = range(len(words) - length + 1)
+    return {words[at + length - 1] for at in starts if words[at : at + length - 1] == before}
+
+
+def _normalised_score(hypothesis: _Hypothesis, options: BeamSearchOptions) -> float:
+    return float(hypothesis.log_probability / ((5 + len(hypothesis.words)) / 6) ** options.length_penalty)

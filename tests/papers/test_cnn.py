@@ -8,10 +8,15 @@ from torch.nn import functional
 
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
-from askalike.learning.networks._layers import WeightedBag, WindowMax
 from askalike.learning.networks._network import copy_pretrained_vectors
-from askalike.learning.networks.bow_cnn import BowCnnNetwork, BowCnnNetworkSettings
-from askalike.learning.networks.cnn import CnnNetwork, CnnNetworkSettings
+from askalike.papers.bow_cnn import (
+    BowCnnNetwork,
+    BowCnnNetworkSettings,
+    CnnNetwork,
+    CnnNetworkSettings,
+    WeightedBag,
+    WindowMax,
+)
 
 
 def ids_of(*rows):

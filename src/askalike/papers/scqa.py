@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 from torch import nn
 from torch.nn import functional
 
-from askalike.core.config import IntegerList, Settings
-from askalike.learning.networks._network import Batch, Network, PartVectors, make_embedding
+from askalike import Settings
+from askalike.learning.networks import Batch, IntegerList, Network, PartVectors, make_embedding
 
 
 class ScqaNetworkSettings(Settings):

@@ -2,12 +2,17 @@
 
 import pytest
 import torch
-from tests.learning.networks.test_cnn import ids_of
+from tests.papers.test_cnn import ids_of
 
 from askalike.core.types import Question
-from askalike.learning.networks._recurrent import POOLINGS, pool_states
-from askalike.learning.networks.hierarchical_lstm import HierarchicalLstmNetwork, HierarchicalLstmNetworkSettings
-from askalike.learning.networks.lstm import LstmNetwork, LstmNetworkSettings
+from askalike.papers.lstm import (
+    POOLINGS,
+    HierarchicalLstmNetwork,
+    HierarchicalLstmNetworkSettings,
+    LstmNetwork,
+    LstmNetworkSettings,
+    pool_states,
+)
 from askalike.text.features.sentences import SentenceFeatures, SentenceSettings
 
 T, F = True, False

@@ -1,4 +1,7 @@
-"""The base of the DSSMs: towers φ for questions and ψ for answers into one space, and a decoder from it."""
+"""DSSM ("Unified sentence embedding for question answering"): towers for questions and answers into one space.
+
+A tower is an LSTM, a weighted mean of word vectors, or an LSTM over sentences; a decoder can generate answers.
+"""
 
 from abc import abstractmethod
 from typing import ClassVar, Literal
@@ -6,9 +9,17 @@ from typing import ClassVar, Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from askalike.core.config import IntegerList, Settings
-from askalike.learning.networks._decoder import Decoder
-from askalike.learning.networks._network import Batch, PartVectors, WordVectorNetwork, make_embedding
+from askalike import Settings
+from askalike.learning.networks import (
+    Batch,
+    BeamSearchOptions,
+    IntegerList,
+    PartVectors,
+    WordVectorNetwork,
+    make_embedding,
+)
+from askalike.papers.generator import Decoder, beam_search
+from askalike.papers.lstm import LstmLayer, pool_sentences, pool_states
 
 
 class TwoTowerNetworkSettings(Settings):
@@ -64,6 +75,14 @@ class TwoTowerNetwork(WordVectorNetwork):
     def set_word_counts(self, counts: Tensor) -> None:
         self.decoder.set_word_counts(counts)
 
+    def generate(self, vector: Tensor, options: BeamSearchOptions) -> list[int]:
+        return beam_search(self.decoder, self.words, vector, options)[0]
+
+    def answer_log_likelihood(self, vectors: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the log-likelihood of answers, ids and mask (n, …, tokens), with their ends, and their lengths."""
+        ids, mask = flatten_sentences(batch["ids"], batch["mask"])
+        return self.decoder.log_likelihood(self.words, vectors, ids, mask)
+
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, …), document (batch,) as one part (batch, latent): φ of questions, ψ of answers."""
         answers = batch["document"]
@@ -80,8 +99,8 @@ class TwoTowerNetwork(WordVectorNetwork):
         """Return the generator's loss of each pair, (n,): weight · negative log-likelihood of the answer."""
         if not self.settings.writes:
             return None
-        ids, mask = flatten_sentences(batch["ids"][positives], batch["mask"][positives])
-        likelihoods, lengths = self.decoder.log_likelihood(self.words, vectors[0][queries], ids, mask)
+        answers = {name: batch[name][positives] for name in ("ids", "mask")}
+        likelihoods, lengths = self.answer_log_likelihood(vectors[0][queries], answers)
         if self.settings.likelihood == "word":
             likelihoods = likelihoods / lengths
         return -self.settings.weight * likelihoods  # type: ignore[no-any-return]
@@ -106,3 +125,66 @@ def _trim_padding(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     present = mask.flatten(0, -2).any(0)
     longest = int(present.nonzero().max()) + 1 if present.any() else 1
     return ids[..., :longest], mask[..., :longest]
+
+
+class LastStateTower(nn.Module):
+    """The last state of an LSTM over words."""
+
+    def __init__(self, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.recurrent = LstmLayer(dim, hidden)
+
+    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
+        """Encode words (batch, tokens, dim), mask (batch, tokens) as (batch, hidden)."""
+        return pool_states("last", self.recurrent(words), mask)
+
+
+class DssmNetwork(TwoTowerNetwork):
+    """LSTM towers over words: the last state, and dense layers."""
+
+    def make_tower(self) -> nn.Module:
+        return LastStateTower(self.settings.dim, self.settings.hidden)
+
+
+class MeanTower(nn.Module):
+    """The mean of word vectors, each with a weight computed from the vector, and a dense layer."""
+
+    def __init__(self, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.weight = nn.Linear(dim, 1)
+        self.dense = nn.Linear(dim, hidden)
+
+    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
+        """Encode words (batch, tokens, dim), mask (batch, tokens) as (batch, hidden)."""
+        weights = self.weight(words)[..., 0].sigmoid() * mask
+        mean = (weights[:, :, None] * words).sum(1) / weights.sum(1, keepdim=True).clamp_min(1e-6)
+        return self.dense(mean).tanh()  # type: ignore[no-any-return]
+
+
+class DssmStaticNetwork(TwoTowerNetwork):
+    """Towers that ignore the order of words."""
+
+    def make_tower(self) -> nn.Module:
+        return MeanTower(self.settings.dim, self.settings.hidden)
+
+
+class SentenceTower(nn.Module):
+    """The last state of an LSTM over sentences, each the last state of an LSTM over its words."""
+
+    def __init__(self, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.recurrent = LstmLayer(dim, hidden)
+        self.over = LstmLayer(hidden, hidden)
+
+    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
+        """Encode words (batch, sentences, tokens, dim), mask (batch, sentences, tokens) as (batch, hidden)."""
+        return pool_sentences(self.recurrent, self.over, words, mask)
+
+
+class DssmHierarchicalLstmNetwork(TwoTowerNetwork):
+    """Hierarchical towers, for long answers."""
+
+    features: ClassVar[str] = "sentences"
+
+    def make_tower(self) -> nn.Module:
+        return SentenceTower(self.settings.dim, self.settings.hidden)

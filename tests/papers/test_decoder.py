@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from askalike.learning.networks import BeamSearchOptions, beam_search, flatten_sentences
-from askalike.learning.networks._decoder import END, Decoder
+from askalike.learning.networks import BeamSearchOptions
+from askalike.papers.dssm import flatten_sentences
+from askalike.papers.generator import END, Decoder, beam_search
 
 SIZE, DIM, LATENT, HIDDEN = 9, 4, 3, 16
 
@@ -140,6 +141,6 @@ def test_the_likeliest_words_are_those_of_all_words(made):
         for text, numbers in enumerate(banned):
             sums[text, numbers] = -torch.inf
         values, places = sums.flatten().topk(8)
-        found = decoder.find_best_continuations(states, totals, banned, 8)
+        found = decoder.extend_beam(states, totals, banned, 8)
         torch.testing.assert_close(found.sums, values)
         assert (found.hypotheses * SIZE + found.words).tolist() == places.tolist()

@@ -11,16 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.core import config
-from askalike.core.counts import format_count
-from askalike.core.errors import InputError, NotFittedError, SettingsError, TrainingError
-from askalike.core.files import replace_folder
-from askalike.core.types import RESERVED, LogCallback, VectorPart, Vectors
-from askalike.encoders import MODEL_FILE, Encoder, read_model_file
-from askalike.learning.model_card import CARD_FILE, render_text_model_card
-from askalike.learning.recipes import format_toml
-from askalike.store import TrainingView, View
-from askalike.text.features import Text
+from askalike import (
+    Encoder,
+    InputError,
+    NotFittedError,
+    SettingsError,
+    TrainingError,
+    TrainingView,
+    VectorPart,
+    Vectors,
+    View,
+    validate_settings,
+)
+from askalike.encoders import MODEL_FILE, read_model_file
+from askalike.learning.models import write_text_model
+from askalike.text.features import RESERVED, Text
 from askalike.text.features.words import WordFeatures, WordSettings
 
 Array = NDArray[Any]
@@ -66,7 +71,7 @@ class CorpusEncoder(Encoder):
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
         """Return an untrained encoder. Raises SettingsError for an unknown setting."""
-        return cls(config.validate_settings(cls.Settings, values, cls.registered_name()))
+        return cls(validate_settings(cls.Settings, values, cls.registered_name()))
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
@@ -74,7 +79,7 @@ class CorpusEncoder(Encoder):
         if values:
             raise SettingsError(f"{folder.name}: {', '.join(values)}: a trained model's own settings are fixed")
         model, name = read_model_file(folder), cls.registered_name()
-        settings = config.validate_settings(cls.Settings, model.get(name, {}), f"{folder / MODEL_FILE}: {name}")
+        settings = validate_settings(cls.Settings, model.get(name, {}), f"{folder / MODEL_FILE}: {name}")
         words = WordFeatures.load(settings, folder)
         arrays = {name: _read_array(folder / f"{name}.npy") for name in cls.array_names}
         encoder = cls(settings, words, arrays)
@@ -106,15 +111,13 @@ class CorpusEncoder(Encoder):
             self.train(view, folder)
         return self.open(folder, {})
 
-    def train(self, view: View, folder: Path, log: LogCallback = lambda line: None) -> None:
+    def train(self, view: View, folder: Path, log: Callable[[str], None] = lambda line: None) -> None:
         """Train on the view's texts and write a model to `folder`, atomically. Raises TrainingError."""
         words = WordFeatures.from_texts(self.settings, _iterate_texts(view))
         if not words.vocabulary.text_counts[RESERVED:]:
-            problem = (
-                f"no word occurs in {format_count(self.settings.min_texts, 'text')}; train on more, or set min_texts=1"
-            )
+            problem = f"no word occurs in min_texts={self.settings.min_texts} texts; train on more, or set min_texts=1"
             raise TrainingError(f"{self.registered_name()}: {problem}")
-        log(f"{format_count(len(view), 'text')}, {format_count(len(words.tokens) - RESERVED, 'word')}")
+        log(f"texts: {len(view):,}, words: {len(words.tokens) - RESERVED:,}")
 
         def texts() -> Iterator[list[str]]:
             ids = words.vocabulary.ids
@@ -131,14 +134,10 @@ class CorpusEncoder(Encoder):
 
     def _save_model(self, view: View, folder: Path, words: WordFeatures, arrays: Arrays) -> None:
         name = self.registered_name()
-        trained = {"texts": len(view), "change": view.change, "knows_until": view.latest_date}
-        toml = format_toml({name: self.settings.model_dump(), "trained": trained})
-        with replace_folder(folder) as new:
+        with write_text_model(folder, name, {name: self.settings.model_dump()}, view) as new:
             words.save(new)
             for array_name, array in arrays.items():
                 np.save(new / f"{array_name}.npy", array)
-            (new / CARD_FILE).write_text(render_text_model_card(folder.name, name, view), encoding="utf-8")
-            (new / MODEL_FILE).write_text(f'encoder = "{name}"\n\n{toml}', encoding="utf-8")
 
     def _require_vocabulary(self) -> WordFeatures:
         if self.words is None:

@@ -1,19 +1,38 @@
-"""A model's card: its type, its training data, its quality on dev, and the licence of its data."""
+"""The folder of a trained model: its description, and its card, with the licence of the data that it was made from."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askalike.core.config import Tables
 from askalike.core.counts import format_count
+from askalike.core.files import replace_folder
 from askalike.core.packages import find_model
+from askalike.encoders import MODEL_FILE
 from askalike.labels.learned import LearnedLabels
-from askalike.learning.recipes import Recipe
+from askalike.learning.recipes import Recipe, format_toml
 from askalike.store import Archive, View, count_questions_by
 
 if TYPE_CHECKING:  # it needs torch, which models trained on texts alone do not need
     from askalike.learning.checkpoint import Epoch
 
 CARD_FILE = "README.md"
+
+
+@contextmanager
+def write_text_model(folder: Path, encoder: str, tables: Tables, view: View) -> Iterator[Path]:
+    """Write a model of a view's texts to `folder`, atomically. The context writes its files into the folder yielded.
+
+    encoder: the registered name of the encoder that opens it. tables: those of model.toml.
+    """
+    trained = {"texts": len(view), "change": view.change, "knows_until": view.latest_date}
+    with replace_folder(folder) as new:
+        yield new
+        (new / CARD_FILE).write_text(_render_text_model_card(folder.name, encoder, view), encoding="utf-8")
+        toml = format_toml({**tables, "trained": trained})
+        (new / MODEL_FILE).write_text(f'encoder = "{encoder}"\n\n{toml}', encoding="utf-8")
 
 
 def render_card(
@@ -45,7 +64,7 @@ def render_card(
     return "\n\n".join(parts) + "\n" + "".join(rows)
 
 
-def render_text_model_card(name: str, kind: str, view: View) -> str:
+def _render_text_model_card(name: str, kind: str, view: View) -> str:
     """Return the card of a model trained on texts alone as Markdown."""
     return (
         f"# {name}\n\nA `{kind}` model of the texts of the archive {_archive_name(view)!r}, made by askalike. "

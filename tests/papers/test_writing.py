@@ -116,7 +116,7 @@ def test_the_generator_s_loss_is_its_weight_times_the_loss_of_a_word(archive):
     for weight in (0.0, 1.0, 3.0):
         recipe = Recipe.read("dssm_writer", WRITER | {"weight": weight})
         torch.manual_seed(0)
-        from askalike.learning.networks.dssm import DssmNetwork
+        from askalike.papers.dssm import DssmNetwork
 
         network = DssmNetwork(recipe.network, 30)
         batch = {
@@ -171,7 +171,7 @@ import sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from tests.learning.test_dssm import WRITER
+from tests.papers.test_writing import WRITER
 from askalike.store.archive import Archive
 from askalike.learning.training_run import train_recipe
 from askalike.learning.recipes import Recipe
