@@ -30,8 +30,8 @@ ALLOWED = {  # inside functions, of extras
 }
 
 PUBLIC_MODULES = (
-    "askalike", "askalike.encoders", "askalike.learning.models", "askalike.learning.networks", "askalike.text.features",
-    "askalike.text.features.words",
+    "askalike", "askalike.encoders", "askalike.learning.models", "askalike.learning.networks", "askalike.native.compiled",
+    "askalike.text.features", "askalike.text.features.words",
 )  # fmt: skip
 """Where the names are that docs/extending.md promises to authors of other packages."""
 
@@ -193,6 +193,13 @@ def test_torch_stays_in_its_places():
             assert used <= ALLOWED.get(file, set()), f"{file} imports {', '.join(sorted(used))}"
 
 
+def test_compilers_stay_in_their_room():
+    compilers = {"numba", "llvmlite"}
+    users = {file for file in FILES if {name.split(".")[0] for name in imports(file)} & compilers}
+    assert {file for file in users if not file.startswith("native/")} == set()
+    assert users
+
+
 def test_what_threads_run_never_lets_numpy_import_masked_arrays():
     """np.unique imports them at its first call: a thread that comes just before their end calls itself without end."""
     for file in FILES:
@@ -209,7 +216,7 @@ def test_nothing_is_pickled_and_nobody_asks_the_network():
     online = (
         "service/",
         "search/",
-        "core/hub.py",
+        "encoders/onnx/hub.py",
         "readers/_site.py",
         "core/listening.py",
         "search/answering/chat_endpoint.py",

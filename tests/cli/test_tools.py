@@ -36,9 +36,7 @@ def test_info_as_json(run, directory):
 
 def test_info_warns_of_an_unfinished_import(run, directory):
     with Archive.open(directory) as archive:
-        archive._connection.execute(
-            "INSERT INTO imports (reader, source, started_at) VALUES ('table', 'x.csv', '2020')"
-        )
+        archive._connection.execute("INSERT INTO imports (reader, paths, started_at) VALUES ('table', 'x.csv', '2020')")
     assert "the import of x.csv has not finished" in " ".join(run("info", directory)[1].split())
 
 

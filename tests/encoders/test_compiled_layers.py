@@ -12,7 +12,6 @@ need("onnxruntime", "onnx")
 
 from askalike.encoders.onnx import compiled_layers  # noqa: E402
 from askalike.encoders.onnx.architectures import Affine, Transformer  # noqa: E402
-from askalike.encoders.onnx.blocks import BLOCK_SIZE, quantise  # noqa: E402
 from askalike.encoders.onnx.byte_products import (  # noqa: E402
     ByteRows,
     ByteWeights,
@@ -24,6 +23,7 @@ from askalike.encoders.onnx.byte_products import (  # noqa: E402
 from askalike.encoders.onnx.compiled_layers import CompiledLayers, fits  # noqa: E402
 from askalike.encoders.onnx.layer_steps import exponential, gelu, gelu_by_tanh  # noqa: E402
 from askalike.encoders.onnx.layers import GraphLayers, open_runner  # noqa: E402
+from askalike.encoders.onnx.weights import BLOCK_SIZE, quantise  # noqa: E402
 from askalike.native.compiled import Matrix, compiled  # noqa: E402
 from askalike.native.simd import has_byte_products  # noqa: E402
 

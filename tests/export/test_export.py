@@ -116,7 +116,7 @@ def test_csv_has_everything(archive, tmp_path):
     }
     assert [(row["split"], row["id"]) for row in table(out / "queries.csv")] == [("test", "q"), ("train", "1")]
     judged = {
-        (r["split"], r["query_id"], r["document_id"], r["relevance"], r["position"], r["of"])
+        (r["split"], r["query_id"], r["document_id"], r["relevance"], r["position"], r["record_type"])
         for r in table(out / "judgements.csv")
     }
     assert judged == {
@@ -126,7 +126,7 @@ def test_csv_has_everything(archive, tmp_path):
             j.document_id,
             "" if j.relevance is None else str(j.relevance),
             str(j.position or ""),
-            j.of,
+            j.record_type,
         )
         for j in JUDGED
     }
@@ -235,7 +235,7 @@ def rows_of(archive: Archive) -> dict[str, list[tuple]]:
     rows_by_table = {}
     for name in EVERYTHING:
         columns = [row[1] for row in archive._connection.execute(f"PRAGMA table_info({name})")]
-        columns_sql = ", ".join(c for c in columns if c not in ("number", "import", "change"))
+        columns_sql = ", ".join(c for c in columns if c not in ("number", "import_number", "change"))
         order = "number" if "number" in columns else "1, 2, 3"
         rows_by_table[name] = archive._connection.execute(
             f"SELECT {columns_sql} FROM {name} ORDER BY {order}"

@@ -165,7 +165,7 @@ def test_broken_references(archive):
     archive.upsert(
         [EvaluationQuery("test", Question("q", "?")), Judgement("test", "q", "1", 1), Judgement("test", "q", "404", 1)]
     )
-    archive.upsert([Judgement("test", "q", "y", 1, of="answers"), Judgement("dev", "q", "1", 1)])
+    archive.upsert([Judgement("test", "q", "y", 1, record_type="answers"), Judgement("dev", "q", "1", 1)])
     findings = {finding.name: (finding.count, finding.n, finding.examples) for finding in run_checks(archive)}
     assert findings["absent_accepted_answers"] == (1, 2, ("1",))
     assert findings["answers_without_question"] == (1, 2, ("z",))

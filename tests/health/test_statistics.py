@@ -17,7 +17,9 @@ def archive(tmp_path: Path):
 
 
 def begin_import(archive, source, finished_at, rejected):
-    sql = "INSERT INTO imports (reader, source, started_at, finished_at, rejected) VALUES ('table', ?, '2020', ?, ?)"
+    sql = (
+        "INSERT INTO imports (reader, paths, started_at, finished_at, rejected_count) VALUES ('table', ?, '2020', ?, ?)"
+    )
     archive._connection.execute(sql, (source, finished_at, rejected))
 
 

@@ -7,11 +7,11 @@ from scipy import sparse
 
 from askalike.core.types import AllowedDocs, VectorPart, Vectors
 from askalike.index import writing
-from askalike.index.vectors import code_products
 from askalike.index.vectors import codes as codes_module
 from askalike.index.vectors.code_products import BLOCK, GROUP, multiply_codes, pack_levels
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
+from askalike.native import simd
 from askalike.native.compiled import CACHE_VARIABLE, Matrix, compiled
 from askalike.native.simd import has_feature
 
@@ -82,8 +82,7 @@ def test_codes_find_what_the_sketch_finds(tmp_path, monkeypatch, storage, exclus
 def test_products_are_those_of_whole_numbers(monkeypatch, tmp_path, features):
     if missing := [feature for feature in features if not has_feature(feature)]:
         pytest.skip(f"this processor has no {missing[0]}")
-    monkeypatch.setattr(code_products, "has_feature", features.__contains__)
-    monkeypatch.setattr(code_products, "has_byte_products", lambda: "avx512vnni" in features)
+    monkeypatch.setattr(simd, "has_feature", features.__contains__)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
 
     @compiled()

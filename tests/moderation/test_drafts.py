@@ -31,7 +31,7 @@ def archive(tmp_path):
 def test_solved_questions_that_come_again_make_one_draft_each(archive) -> None:
     assert find_drafts(archive) == 2
     cards, keys = list_drafts(archive)
-    assert (cards.title, cards.answer, cards.sources) == ("Renew library card", "Online.", ("2", "1", "3"))
+    assert (cards.title, cards.answer, cards.source_ids) == ("Renew library card", "Online.", ("2", "1", "3"))
     assert set(cards.rephrasings) == {
         "How do I renew my library card?",
         "My library card ran out, what now to renew the card?",
@@ -49,7 +49,7 @@ def test_an_accepted_draft_is_a_question_with_its_answer(archive) -> None:
     assert [a.body for a in archive.view().get_answers_to([question.id])[question.id]] == ["Online."]
     assert {link.source for link in archive.view().links("related")} == {"1", "2", "3"}
     [accepted] = list_drafts(archive, "accepted")
-    assert (accepted.by, accepted.question_id) == ("ann", question.id)
+    assert (accepted.decided_by, accepted.question_id) == ("ann", question.id)
     with pytest.raises(ArchiveError, match="draft 1 was accepted on .*; expected an open one"):
         reject_draft(archive, 1)
     assert find_drafts(archive) == 0

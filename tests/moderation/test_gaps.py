@@ -35,12 +35,12 @@ def test_phrasings_of_one_question_are_one_gap_by_traffic(archive):
     insert_feedback(archive, LoggedQuery("Who mends clocks?", "", ["r1"], "bm25"), "none_of_these", None)
     insert_feedback(archive, LoggedQuery("Lost card", "", ["r1"], "bm25"), "accept", "r1")
     boats, chess, clocks = find_gaps(archive)
-    assert (boats.title, boats.times, boats.why) == ("Where can I park my boat?", 4, {"nothing": 4})
-    assert {p.title: p.times for p in boats.examples} == {
+    assert (boats.title, boats.count, boats.reasons) == ("Where can I park my boat?", 4, {"nothing": 4})
+    assert {p.title: p.count for p in boats.examples} == {
         "Where can I park my boat?": 2, "boat parking": 1, "Where may I park a boat": 1
     }  # fmt: skip
-    assert (chess.times, chess.why) == (2, {"nothing": 1, "posted_anyway": 1})
-    assert (clocks.times, clocks.why) == (1, {"none_of_these": 1})
+    assert (chess.count, chess.reasons) == (2, {"nothing": 1, "posted_anyway": 1})
+    assert (clocks.count, clocks.reasons) == (1, {"none_of_these": 1})
 
 
 def test_18_7_without_probabilities_there_is_no_least_one(archive):
@@ -66,7 +66,7 @@ def test_an_ignored_gap_stays_ignored_after_a_purge_and_in_other_words(archive):
     ask(archive, "boat parking", "parking a boat here", "chess club")
     assert titles(find_gaps(archive)) == ["chess club"]
     (boats,) = find_gaps(archive, ignored=True)
-    assert boats.times == 2
+    assert boats.count == 2
     assert get_gap(archive, boats.id) == boats
     restore_gap(archive, boats)
     assert len(find_gaps(archive)) == 2
@@ -96,7 +96,7 @@ def test_the_command(archive):
     assert cli("--ignored") == "no ignored gaps\n"
     assert "    2  Where can I park my boat?\n" in cli()
     boats = json.loads(cli("--json", "-k", "1"))["gaps"][0]
-    assert (boats["times"], boats["why"]) == (2, {"nothing": 2})
+    assert (boats["count"], boats["reasons"]) == (2, {"nothing": 2})
     assert "boat" not in cli("--ignore", boats["id"])
     assert "boat" in cli("--ignored")
     assert "boat" in cli("--restore", boats["id"])

@@ -34,6 +34,6 @@ def test_find_groups_with_proposals_until_rejected(archive) -> None:
     ])  # fmt: skip
     assert find_groups(archive) == [["1", "2"], ["3", "4"], ["5", "6"]]
     assert find_drafts(archive) == 2
-    assert {draft.sources for draft in list_drafts(archive)} == {("1", "2"), ("6", "5")}
+    assert {draft.source_ids for draft in list_drafts(archive)} == {("1", "2"), ("6", "5")}
     decide_proposal(archive, 1, "reject")
     assert find_groups(archive) == [["1", "2"], ["3", "4"]]

@@ -48,13 +48,13 @@ def finish(proposer):
 
 
 def proposed_pairs(archive):
-    return [(p.question, p.other) for p in pending_proposals(archive, 10_000)]
+    return [(p.duplicate_id, p.original_id) for p in pending_proposals(archive, 10_000)]
 
 
 def count_repeated(proposals):
     """The number of pairs of a question and itself asked again."""
     repeated = [{f"r{n:03}", f"again-r{n:03}"} for n in range(1, 21)]
-    return sum({p.question, p.other} in repeated for p in proposals)
+    return sum({p.duplicate_id, p.original_id} in repeated for p in proposals)
 
 
 def test_repeated_questions_are_proposed_with_their_probability(calibrated):
@@ -65,7 +65,7 @@ def test_repeated_questions_are_proposed_with_their_probability(calibrated):
     assert probabilities == sorted(probabilities, reverse=True)
     assert min(probabilities) >= proposer_module.MIN_PROBABILITY
     pairs, _ = find_neighbours(calibrated, proposer._ranker, ProbableLinker(proposer._calibration))
-    of_neighbours = [pairs[pair_key(p.question, p.other)] for p in proposals]
+    of_neighbours = [pairs[pair_key(p.duplicate_id, p.original_id)] for p in proposals]
     assert all(ours >= theirs - 1e-9 for ours, theirs in zip(probabilities, of_neighbours, strict=True))
     assert count_repeated(proposals) >= 14
     linked = {frozenset((link.source, link.target)) for link in calibrated.view().links()}
@@ -86,7 +86,7 @@ def test_18_6_without_a_calibration_pairs_are_proposed_by_their_similarity(archi
     assert scan_progress(archive) is None
     proposer = create_proposer(archive)
     proposer.step()
-    assert 0 < scan_progress(archive).left < len(archive.view())
+    assert 0 < scan_progress(archive).remaining < len(archive.view())
     finish(proposer)
     assert scan_progress(archive).is_done
     proposals = pending_proposals(archive, 10_000)
@@ -97,7 +97,7 @@ def test_18_6_without_a_calibration_pairs_are_proposed_by_their_similarity(archi
     assert count_repeated(proposals) >= 14
     assert count_repeated(proposals[:14]) >= 12
     pairs, _ = find_neighbours(archive, proposer._ranker, SimilarLinker.above_abstention(archive, proposer._ranker))
-    assert all(p.score == pytest.approx(pairs[pair_key(p.question, p.other)]) for p in proposals)
+    assert all(p.score == pytest.approx(pairs[pair_key(p.duplicate_id, p.original_id)]) for p in proposals)
 
 
 def test_the_newest_are_scanned_first_and_new_ones_before_the_backlog(archive):
@@ -128,8 +128,8 @@ def test_another_ranker_scans_again_and_decisions_stay(archive):
     rejected = pending_proposals(archive)[0]
     decide_proposal(archive, rejected.id, "reject")
     assert finish(create_proposer(archive, "bm25")) > 10
-    assert {p.model for p in pending_proposals(archive, 10_000)} == {"bm25"}
-    assert {rejected.question, rejected.other} not in [set(pair) for pair in proposed_pairs(archive)]
+    assert {p.ranker for p in pending_proposals(archive, 10_000)} == {"bm25"}
+    assert {rejected.duplicate_id, rejected.original_id} not in [set(pair) for pair in proposed_pairs(archive)]
 
 
 @pytest.mark.long

@@ -15,7 +15,16 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.native import machine_code
-from askalike.native.compiled import CACHE_VARIABLE, CompiledFunction, Matrix, compiled, elementwise, inner, packed
+from askalike.native.compiled import (
+    CACHE_VARIABLE,
+    OFF_SWITCH,
+    CompiledFunction,
+    Matrix,
+    compiled,
+    elementwise,
+    inlined,
+    prechecked,
+)
 from askalike.native.llvm import LLVMFunction, Memory, count_ones, mark_reaching, read_four, trailing_zeros
 
 
@@ -24,7 +33,7 @@ class Row(NamedTuple):
     factor: int
 
 
-@inner()
+@inlined()
 def _grow(value: float) -> float:
     return math.log(value + 1.0)
 
@@ -44,6 +53,12 @@ def weigh(row: Row, table: Matrix[np.int8], negative: bool, out: NDArray[np.floa
 def share(part: float, whole: float) -> float:
     """A formula."""
     return math.sqrt(part) / whole if whole else 0.0
+
+
+@elementwise
+def grow(value: float) -> float:
+    """Another formula, whose loop has the same byte code."""
+    return value + 1.0
 
 
 @compiled()
@@ -266,10 +281,40 @@ def test_numba_makes_machine_code_of_each_function_where_its_memory_cannot_be_ta
     assert len(modules) == 2
 
 
-def test_packed_tuple_is_the_same_argument() -> None:
+def test_prechecked_tuple_is_the_same_argument() -> None:
     ours, again = np.empty(2), np.empty(2)
-    row = packed(ROW)
+    row = prechecked(ROW)
     assert isinstance(row, Row)
     assert row.values is ROW.values
     assert weigh(row, TABLE, False, ours) == weigh(ROW, TABLE, False, again)
     assert ours.tolist() == again.tolist()
+
+
+def test_with_the_off_switch_numba_compiles_and_caches(tmp_path: Path) -> None:
+    script = """if True:
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import numpy as np
+        import test_compiled as t
+        out = np.empty(2)
+        row = t.prechecked(t.ROW)
+        assert t.weigh(row, t.TABLE, np.bool_(True), out) == 2
+        expected = np.empty(2)
+        t.weigh.function(t.ROW, t.TABLE, True, expected)
+        assert np.allclose(out, expected, rtol=1e-12)
+        assert (t.share(9.0, 2.0), t.grow(2.0)) == (1.5, 3.0)
+        counts = np.zeros(1, np.int64)
+        t.count_bits(np.full((1, 2), 7, np.uint64), counts)
+        assert counts.tolist() == [6]
+        try:
+            t.weigh(row, t.TABLE.astype(np.int16), True, out)
+        except TypeError as error:
+            print(error)
+    """
+    settings = {OFF_SWITCH: "numba", CACHE_VARIABLE: str(tmp_path)}
+    command = [sys.executable, "-c", script, str(Path(__file__).parent)]
+    for _ in range(2):
+        done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=True)
+        assert "expected 2 dimension" in done.stdout
+    files = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {".nbi", ".nbc"}

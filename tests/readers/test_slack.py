@@ -77,7 +77,7 @@ def test_threads_that_begin_with_a_question_are_drafts_and_nothing_else(export: 
         assert len(archive.view()) == 0
         assert vpn.title == "@grace How do I reset my #vpn & token?"
         assert vpn.body == "Hi all! @grace How do I reset my #vpn & token? It says `E12?`"
-        assert (vpn.answer, vpn.sources) == ("Online.", ())  # what was marked as the solution
+        assert (vpn.answer, vpn.source_ids) == ("Online.", ())  # what was marked as the solution
         assert (vpn.origin, vpn.url) == (
             "acme/C1/1767600000.000100", "https://acme.slack.com/archives/C1/p1767600000000100",
         )  # fmt: skip

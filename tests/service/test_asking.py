@@ -52,7 +52,7 @@ def test_gaps_are_questions_asked_in_vain_and_can_be_purged(serve, archive) -> N
     send_feedback(served, verdict="accept", chosen="r001", title="accepted")
     served.get(f"{V1}/similar?title=typed")
     gaps = served.get(f"{V1}/gaps").json["gaps"]
-    assert [(g["title"], g["times"]) for g in gaps] == [("Xyzzy?", 2), ("Where may I park my boat?", 1)]
+    assert [(g["title"], g["count"]) for g in gaps] == [("Xyzzy?", 2), ("Where may I park my boat?", 1)]
     purged = askalike("purge", archive, "--days", "0")
     assert purged.stdout == "3 questions asked and 2 pieces of feedback deleted\n"
     assert served.get(f"{V1}/gaps").json["gaps"] == []
@@ -69,7 +69,7 @@ def test_18_7_a_question_about_something_else_is_abstained_from_and_becomes_a_ga
     answered = served.send("POST", f"{V1}/answer", {"title": "I have lost my library card"}).json
     assert (answered["question"]["id"], answered["abstained"]) == ("r013", False)
     [gap] = served.get(f"{V1}/gaps").json["gaps"]
-    assert (gap["title"], gap["why"]) == (off_topic, {"nothing": 1})
+    assert (gap["title"], gap["reasons"]) == (off_topic, {"nothing": 1})
 
 
 def test_18_7_gaps_by_probability_are_refused_where_nothing_is_calibrated(service: Service) -> None:

@@ -38,7 +38,7 @@ def repeat_questions(archive, count=10):
 def list_duplicates(served: Service, **query: object) -> list[tuple[str, str]]:
     text = "&".join(f"{name}={value}" for name, value in query.items())
     duplicates = served.get(f"{V1}/duplicates?{text}").json["duplicates"]
-    return [(d["question"], d["other"]) for d in duplicates]
+    return [(d["duplicate_id"], d["original_id"]) for d in duplicates]
 
 
 def test_the_service_finds_likely_duplicates_by_itself_and_in_new_questions(serve, archive) -> None:
@@ -89,7 +89,7 @@ def test_decisions_over_http(served: Service) -> None:
     assert list_duplicates(served) == [("r001", "r100"), ("r002", "r101"), ("r003", "r102")]
     page = served.get(f"{V1}/duplicates?limit=2").json
     assert (page["counts"]["open"], page["duplicates"][0]["confidence"]) == (3, "90%")
-    assert page["duplicates"][0]["other_title"]
+    assert page["duplicates"][0]["original_title"]
     assert list_duplicates(served, limit=2, after=page["next"]) == [("r003", "r102")]
     first, second, third = (d["id"] for d in served.get(f"{V1}/duplicates").json["duplicates"])
 
@@ -123,7 +123,10 @@ def test_only_moderators_decide_and_each_decision_has_its_key(serve, archive) ->
     id = served.send("GET", f"{V1}/duplicates", headers=headers["moderate"]).json["duplicates"][0]["id"]
     path, body = f"{V1}/duplicates/{id}/decision", {"decision": "accept"}
     assert served.send("POST", path, body, headers["write"]).status == 403
-    assert served.send("POST", path, body, headers["moderate"]).json["by"] == keys_by_scope["moderate"].split("_")[1]
+    assert (
+        served.send("POST", path, body, headers["moderate"]).json["decided_by"]
+        == keys_by_scope["moderate"].split("_")[1]
+    )
 
 
 def test_a_gap_that_is_ignored_stays_so_until_it_is_restored(served: Service) -> None:
@@ -131,12 +134,12 @@ def test_a_gap_that_is_ignored_stays_so_until_it_is_restored(served: Service) ->
         feedback = {"title": title, "shown": [], "verdict": "none_of_these"}
         assert served.send("POST", f"{V1}/feedback", feedback).status == 204
     zeppelins, xyzzy = served.get(f"{V1}/gaps").json["gaps"]
-    assert (zeppelins["times"], zeppelins["why"], len(zeppelins["examples"])) == (2, {"none_of_these": 2}, 2)
+    assert (zeppelins["count"], zeppelins["reasons"], len(zeppelins["examples"])) == (2, {"none_of_these": 2}, 2)
     assert served.send("POST", f"{V1}/gaps/{zeppelins['id']}/ignore").status == 204
     served.send("POST", f"{V1}/feedback", {"title": "mooring my zeppelin", "shown": [], "verdict": "posted_anyway"})
     assert [g["title"] for g in served.get(f"{V1}/gaps").json["gaps"]] == [xyzzy["title"]]
     (ignored,) = served.get(f"{V1}/gaps?ignored=true").json["gaps"]
-    assert ignored["times"] == 3
+    assert ignored["count"] == 3
     assert served.send("POST", f"{V1}/gaps/{ignored['id']}/restore").status == 204
     assert served.get(f"{V1}/gaps?limit=1").json["total"] == 2
     assert served.send("POST", f"{V1}/gaps/nothing/ignore").status == 404

@@ -170,7 +170,7 @@ def test_what_is_chosen_and_what_is_posted_all_the_same_is_feedback(visit, close
 
     def read_verdicts() -> list[tuple[str, str, str | None]]:
         with Archive.open(served.archive_path) as archive:
-            return archive._connection.execute("SELECT title, verdict, chosen FROM feedback ORDER BY 1").fetchall()
+            return archive._connection.execute("SELECT title, verdict, chosen_id FROM feedback ORDER BY 1").fetchall()
 
     wait_for(lambda: len(read_verdicts()) == 2)
     zebras, card = read_verdicts()

@@ -29,7 +29,7 @@ def pair(one, other, probability=None, score=1.0):
 
 
 def pending(archive, most=20):
-    return ["".join((p.question, p.other)) for p in pending_proposals(archive, most)]
+    return ["".join((p.duplicate_id, p.original_id)) for p in pending_proposals(archive, most)]
 
 
 def duplicate_links(archive):
@@ -41,10 +41,10 @@ def test_the_most_certain_comes_first_and_uncalibrated_pairs_after(archive):
     assert add_proposals(archive, found) == 4
     assert pending(archive) == ["cd", "ab", "gh", "ef"]
     first = pending_proposals(archive)[0]
-    assert (first.probability, first.state, first.decided_at, first.by) == (0.9, "open", None, None)
+    assert (first.probability, first.state, first.decided_at, first.decided_by) == (0.9, "open", None, None)
     pages, after = [], None
     while page := list_proposals(archive, "open", 1, after):
-        pages.append(page[0].question + page[0].other)
+        pages.append(page[0].duplicate_id + page[0].original_id)
         after = page[0].id
     assert pages == ["cd", "ab", "gh", "ef"]
 
@@ -63,21 +63,21 @@ def test_a_pair_found_again_takes_the_newest_probability(archive):
     add_proposals(archive, [pair("a", "b", 0.3)])
     assert add_proposals(archive, [pair("b", "a", 0.8)]) == 0
     (only,) = pending_proposals(archive, 5)
-    assert (only.question, only.other, only.probability) == ("b", "a", 0.8)
+    assert (only.duplicate_id, only.original_id, only.probability) == ("b", "a", 0.8)
 
 
 def test_accepting_adds_a_link_and_undoing_deletes_it(archive):
     add_proposals(archive, [pair("a", "b", 0.9)])
     before, (only,) = archive.view().change, pending_proposals(archive)
     accepted = decide_proposal(archive, only.id, "accept", "kim")
-    assert (accepted.state, accepted.by, duplicate_links(archive)) == ("accepted", "kim", [("a", "b")])
+    assert (accepted.state, accepted.decided_by, duplicate_links(archive)) == ("accepted", "kim", [("a", "b")])
     assert archive.view().change > before
     assert pending(archive) == []
     with pytest.raises(AlreadyDecidedError, match="accepted"):
         decide_proposal(archive, only.id, "reject")
     assert proposals.latest_decision(archive, "kim") == accepted
     again = undo_decision(archive, only.id)
-    assert (again.state, again.by, duplicate_links(archive)) == ("open", None, [])
+    assert (again.state, again.decided_by, duplicate_links(archive)) == ("open", None, [])
     assert pending(archive) == ["ab"]
     with pytest.raises(AlreadyDecidedError, match="nothing to undo"):
         undo_decision(archive, only.id)
@@ -119,8 +119,8 @@ def test_decided_pairs_are_listed_the_latest_first(archive):
     for _ in range(2):
         decide_proposal(archive, pending_proposals(archive)[0].id, "reject")
     page = list_proposals(archive, "rejected", 1)
-    assert [p.question for p in page] == ["c"]
-    assert [p.question for p in list_proposals(archive, "rejected", 5, page[0].id)] == ["a"]
+    assert [p.duplicate_id for p in page] == ["c"]
+    assert [p.duplicate_id for p in list_proposals(archive, "rejected", 5, page[0].id)] == ["a"]
     with pytest.raises(MissingRecordError, match="no proposal 99"):
         proposals.get_proposal(archive, 99)
     with pytest.raises(MissingRecordError, match="no proposal 99"):

@@ -4,7 +4,6 @@ Point 12 of the operator's first day.
 """
 
 import csv
-import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -14,7 +13,6 @@ from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.editing import put_records
 from askalike.store.keys import create_key
-from askalike.store.migrations import MIGRATIONS
 from askalike.store.revisions import get_revisions
 
 ROWS = {"a": ("How long do I boil an eg?", "Five minuts."), "b": ("May I bring a dog?", "Yes.")}
@@ -122,14 +120,3 @@ def test_what_is_deleted_has_no_history(archive, source):
     archive.delete(["a"])
     source()
     assert (question(archive).title, history(archive)) == (FIRST[0], [])
-
-
-def test_an_archive_of_before_is_brought_up_to_date(tmp_path):
-    (tmp_path / "old").mkdir()
-    connection = sqlite3.connect(tmp_path / "old" / "archive.sqlite")
-    connection.executescript("".join(MIGRATIONS[:7]) + "PRAGMA user_version = 7;")
-    connection.close()
-    with Archive.open(tmp_path / "old") as opened:
-        opened.upsert([Question("a", FIRST[0])])
-        correct(opened, title=FIRST[1])
-        assert len(history(opened)) == 1

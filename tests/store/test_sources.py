@@ -1,6 +1,5 @@
 """Several sources in one archive: their ids never meet, and an import changes only what its own source brought."""
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from askalike.readers import import_archive
 from askalike.store import Archive, content_hash
 from askalike.store.editing import put_records
 from askalike.store.import_sinks import ArchiveSink
-from askalike.store.migrations import MIGRATIONS
 from askalike.store.sources import SourceSummary, import_numbers, plan_source
 from askalike.store.statistics import ArchiveSummary
 
@@ -187,29 +185,6 @@ def test_evaluation_queries_of_two_sets_stay_apart(tmp_path: Path) -> None:
             "SELECT x.id FROM queries x JOIN questions q USING (id, title)"
         ).fetchall()
         assert sorted(queries) == [("1",), ("two/1",)]
-
-
-def test_the_archives_of_earlier_versions_learn_their_sources(tmp_path: Path) -> None:
-    old = tmp_path / "old"
-    old.mkdir()
-    with sqlite3.connect(old / "archive.sqlite") as connection:
-        connection.executescript("".join(MIGRATIONS[:7]) + "PRAGMA user_version = 7;")
-        connection.execute(
-            "INSERT INTO meta VALUES ('name', '\"Beer FAQ\"'), ('reader', '\"beir\"'), ('source', '\"b\"')"
-        )
-        imports = [("beir", "b"), ("table", "/data/tea.2024.csv"), ("stackexchange", "/x/so.com-Posts.7z, y")]
-        connection.executemany("INSERT INTO imports (reader, source, started_at) VALUES (?, ?, '2024')", imports)
-        for n in (1, 2, 3, None):
-            values = (f"q{n}", f"Question {n}", n)
-            connection.execute(
-                "INSERT INTO questions (id, title, body, markup, tags, rephrasings, import, change) "
-                "VALUES (?, ?, '', 'text', '[]', '[]', ?, 1)", values,
-            )  # fmt: skip
-    connection.close()
-    with Archive.open(old) as archive:
-        assert archive.view().sources([f"q{n}" for n in (1, 2, 3, None)]) == {
-            "q1": "Beer FAQ", "q2": "tea", "q3": "so.com",
-        }  # fmt: skip
 
 
 def test_answers_that_an_earlier_version_put_below_another_source_are_found(mixed: Path) -> None:

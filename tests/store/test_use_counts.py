@@ -32,5 +32,5 @@ def test_events_are_counted_by_day(archive, monkeypatch):
 def test_nothing_but_day_event_and_count_is_stored(archive):
     assert daily_use(archive, 30) == []
     count_use(archive, ["shown"])
-    columns = [row[1] for row in archive._connection.execute("PRAGMA table_info(use_counts)")]
+    columns = [row[1] for row in archive._connection.execute("PRAGMA table_info(usage_counts)")]
     assert columns == ["day", "event", "count"]

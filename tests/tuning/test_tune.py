@@ -44,7 +44,7 @@ def test_a_lexical_ranker_serves_where_nothing_beats_it(tmp_path, only_lexical):
         assert outcome.verdict.served_trial.candidate.is_lexical
         assert "stays active" in outcome.verdict.sentence
         assert outcome.verdict.served_trial is outcome.verdict.incumbent
-        assert not get_served_ranker(archive).chosen_by
+        assert not get_served_ranker(archive).selection_query_ids
         assert len(events) == 1 + len(outcome.candidate_results)
         assert get_served_ranker(archive).reason == outcome.verdict.sentence
         assert outcome.verdict.difference_to_lexical.n == 64

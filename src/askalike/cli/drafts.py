@@ -70,7 +70,7 @@ def drafts_command(
 def _describe_origin(draft: Draft) -> str:
     if draft.origin:
         return f"thread {draft.origin}{', ' if draft.url else ''}{draft.url or ''}"
-    return f"{format_count(len(draft.sources), 'question')}: {', '.join(draft.sources[:5])}"
+    return f"{format_count(len(draft.source_ids), 'question')}: {', '.join(draft.source_ids[:5])}"
 
 
 def _read_answer(path: Path) -> str:

@@ -122,10 +122,10 @@ def gaps_command(
         print(to_json({"gaps": [asdict(gap) for gap in gaps]}))
         return
     for gap in gaps:
-        why = ", ".join(f"{times} × {REASON_LABELS[name]}" for name, times in sorted(gap.why.items()))
-        print(f"{gap.times:5}  {gap.title}\n       {gap.id}  {gap.last_asked_at[:10]}  {why}")
+        why = ", ".join(f"{times} × {REASON_LABELS[name]}" for name, times in sorted(gap.reasons.items()))
+        print(f"{gap.count:5}  {gap.title}\n       {gap.id}  {gap.last_asked_at[:10]}  {why}")
         for phrasing in gap.examples[1:]:
-            print(f"       {phrasing.times:5}  {phrasing.title}")
+            print(f"       {phrasing.count:5}  {phrasing.title}")
     if not gaps:
         print("no ignored gaps" if ignored else "no gaps")
 

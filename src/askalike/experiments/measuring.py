@@ -66,10 +66,10 @@ def describe_choice(archive: Archive, ranker: Ranker, split_name: str) -> str:
     Results on them are too good: they are those of the best of many rankers on the queries that it was chosen on.
     """
     served = get_served_ranker(archive)
-    if served is None or not served.chosen_by or document_kind(archive, split_name) == "answers":
+    if served is None or not served.selection_query_ids or document_kind(archive, split_name) == "answers":
         return ""
     active = rankers.create(served.ranker, served.settings, archive.path)
-    chosen_by = LearnedLabels(duplicates=served.chosen_by)
+    chosen_by = LearnedLabels(duplicates=served.selection_query_ids)
     labels = load_split(archive, split_name)
     n, total = chosen_by.count_queries(archive, labels), len(labels.queries)
     if not n or (active.name, active.values) != (ranker.name, ranker.values):

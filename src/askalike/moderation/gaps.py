@@ -1,4 +1,4 @@
-"""Gaps: questions that people ask and the archive does not answer, as clusters of phrasings, by frequency."""
+"""Gaps: questions that people ask and the archive does not answer, as groups of phrasings, by frequency."""
 
 import hashlib
 import math
@@ -23,7 +23,7 @@ MAX_PHRASINGS_PER_WORD = 200
 """Phrasings are not compared because of a word that is in more phrasings than this."""
 MAX_EXAMPLES = 5
 REASON_LABELS = {"nothing": "found nothing", "none_of_these": "no helpful hit", "posted_anyway": "asked anyway"}
-"""Reason in `Gap.why` → its label for people."""
+"""Reason in `Gap.reasons` → its label for people."""
 MAX_TIME_SHARE = 0.05
 """Maximum share of time that GapCache spends on finding gaps."""
 
@@ -37,23 +37,23 @@ class PhrasingFrequency:
     """A phrasing of a question, and how often it was asked."""
 
     title: str
-    times: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A cluster of queries without a helpful hit.
+    """A group of queries without a helpful hit.
 
-    title: the most frequent phrasing. times: number of queries over all phrasings. last_asked_at: ISO 8601 in UTC.
-    why: how often `nothing` was found, `none_of_these` helped, or a question was `posted_anyway`.
+    title: the most frequent phrasing. count: number of queries over all phrasings. last_asked_at: ISO 8601 in UTC.
+    reasons: how often `nothing` was found, `none_of_these` helped, or a question was `posted_anyway`.
     members: a digest of the words of each phrasing; `id` is the first of them.
     """
 
     id: str
     title: str
-    times: int
+    count: int
     last_asked_at: str
-    why: Mapping[str, int]
+    reasons: Mapping[str, int]
     examples: Sequence[PhrasingFrequency]
     ignored: bool
     members: Sequence[str]
@@ -68,7 +68,7 @@ class _PhrasingGroup:
     last_asked_at: str = ""
 
     @property
-    def times(self) -> int:
+    def count(self) -> int:
         return self.titles.total()
 
 
@@ -133,7 +133,7 @@ def _find_all_gaps(archive: Archive, min_probability: float, ranker: Ranker | No
     ignored = query_log.ignored_phrasings(archive)
     found = (_build_gap(members, groups, ignored) for members in _cluster_phrasings(groups))
     gaps = sorted(found, key=lambda gap: gap.id)
-    gaps.sort(key=lambda gap: (gap.times, gap.last_asked_at), reverse=True)
+    gaps.sort(key=lambda gap: (gap.count, gap.last_asked_at), reverse=True)
     return gaps
 
 
@@ -169,7 +169,7 @@ def _group_by_words(
 
 def _cluster_phrasings(groups: Mapping[WordKey, _PhrasingGroup]) -> list[list[WordKey]]:
     """Return clusters of similar phrasings, the most frequent first in each; others are clusters of one."""
-    order = sorted(groups, key=lambda words: (-groups[words].times, words))
+    order = sorted(groups, key=lambda words: (-groups[words].count, words))
     ids = {words: f"{position:08}" for position, words in enumerate(order)}
     id_clusters = cluster_pairs(_similar_pairs(order[:MAX_COMPARED], ids), MIN_COSINE)
     clusters = [[order[int(id)] for id in sorted(members)] for members in id_clusters]

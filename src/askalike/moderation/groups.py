@@ -23,8 +23,8 @@ def find_groups(archive: Archive) -> list[list[str]]:
     for proposal in list_proposals(archive, "open", MAX_PROPOSALS):
         if (proposal.probability or 0.0) < MIN_PROBABILITY:
             break  # the most probable come first
-        one, other = (name_of.get(id, id) for id in (proposal.question, proposal.other))
-        proposed |= {proposal.question, proposal.other}
+        one, other = (name_of.get(id, id) for id in (proposal.duplicate_id, proposal.original_id))
+        proposed |= {proposal.duplicate_id, proposal.original_id}
         if one != other:
             pairs[pair_key(one, other)] = max(proposal.probability or 0.0, pairs.get(pair_key(one, other), 0.0))
     joined = {name: min(group) for group in cluster_pairs(pairs, MIN_PROBABILITY) for name in group}

@@ -1,11 +1,11 @@
-"""Functions compiled to machine code once per machine, and then loaded without the compiler.
+"""Functions compiled to machine code once per machine, and then loaded without the compiler; see docs/native.md.
 
 Numba translates a function, LLVM turns it into an object file, and later processes load that file with llvmlite alone,
 since importing numba takes longer than most searches. A compiled function's parameters are annotated with the types
 that the machine code expects: int, float, bool, `NDArray[np.int32]` (one dimension), `Matrix[np.float32]` (two), or a
 NamedTuple of these. Arrays are contiguous (C order) and of exactly that type. The function allocates nothing and raises
-nothing: it writes its results into arrays passed to it. Functions that it calls are marked as `inner`. Both depend only
-on their arguments: module constants become part of the machine code.
+nothing: it writes its results into arrays passed to it. Functions that it calls are marked as `inlined`. Both depend
+only on their arguments: module constants become part of the machine code.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ import threading
 import types
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, cached_property, update_wrapper
+from functools import cache, cached_property, partial, update_wrapper
 from pathlib import Path
 from typing import Annotated, Any, Generic, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -28,6 +28,7 @@ from askalike.native.machine_code import (
     ArrayType,
     check_array_layout,
     compile_machine_code,
+    compile_with_numba,
     describe_code,
     entry_name,
     host_processor,
@@ -47,13 +48,15 @@ CACHE_VARIABLE = "NUMBA_CACHE_DIR"
 """Environment variable for the folder of compiled code; by default next to the source or in the user's cache."""
 FORMAT = 3
 """The version of the file format."""
+OFF_SWITCH = "ASKALIKE_NATIVE_CACHE"
+"""Environment variable: with the value `numba`, numba's own `cache=True` is used instead of files of machine code."""
 DIGEST_BYTES = 32
 _C_TYPES: Mapping[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool, type(None): None}
 _lock = threading.RLock()
 
 
-def inner(*, fastmath: bool = False) -> Callable[[FunctionT], FunctionT]:
-    """Mark a function that compiled functions call; called from Python, it runs as Python."""
+def inlined(*, fastmath: bool = False) -> Callable[[FunctionT], FunctionT]:
+    """Mark a function that is compiled into the compiled functions that call it; from Python, it runs as Python."""
 
     def mark(function: FunctionT) -> FunctionT:
         function.__dict__["numba_options"] = {"fastmath": fastmath}
@@ -69,24 +72,25 @@ def compiled(*, fastmath: bool = False) -> "Callable[[Callable[P, ReturnT]], Com
     """
 
     def make(function: Callable[P, ReturnT]) -> CompiledFunction[P, ReturnT]:
-        return CompiledFunction(inner(fastmath=fastmath)(function))
+        return CompiledFunction(inlined(fastmath=fastmath)(function))
 
     return make
 
 
 def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float64]]:
     """Vectorise a formula of floats: it then takes float64 arrays that broadcast together."""
-    function = cast(types.FunctionType, inner()(formula))
+    function = cast(types.FunctionType, inlined()(formula))
     names = [f"a{n}" for n in range(_parameter_count(function))]
     items, parameters = (", ".join(f"{name}{what}" for name in names) for what in ("[i]", ": Row"))
     source = (
         f"def loop(out: Row, {parameters}) -> None:\n    for i in range(len(out)):\n        out[i] = formula({items})"
     )
     scope = {"Row": NDArray[np.float64], "formula": function, "__file__": function.__globals__["__file__"]}
-    exec(source, scope)
+    # numba's own cache tells functions apart by the file and the qualified name, as their byte code is the same.
+    exec(compile(source, scope["__file__"], "exec"), scope)
     loop = cast(types.FunctionType, scope["loop"])
-    loop.__name__, loop.__module__ = function.__name__, function.__module__
-    native = CompiledFunction(inner()(loop))
+    loop.__name__, loop.__qualname__, loop.__module__ = function.__name__, function.__qualname__, function.__module__
+    native = CompiledFunction(inlined()(loop))
 
     def apply(*arguments: Any) -> NDArray[np.float64]:
         columns = np.broadcast_arrays(*arguments)
@@ -115,7 +119,7 @@ class CompiledFunction(Generic[P, ReturnT]):
     @property
     def is_cached(self) -> bool:
         """Whether the machine code exists already, so that the first call need not compile."""
-        return any((folder / self._file_name).exists() for folder in self._folders)
+        return _has_numba_cache() or any((folder / self._file_name).exists() for folder in self._folders)
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
@@ -146,7 +150,10 @@ class CompiledFunction(Generic[P, ReturnT]):
 
     def _load(self) -> None:
         with _lock:
-            if self._native is None:
+            if self._native is None and _has_numba_cache():
+                self._read_numbers = partial(_convert_all, self._parameters)
+                self._native = compile_with_numba(self.function)
+            elif self._native is None:
                 check_array_layout()
                 code = self._read() or self._compile()
                 c_types = [kind for parameter in self._parameters for kind in _c_types(parameter)]
@@ -174,6 +181,11 @@ class CompiledFunction(Generic[P, ReturnT]):
         return code
 
 
+def _has_numba_cache() -> bool:
+    """Return whether the off switch is set."""
+    return os.environ.get(OFF_SWITCH) == "numba"
+
+
 def _parameter_count(function: types.FunctionType) -> int:
     return function.__code__.co_argcount
 
@@ -190,16 +202,16 @@ def _parameter_type(hint: Any) -> Any:
     return ArrayType(np.dtype(get_args(get_args(array)[1])[0]), *dimensions)
 
 
-def packed(value: TupleT) -> TupleT:
+def prechecked(value: TupleT) -> TupleT:
     """Return the same NamedTuple with its arrays checked, for a tuple that is passed repeatedly."""
-    copy = _packed_class(type(value))(*value)
-    copy.packed_numbers = _number_reader(_parameter_type(type(value))[1])(*value)
+    copy = _prechecked_class(type(value))(*value)
+    copy.checked_numbers = _number_reader(_parameter_type(type(value))[1])(*value)
     return cast(TupleT, copy)
 
 
 @cache
-def _packed_class(base: type[Any]) -> type[Any]:
-    return type(base.__name__, (base,), {"packed_numbers": ()})
+def _prechecked_class(base: type[Any]) -> type[Any]:
+    return type(base.__name__, (base,), {"checked_numbers": ()})
 
 
 @cache
@@ -218,7 +230,7 @@ def _number_reader(kinds: Sequence[Any]) -> Callable[..., Sequence[Any]]:
             numbers.append(f"id(v{n})")
         elif isinstance(kind, tuple):
             scope[f"read{n}"] = _number_reader(kind[1])
-            numbers.append(f"*(getattr(v{n}, 'packed_numbers', None) or read{n}(*v{n}))")
+            numbers.append(f"*(getattr(v{n}, 'checked_numbers', None) or read{n}(*v{n}))")
         else:
             numbers.append(f"v{n}")
     names = ", ".join(f"v{n}" for n in range(len(kinds)))
@@ -230,6 +242,18 @@ def _refuse_other_type(array: NDArray[Any], kind: ArrayType) -> None:
     if array.dtype != kind.dtype or array.ndim != kind.dimensions or not array.flags.c_contiguous:
         expected = f"{kind.dimensions} dimension(s) of {kind.dtype} in a row"
         raise TypeError(f"an array of {array.ndim} dimension(s) of {array.dtype}; expected {expected}")
+
+
+def _convert_all(kinds: Sequence[Any], *values: Any) -> Sequence[Any]:
+    """Return values of these types as numba takes them. Raises TypeError for an array of another type."""
+    return tuple(map(_convert, kinds, values))
+
+
+def _convert(kind: Any, value: Any) -> Any:
+    if isinstance(kind, ArrayType):
+        _refuse_other_type(value, kind)
+        return value
+    return kind[0](*_convert_all(kind[1], *value)) if isinstance(kind, tuple) else kind(value)
 
 
 def _c_types(kind: Any) -> list[Any]:

@@ -8,7 +8,7 @@ import gc
 import types
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from functools import cache, update_wrapper
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ def entry_name(function: types.FunctionType) -> str:
 
 
 def reachable(function: types.FunctionType) -> Iterator[types.FunctionType]:
-    """Yield the function, and all inner functions that it calls."""
+    """Yield the function, and all inlined functions that it calls."""
     seen, waiting = set(), [function]
     while waiting:
         one = waiting.pop()
@@ -84,7 +84,7 @@ def _describe_bytecode(code: types.CodeType) -> list[Any]:
 
 
 def _as_python(value: Any) -> Any:
-    """Return the Python function behind a compiled or an inner function."""
+    """Return the Python function behind a compiled or an inlined function."""
     return getattr(value, "function", value)
 
 
@@ -94,6 +94,7 @@ def compile_machine_code(function: types.FunctionType, parameters: Sequence[Any]
     Raises TypeError if LLVM cannot remove the code that numba adds for functions that allocate or raise.
     """
     machine = _target_machine(3)
+    # If reference counts are left after the faster translation, the function is translated as numba usually does.
     for translating in _translated_only, nullcontext:
         module = _translate_module(function, parameters, returns, translating())
         _optimise(module, machine)
@@ -173,6 +174,7 @@ def _optimise(module: Any, machine: Any) -> None:
     """Optimise what numba has translated: first remove its reference counting, then do the rest."""
     from llvmlite import binding
 
+    # Reference counts can be pruned only from simple control flow, before loops are vectorised and unrolled.
     for level in 1, 3:
         options = binding.create_pipeline_tuning_options(level)
         if level == 1:
@@ -212,6 +214,14 @@ def _make_entry(function: types.FunctionType, parameters: Sequence[Any]) -> Any:
     return scope["entry"]
 
 
+def compile_with_numba(function: types.FunctionType) -> Any:
+    """Return the function as numba compiles it on the first call, and keeps it in its own cache."""
+    import numba
+
+    options = function.__dict__["numba_options"]
+    return numba.njit(cache=True, error_model="numpy", **options)(_translate(function).py_func)
+
+
 def _translate(function: types.FunctionType) -> Any:
     """Return the numba version of the function, with those of all functions that it calls."""
     import numba
@@ -222,7 +232,7 @@ def _translate(function: types.FunctionType) -> Any:
     translated: dict[Any, Any] = {}
     for one in reachable(function):
         scope = scopes.setdefault(id(one.__globals__), dict(one.__globals__))
-        copied = types.FunctionType(one.__code__, scope, one.__name__)
+        copied = update_wrapper(types.FunctionType(one.__code__, scope, one.__name__), one)
         translated[one] = numba.njit(**options, **one.__dict__["numba_options"])(copied)
     for scope in scopes.values():
         for name, value in scope.items():
@@ -256,6 +266,7 @@ def host_processor() -> tuple[str, str, str]:
     """Return the system, the processor and its features that code is compiled for, by their LLVM names."""
     from llvmlite import binding
 
+    # Part of each file's name: code for AVX-512 would end the process on a processor without it.
     return binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
 
 

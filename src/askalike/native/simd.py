@@ -11,6 +11,8 @@ from askalike.native.machine_code import host_processor
 LANES = 16
 BYTE, INT, LONG, FLOAT = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
 BYTES, INTS, FLOATS = (ir.VectorType(kind, LANES) for kind in (BYTE, INT, FLOAT))
+EIGHT = LANES // 2
+PAIRS = ir.VectorType(ir.IntType(16), LANES)
 MAX_ROWS = 6
 """Rows that are computed at the same time: their sums fit into the processor's registers."""
 VECTOR_BYTES = 4 * LANES
@@ -27,7 +29,7 @@ def has_byte_products() -> bool:
     return has_feature("avx512vnni")
 
 
-class LaneWriter:
+class SimdBuilder:
     """Emits instructions at the position of LLVM's builder. Addresses are in bytes, and may be numbers or values."""
 
     def __init__(self, builder: Any) -> None:
@@ -71,8 +73,32 @@ class LaneWriter:
         return self.call("llvm.fma.v16f32", FLOATS, left, right, total)
 
     def add_byte_products(self, sums: Any, unsigned: Any, signed: Any) -> Any:
-        """Return INTS with the sum of four products added to each lane; see `has_byte_products`."""
-        return self.call("llvm.x86.avx512.vpdpbusd.512", INTS, sums, unsigned, signed)
+        """Return INTS with the sum of the products of four bytes added to each lane, by the processor's best way.
+
+        With AVX2, a sum of two products must fit into 16 bits.
+        """
+        if has_byte_products():
+            return self.call("llvm.x86.avx512.vpdpbusd.512", INTS, sums, unsigned, signed)
+        if has_feature("avx2"):
+            return self.builder.add(sums, self._multiply_halves(unsigned, signed))
+        for byte in range(4):
+            left = self.builder.and_(self.builder.lshr(unsigned, self.spread(INT(8 * byte))), self.spread(INT(0xFF)))
+            right = self.builder.ashr(self.builder.shl(signed, self.spread(INT(24 - 8 * byte))), self.spread(INT(24)))
+            sums = self.builder.add(sums, self.builder.mul(left, right))
+        return sums
+
+    def _multiply_halves(self, unsigned: Any, signed: Any) -> Any:
+        """Return the sums of four byte products, eight lanes at a time, in 16 bits until they are added in pairs."""
+        ones, halves = ir.Constant(PAIRS, [1] * LANES), []
+        for first in (0, EIGHT):
+            places = ir.Constant(ir.VectorType(INT, EIGHT), list(range(first, first + EIGHT)))
+            left, right = (
+                self.builder.bitcast(self.builder.shuffle_vector(fours, fours, places), ir.VectorType(BYTE, 4 * EIGHT))
+                for fours in (unsigned, signed)
+            )
+            pairs = self.call("llvm.x86.avx2.pmadd.ub.sw", PAIRS, left, right)
+            halves.append(self.call("llvm.x86.avx2.pmadd.wd", ir.VectorType(INT, EIGHT), pairs, ones))
+        return self.builder.shuffle_vector(*halves, ir.Constant(INTS, list(range(LANES))))
 
     def for_count(self, count: Any, write: Callable[[int], None]) -> None:
         """Emit the code of `write` for each number from 1 to MAX_ROWS; the one that equals `count` will run."""

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from pydantic import Field
 
+from askalike.native.compiled import Matrix, compiled, inlined
 from askalike.papers.corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
 from askalike.text.features.words import WordFeatures
 
@@ -68,7 +68,10 @@ class Doc2vecEncoder(CorpusEncoder):
         cumulative = np.cumsum(counts**NOISE_POWER)
         outputs = np.ascontiguousarray(self.trained_arrays["outputs"].T)
         keep = _compute_keep_probabilities(counts, settings.sample)
-        return _infer(values, starts, outputs, cumulative / cumulative[-1], keep, settings.noise, settings.passes)
+        vectors, move = np.zeros((len(starts) - 1, settings.dim), np.float32), np.empty(settings.dim, np.float32)
+        cdf = cumulative / cumulative[-1]
+        _infer(values, starts, outputs, cdf, keep, settings.noise, settings.passes, vectors, move)
+        return vectors
 
 
 def _compute_keep_probabilities(counts: Array, sample: float) -> NDArray[np.float64]:
@@ -79,11 +82,15 @@ def _compute_keep_probabilities(counts: Array, sample: float) -> NDArray[np.floa
     return np.minimum(1, (np.sqrt(counts / limit) + 1) * limit / np.maximum(counts, 1))  # type: ignore[no-any-return]
 
 
-@njit(cache=True)
-def _infer(values: Array, starts: Array, outputs: Array, cdf: Array, keep: Array, noise: int, passes: int) -> Array:
-    """Move each text's vector towards its words' outputs and away from noise words' outputs, as PV-DBOW does."""
-    vectors = np.zeros((len(starts) - 1, outputs.shape[1]), np.float32)
-    move = np.zeros(outputs.shape[1], np.float32)
+@compiled()
+def _infer(
+    values: NDArray[np.int32], starts: NDArray[np.int64], outputs: Matrix[np.float32], cdf: NDArray[np.float64],
+    keep: NDArray[np.float64], noise: int, passes: int, vectors: Matrix[np.float32], move: NDArray[np.float32],
+) -> None:  # fmt: skip
+    """Move each text's vector towards its words' outputs and away from noise words' outputs, as PV-DBOW does.
+
+    vectors: initially zeros, (texts, dim). move: working memory, (dim).
+    """
     for text in range(len(starts) - 1):
         vector = vectors[text]
         chance = np.uint64(1)
@@ -111,16 +118,15 @@ def _infer(values: Array, starts: Array, outputs: Array, cdf: Array, keep: Array
                         move[j] += step * outputs[word, j]
                 for j in range(len(vector)):
                     vector[j] += move[j]
-    return vectors
 
 
-@njit(cache=True)
+@inlined()
 def _next_random(state: np.uint64) -> np.uint64:
     """Return the next state of a linear congruential generator (Knuth's MMIX)."""
     return state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
 
 
-@njit(cache=True)
+@inlined()
 def _to_uniform(state: np.uint64) -> float:
     """Return a number in [0, 1) from the state's upper bits."""
     return np.float64(state >> np.uint64(11)) / 9007199254740992.0

@@ -178,6 +178,6 @@ FIELD_PARSERS: Mapping[str, Callable[[str, Any], Any]] = {
     "closed_at": _parse_date,
     "markup": _make_choice_parser("text", "html"),
     "kind": _make_choice_parser("duplicate", "related"),
-    "of": _make_choice_parser("questions", "answers"),
+    "record_type": _make_choice_parser("questions", "answers"),
 }
 """Field → the function that checks and parses its value; other fields are text."""

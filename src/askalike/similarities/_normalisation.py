@@ -3,7 +3,7 @@
 import math
 from typing import Literal
 
-from askalike.native.compiled import inner
+from askalike.native.compiled import inlined
 
 Normalisation = Literal["none", "h1", "h2", "h3", "z"]
 NORMALISATIONS = ("none", "h1", "h2", "h3", "z")
@@ -32,7 +32,7 @@ def opensearch_normalisation(normalisation: Normalisation, c: float, mu: float, 
     return {"normalization": normalisation, f"normalization.{normalisation}.{name}": value}
 
 
-@inner()
+@inlined()
 def normalise_tf(
     normalisation: int, c: float, tf: float, length: float, ttf: float, total: float, average: float
 ) -> float:

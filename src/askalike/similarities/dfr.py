@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from askalike.core.types import Collection, Floats
-from askalike.native.compiled import elementwise, inner
+from askalike.native.compiled import elementwise, inlined
 from askalike.similarities._normalisation import (
     NORMALISATION_GRIDS,
     Normalisation,
@@ -21,7 +21,7 @@ from askalike.similarities._similarity import Similarity
 BASIC_MODELS = ("g", "in", "if", "ine")
 
 
-@inner()
+@inlined()
 def information_content(model: int, df: float, ttf: float, documents: float) -> float:
     """Return the information of one occurrence under the models In, IF and Ine, in bits."""
     if model == 1:

@@ -21,7 +21,7 @@ from askalike.core.errors import ArchiveError
 from askalike.core.files import PARTIAL_SUFFIX, compute_sha256, folder_errors, fsync_folder, fsync_path, scratch_folder
 from askalike.store.archive import Archive
 from askalike.store.database import DATABASE_FILE, storage_errors
-from askalike.store.migrations import MIGRATIONS
+from askalike.store.schema import SCHEMA_VERSION
 from askalike.store.statistics import content_hash
 
 FORMAT_VERSION = 1
@@ -86,8 +86,8 @@ def restore(file: Path, directory: Path) -> BackupManifest:
     with errors, scratch_folder(directory) as scratch, storage_errors(directory):
         content = scratch / "content"
         manifest = _unpack(file, content)
-        with Archive.open(content) as archive:  # brings an older schema up to date
-            if manifest.schema == len(MIGRATIONS) and content_hash(archive) != manifest.content:
+        with Archive.open(content) as archive:
+            if content_hash(archive) != manifest.content:
                 raise ArchiveError(f"{file}: differs from the saved data (content hash); use another backup")
         fsync_folder(content)
         os.replace(content, directory)
@@ -109,7 +109,7 @@ def _ignore_rebuildable(directory: Path) -> Callable[[Any, list[str]], set[str]]
 
 def _build_manifest(content: Path) -> BackupManifest:
     with Archive.open(content) as archive:
-        schema, questions, content_id = len(MIGRATIONS), len(archive.view()), content_hash(archive)
+        schema, questions, content_id = SCHEMA_VERSION, len(archive.view()), content_hash(archive)
     paths = (path for path in sorted(content.rglob("*")) if path.is_file())
     sums = {path.relative_to(content).as_posix(): compute_sha256(path) for path in paths}
     return BackupManifest(FORMAT_VERSION, now(), questions, schema, content_id, sums)

@@ -22,17 +22,17 @@ PROPOSAL_STATES: tuple[ProposalState, ...] = get_args(ProposalState)
 ProposalDecision = Literal["accept", "reject", "skip"]
 STATE_AFTER: Mapping[ProposalDecision, ProposalState] = {"accept": "accepted", "reject": "rejected", "skip": "skipped"}
 
-PROPOSAL_SQL = """SELECT p.number, p.question, p.other, p.probability, p.score, p.model, p.found_at, p.state,
-    p.decided_at, p.by FROM proposals p"""
+PROPOSAL_SQL = """SELECT p.number, p.duplicate_id, p.original_id, p.probability, p.score, p.ranker, p.created_at,
+    p.state, p.decided_at, p.decided_by FROM proposals p"""
 CERTAINTY_ORDER_SQL = "COALESCE(p.probability, -1) DESC, p.score DESC, p.number"
-BOTH_EXIST_SQL = """EXISTS (SELECT 1 FROM questions WHERE id = p.question) AND EXISTS (SELECT 1 FROM questions
-    WHERE id = p.other)"""
+BOTH_EXIST_SQL = """EXISTS (SELECT 1 FROM questions WHERE id = p.duplicate_id) AND EXISTS (SELECT 1 FROM questions
+    WHERE id = p.original_id)"""
 LINKED_SQL = """EXISTS (
     WITH RECURSIVE same(id) AS (
-        VALUES (p.question) UNION
+        VALUES (p.duplicate_id) UNION
         SELECT l.target FROM same JOIN links l ON l.source = same.id AND l.kind = 'duplicate' UNION
         SELECT l.source FROM same JOIN links l ON l.target = same.id AND l.kind = 'duplicate'
-    ) SELECT 1 FROM same WHERE id = p.other
+    ) SELECT 1 FROM same WHERE id = p.original_id
 )"""
 """SQL condition: the questions of `p` are already joined by duplicate links, directly or transitively."""
 
@@ -43,13 +43,13 @@ class AlreadyDecidedError(ArchiveError):
 
 @dataclass(frozen=True, slots=True)
 class CandidatePair:
-    """`question` may be a duplicate of `other`, with a probability (None if uncalibrated) and score by `model`."""
+    """A likely duplicate of another question, with its probability (None if uncalibrated) and score by a ranker."""
 
-    question: str
-    other: str
+    duplicate_id: str
+    original_id: str
     probability: float | None
     score: float
-    model: str
+    ranker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +57,15 @@ class PairProposal:
     """A proposed pair, and the decision on it, by whom and when; times are ISO 8601 in UTC."""
 
     id: int
-    question: str
-    other: str
+    duplicate_id: str
+    original_id: str
     probability: float | None
     score: float
-    model: str
-    found_at: str
+    ranker: str
+    created_at: str
     state: ProposalState
     decided_at: str | None
-    by: str | None
+    decided_by: str | None
 
 
 def add_proposals(archive: Archive, pairs: Iterable[CandidatePair], scan_start: str = "") -> int:
@@ -75,12 +75,14 @@ def add_proposals(archive: Archive, pairs: Iterable[CandidatePair], scan_start: 
     Pairs already joined by duplicate links, directly or transitively, and pairs with a deleted question are left out.
     scan_start: when the scan that found them began; they count as found after it even if the clock was set back.
     """
-    sql = f"""INSERT INTO proposals (question, other, probability, score, model, found_at) SELECT p.question, p.other,
-        ?3, ?4, ?5, ?6 FROM (SELECT ?1 AS question, ?2 AS other) p WHERE ?1 != ?2 AND {BOTH_EXIST_SQL} AND NOT
-        {LINKED_SQL} ON CONFLICT (MIN(question, other), MAX(question, other))
-        DO UPDATE SET question = excluded.question, other = excluded.other, probability = excluded.probability, score =
-        excluded.score, model = excluded.model, found_at = excluded.found_at WHERE state IN ('open', 'skipped')"""
-    rows = [(f.question, f.other, f.probability, f.score, f.model, max(now("milliseconds"), scan_start)) for f in pairs]
+    sql = f"""INSERT INTO proposals (duplicate_id, original_id, probability, score, ranker, created_at)
+        SELECT p.duplicate_id, p.original_id, ?3, ?4, ?5, ?6 FROM (SELECT ?1 AS duplicate_id, ?2 AS original_id) p
+        WHERE ?1 != ?2 AND {BOTH_EXIST_SQL} AND NOT {LINKED_SQL}
+        ON CONFLICT (MIN(duplicate_id, original_id), MAX(duplicate_id, original_id)) DO UPDATE SET
+        duplicate_id = excluded.duplicate_id, original_id = excluded.original_id, probability = excluded.probability,
+        score = excluded.score, ranker = excluded.ranker, created_at = excluded.created_at
+        WHERE state IN ('open', 'skipped')"""
+    rows = [(*astuple(pair), max(now("milliseconds"), scan_start)) for pair in pairs]
     count_sql = "SELECT COUNT(*) FROM proposals"
     with write_transaction(archive) as connection:
         before = fetch_int(archive, count_sql)
@@ -92,7 +94,7 @@ def drop_open_proposals(archive: Archive, *, max_open: int | None = None, found_
     """Delete open proposals beyond the `max_open` most certain ones, or found before a time; return their number."""
     beyond = f"""SELECT p.number FROM proposals p WHERE p.state = 'open' ORDER BY {CERTAINTY_ORDER_SQL}
         LIMIT -1 OFFSET ?2"""
-    sql = f"DELETE FROM proposals WHERE state = 'open' AND (found_at < ?1 OR ?2 IS NOT NULL AND number IN ({beyond}))"
+    sql = f"DELETE FROM proposals WHERE state = 'open' AND (created_at < ?1 OR ?2 IS NOT NULL AND number IN ({beyond}))"
     return execute(archive, sql, found_before, max_open).rowcount
 
 
@@ -135,7 +137,7 @@ def count_by_state(archive: Archive) -> dict[ProposalState, int]:
 
 def latest_decision(archive: Archive, decided_by: str | None = None) -> PairProposal | None:
     """Return the proposal decided last, by anyone or by one user; `undo_decision` would reopen it."""
-    sql = f"""{PROPOSAL_SQL} WHERE p.state != 'open' AND (p.by = ?1 OR ?1 IS NULL)
+    sql = f"""{PROPOSAL_SQL} WHERE p.state != 'open' AND (p.decided_by = ?1 OR ?1 IS NULL)
         ORDER BY p.decided_at DESC, p.number DESC LIMIT 1"""
     row = archive._connection.execute(sql, (decided_by,)).fetchone()
     return PairProposal(*row) if row else None
@@ -147,7 +149,7 @@ def decide_proposal(archive: Archive, id: int, decision: ProposalDecision, decid
     Raises AlreadyDecidedError if it was already decided or has a deleted question, MissingRecordError if there is no
     such proposal.
     """
-    sql = f"""UPDATE proposals AS p SET state = ?2, decided_at = ?3, by = ?4, linked = 0 WHERE number = ?1
+    sql = f"""UPDATE proposals AS p SET state = ?2, decided_at = ?3, decided_by = ?4, added_link = 0 WHERE number = ?1
         AND state IN ('open', 'skipped') AND {BOTH_EXIST_SQL}"""
     with storage_errors(archive.path), change_transaction(archive._connection):
         decided = execute(archive, sql, id, STATE_AFTER[decision], now("milliseconds"), decided_by).rowcount
@@ -155,7 +157,7 @@ def decide_proposal(archive: Archive, id: int, decision: ProposalDecision, decid
         if not decided:
             raise AlreadyDecidedError(f"proposal {id} is {proposal.state}, or a question of it was deleted")
         if decision == "accept" and insert_link_row(archive._connection, _duplicate_link(proposal)):
-            execute(archive, "UPDATE proposals SET linked = 1 WHERE number = ?", id)
+            execute(archive, "UPDATE proposals SET added_link = 1 WHERE number = ?", id)
         return proposal
 
 
@@ -164,10 +166,10 @@ def undo_decision(archive: Archive, id: int) -> PairProposal:
 
     Raises AlreadyDecidedError if it is open, MissingRecordError if there is no such proposal.
     """
-    sql = """UPDATE proposals SET state = 'open', decided_at = NULL, by = NULL, linked = 0 WHERE number = ?
+    sql = """UPDATE proposals SET state = 'open', decided_at = NULL, decided_by = NULL, added_link = 0 WHERE number = ?
         AND state != 'open'"""
     with storage_errors(archive.path), change_transaction(archive._connection):
-        if fetch_int(archive, "SELECT SUM(linked) FROM proposals WHERE number = ?", id):
+        if fetch_int(archive, "SELECT SUM(added_link) FROM proposals WHERE number = ?", id):
             delete_link_row(archive._connection, _duplicate_link(get_proposal(archive, id)))
         undone = execute(archive, sql, id).rowcount
         proposal = get_proposal(archive, id)
@@ -177,7 +179,7 @@ def undo_decision(archive: Archive, id: int) -> PairProposal:
 
 
 def _duplicate_link(proposal: PairProposal) -> Link:
-    return Link(proposal.question, proposal.other, "duplicate", now("milliseconds"))
+    return Link(proposal.duplicate_id, proposal.original_id, "duplicate", now("milliseconds"))
 
 
 def _after_clause(archive: Archive, state: ProposalState, after_id: int | None) -> tuple[str, tuple[Any, ...]]:
@@ -218,17 +220,19 @@ class ProposalScan:
 class ScanProgress:
     """Progress of the latest scan: the number of remaining questions."""
 
-    left: int
+    remaining: int
 
     @property
     def is_done(self) -> bool:
         """Whether all questions have been scanned."""
-        return self.left == 0
+        return self.remaining == 0
 
 
 def scan_progress(archive: Database) -> ScanProgress | None:
     """Return the progress of the latest scan; None if there is none."""
-    rows = archive._connection.execute("SELECT fingerprint FROM proposing ORDER BY started_at DESC LIMIT 1").fetchall()
+    rows = archive._connection.execute(
+        "SELECT fingerprint FROM proposal_scans ORDER BY started_at DESC LIMIT 1"
+    ).fetchall()
     scan = load_scan(archive, rows[0][0]) if rows else None
     if scan is None:
         return None
@@ -238,7 +242,7 @@ def scan_progress(archive: Database) -> ScanProgress | None:
 
 def load_scan(archive: Database, fingerprint: str) -> ProposalScan | None:
     """Return the stored scan with that fingerprint, if there is one."""
-    rows = archive._connection.execute("SELECT * FROM proposing WHERE fingerprint = ?", (fingerprint,))
+    rows = archive._connection.execute("SELECT * FROM proposal_scans WHERE fingerprint = ?", (fingerprint,))
     scans: list[tuple[Any, ...]] = [(*row[:5], json.loads(row[5]), row[6]) for row in rows]
     return ProposalScan(*scans[0]) if scans else None
 
@@ -247,8 +251,8 @@ def save_scan(archive: Archive, scan: ProposalScan) -> None:
     """Store a scan, replacing any other."""
     *position, sample_links, rate = astuple(scan)
     row = (*position, json.dumps(sample_links), rate)
-    execute(archive, "DELETE FROM proposing WHERE fingerprint != ?", scan.fingerprint)
-    execute(archive, "INSERT OR REPLACE INTO proposing VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+    execute(archive, "DELETE FROM proposal_scans WHERE fingerprint != ?", scan.fingerprint)
+    execute(archive, "INSERT OR REPLACE INTO proposal_scans VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
 
 
 def last_docid(database: Database) -> int:

@@ -74,7 +74,9 @@ def stored_rows(
     """Return the existing rows with these keys, by key."""
     width = len(table.keys)
     docid = "t.number" if table.is_document else "NULL"
-    columns = ", ".join((*(f"t.{key}" for key in table.keys), docid, "t.import", *(f"t.{c}" for c in table.columns)))
+    columns = ", ".join(
+        (*(f"t.{key}" for key in table.keys), docid, "t.import_number", *(f"t.{c}" for c in table.columns))
+    )
     same = " AND ".join(f"t.{key} = json_extract(k.value, '$[{n}]')" for n, key in enumerate(table.keys))
     sql = f"SELECT {columns} FROM json_each(?) k CROSS JOIN {table.name} t ON {same}"
     rows = connection.execute(sql, (json.dumps(list(keys)),))

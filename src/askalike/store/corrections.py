@@ -39,7 +39,7 @@ class MergedRecord(NamedTuple):
 def read_corrections(connection: sqlite3.Connection, table: RecordTable, ids: Iterable[str]) -> dict[str, SourceValues]:
     """Return the corrections of rows of a table, by id, for rows that have any."""
     found: dict[str, dict[str, Values]] = {}
-    sql = f"SELECT id, field, source_value FROM corrections WHERE kind = ? AND id {IN_JSON_SQL}"
+    sql = f"SELECT record_id, field, source_value FROM corrections WHERE record_type = ? AND record_id {IN_JSON_SQL}"
     for id, field, value in connection.execute(sql, (table.name, json.dumps(list(ids)))):
         found.setdefault(id, {})[field] = json.loads(value)
     return {**found}

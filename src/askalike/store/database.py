@@ -10,7 +10,7 @@ from typing import Protocol, Self
 from askalike.core.clock import now
 from askalike.core.errors import ArchiveError
 from askalike.store.connection import SharedConnection
-from askalike.store.migrations import migrate
+from askalike.store.schema import create_schema
 
 DATABASE_FILE = "archive.sqlite"
 IN_JSON_SQL = "IN (SELECT value FROM json_each(?))"
@@ -37,7 +37,7 @@ class WritableDatabase(Database, Protocol):
 
 
 def connect(path: Path) -> SharedConnection:
-    """Open the database of the archive in a directory and bring its schema up to date. Raises ArchiveError."""
+    """Open the database of the archive in a directory and create its tables if it is new. Raises ArchiveError."""
     with storage_errors(path):
         connection = SharedConnection(
             _database_uri(path), uri=True, timeout=30, isolation_level=None, check_same_thread=False
@@ -46,7 +46,7 @@ def connect(path: Path) -> SharedConnection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA cache_size = -65536")
-            migrate(connection, str(path))
+            create_schema(connection, str(path))
         except BaseException:
             connection.close()
             raise
@@ -102,7 +102,7 @@ def read_transaction(archive: Database) -> Iterator[None]:
 def change_transaction(connection: SharedConnection) -> Iterator[int]:
     """Run the block in a transaction with a new change number, which is yielded."""
     with atomic(connection):
-        change = connection.execute("INSERT INTO changes (made_at) VALUES (?)", (now("milliseconds"),)).lastrowid
+        change = connection.execute("INSERT INTO changes (committed_at) VALUES (?)", (now("milliseconds"),)).lastrowid
         yield change or 0
 
 

@@ -12,17 +12,17 @@ from askalike.store.database import execute
 
 @dataclass(frozen=True, slots=True)
 class ServedRanker:
-    """A deployed ranker: its name and settings, since when (ISO 8601, UTC), and the reason in a sentence.
+    """A deployed ranker: its name and settings, when it was deployed (ISO 8601, UTC), and the reason in a sentence.
 
-    chosen_by: the ids of the queries whose labels were used to select it; empty if none were, or if unknown.
+    selection_query_ids: the ids of the queries whose labels were used to select it; empty if none were, or if unknown.
     """
 
     number: int
-    since: str
+    created_at: str
     ranker: str
     settings: Mapping[str, Any]
     reason: str
-    chosen_by: frozenset[str] = frozenset()
+    selection_query_ids: frozenset[str] = frozenset()
 
     @property
     def part_names(self) -> tuple[str, ...]:
@@ -31,11 +31,11 @@ class ServedRanker:
 
 
 def serve_ranker(
-    archive: Archive, ranker: str, settings: Mapping[str, Any], reason: str, chosen_by: Iterable[str] = ()
+    archive: Archive, ranker: str, settings: Mapping[str, Any], reason: str, selection_query_ids: Iterable[str] = ()
 ) -> ServedRanker:
-    """Deploy a ranker: it becomes the default of all searches. chosen_by: see ServedRanker."""
-    sql = "INSERT INTO served (since, ranker, settings, reason, chosen_by) VALUES (?, ?, ?, ?, ?)"
-    execute(archive, sql, now(), ranker, json.dumps(dict(settings)), reason, json.dumps(sorted(chosen_by)))
+    """Deploy a ranker: it becomes the default of all searches. selection_query_ids: see ServedRanker."""
+    sql = "INSERT INTO deployments (created_at, ranker, settings, reason, selection_query_ids) VALUES (?, ?, ?, ?, ?)"
+    execute(archive, sql, now(), ranker, json.dumps(dict(settings)), reason, json.dumps(sorted(selection_query_ids)))
     return serving_history(archive)[0]
 
 
@@ -47,7 +47,8 @@ def get_served_ranker(archive: Archive) -> ServedRanker | None:
 def withdraw_ranker(archive: Archive) -> ServedRanker | None:
     """Withdraw the deployed ranker and return the previous one, now active again; None is the built-in default."""
     execute(
-        archive, "UPDATE served SET withdrawn = 1 WHERE number = (SELECT MAX(number) FROM served WHERE NOT withdrawn)"
+        archive,
+        "UPDATE deployments SET withdrawn = 1 WHERE number = (SELECT MAX(number) FROM deployments WHERE NOT withdrawn)",
     )
     return get_served_ranker(archive)
 
@@ -59,7 +60,7 @@ def ready_ranker(archive: Archive) -> ServedRanker | None:
 
 def mark_ready(archive: Archive, number: int | None) -> None:
     """Record that the index of a deployment is built and ready for use; None is the built-in default."""
-    execute(archive, "UPDATE served SET ready = number IS ?1 WHERE ready OR number IS ?1", number)
+    execute(archive, "UPDATE deployments SET ready = number IS ?1 WHERE ready OR number IS ?1", number)
 
 
 def serving_history(archive: Archive) -> list[ServedRanker]:
@@ -68,7 +69,7 @@ def serving_history(archive: Archive) -> list[ServedRanker]:
 
 
 def _served_rankers(archive: Archive, condition: str) -> Iterator[ServedRanker]:
-    sql = f"SELECT number, since, ranker, settings, reason, chosen_by FROM served WHERE {condition}"
-    for number, since, ranker, settings, reason, chosen_by in execute(archive, sql):
-        ids = frozenset(json.loads(chosen_by or "[]"))
-        yield ServedRanker(number, since, ranker, json.loads(settings), reason, ids)
+    sql = f"SELECT number, created_at, ranker, settings, reason, selection_query_ids FROM deployments WHERE {condition}"
+    for number, created_at, ranker, settings, reason, query_ids in execute(archive, sql):
+        ids = frozenset(json.loads(query_ids or "[]"))
+        yield ServedRanker(number, created_at, ranker, json.loads(settings), reason, ids)

@@ -17,10 +17,12 @@ from askalike.store.writer import ArchiveWriter
 
 DraftState = Literal["open", "accepted", "rejected"]
 FAQ_ID_PREFIX = "faq-"
-COLUMNS = "number, title, rephrasings, answer, markup, sources, found_at, state, decided_at, by, body, origin, url"
+COLUMNS = """number, title, rephrasings, answer, markup, source_ids, created_at, state, decided_at, decided_by, body,
+    origin, url"""
 
-INSERT_SQL = "INSERT INTO drafts (title, rephrasings, answer, markup, sources, found_at) VALUES (?, ?, ?, ?, ?, ?)"
-UPSERT_THREAD_SQL = """INSERT INTO drafts (title, body, answer, url, origin, found_at, rephrasings, markup, sources)
+INSERT_SQL = "INSERT INTO drafts (title, rephrasings, answer, markup, source_ids, created_at) VALUES (?, ?, ?, ?, ?, ?)"
+UPSERT_THREAD_SQL = """INSERT INTO drafts
+    (title, body, answer, url, origin, created_at, rephrasings, markup, source_ids)
     VALUES (?, ?, ?, ?, ?, ?, '[]', 'text', '[]') ON CONFLICT (origin) DO UPDATE SET title = excluded.title, body =
     excluded.body, answer = excluded.answer, url = excluded.url WHERE state = 'open' AND (title, body, answer, url)
     IS NOT (excluded.title, excluded.body, excluded.answer, excluded.url)"""
@@ -31,8 +33,8 @@ ThreadEffect = Literal["added", "updated", "unchanged"]
 class Draft:
     """A proposed FAQ entry.
 
-    markup: of the answer. sources: the ids of the questions that it is based on, first the one with the answer.
-    number, found_at: None before it is stored. decided_at, by: when and by whom it was accepted or rejected.
+    markup: of the answer. source_ids: the ids of the questions that it is based on, first the one with the answer.
+    number, created_at: None before it is stored. decided_at, decided_by: when and by whom it was accepted or rejected.
     body: longer text of the question. origin: for a chat thread, the name of its source and its id there; url: its
     address.
     """
@@ -41,12 +43,12 @@ class Draft:
     rephrasings: tuple[str, ...]
     answer: str
     markup: Markup
-    sources: tuple[str, ...]
+    source_ids: tuple[str, ...]
     number: int | None = None
-    found_at: str | None = None
+    created_at: str | None = None
     state: DraftState = "open"
     decided_at: str | None = None
-    by: str | None = None
+    decided_by: str | None = None
     body: str = ""
     origin: str | None = None
     url: str | None = None
@@ -84,22 +86,22 @@ def add_drafts(archive: Archive, drafts: Iterable[Draft]) -> int:
     """Store drafts, except those that share a source with a stored draft, decided or not; return the number stored."""
     n_new = 0
     with write_transaction(archive) as connection:
-        known = {id for (sources,) in connection.execute("SELECT sources FROM drafts") for id in json.loads(sources)}
+        known = {id for (ids,) in connection.execute("SELECT source_ids FROM drafts") for id in json.loads(ids)}
         for draft in drafts:
-            if known.isdisjoint(draft.sources):
+            if known.isdisjoint(draft.source_ids):
                 row = draft.title, encode_strings(draft.rephrasings), draft.answer, draft.markup
                 connection.execute(
                     INSERT_SQL,
-                    (*row, encode_strings(draft.sources), now()),
+                    (*row, encode_strings(draft.source_ids), now()),
                 )
-                known.update(draft.sources)
+                known.update(draft.source_ids)
                 n_new += 1
     return n_new
 
 
 def list_drafts(archive: Archive, state: DraftState = "open") -> list[Draft]:
     """Return the drafts in a state, those with the most sources first."""
-    sql = f"SELECT {COLUMNS} FROM drafts WHERE state = ? ORDER BY json_array_length(sources) DESC, number"
+    sql = f"SELECT {COLUMNS} FROM drafts WHERE state = ? ORDER BY json_array_length(source_ids) DESC, number"
     return [_draft_from_row(row) for row in archive._connection.execute(sql, (state,))]
 
 
@@ -128,8 +130,8 @@ def accept_draft(
         others = tuple(wording for wording in dict.fromkeys(wordings) if wording != title)
         text = draft.body if body is None else body
         question = Question(id, title, text, created_at=at, accepted_answer_id=stored.id, rephrasings=others)
-        present = archive.view().docids(draft.sources)
-        links = [Link(source, id, "related", at) for source in draft.sources if source in present]
+        present = archive.view().docids(draft.source_ids)
+        links = [Link(source, id, "related", at) for source in draft.source_ids if source in present]
         _write_records(archive, [question, stored, *links], change)
     return question
 
@@ -152,7 +154,7 @@ def get_draft(archive: Archive, number: int) -> Draft:
 
 def _decide(archive: Archive, number: int, state: DraftState, by: str) -> Draft:
     """Decide on an open draft, and return it. Raises MissingRecordError, AlreadyDecidedError."""
-    sql = "UPDATE drafts SET state = ?, decided_at = ?, by = ? WHERE number = ? AND state = 'open'"
+    sql = "UPDATE drafts SET state = ?, decided_at = ?, decided_by = ? WHERE number = ? AND state = 'open'"
     is_decided = execute(archive, sql, state, now(), by, number).rowcount > 0
     draft = get_draft(archive, number)
     if not is_decided:

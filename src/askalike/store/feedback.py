@@ -16,21 +16,21 @@ from askalike.core.types import Question, Split
 from askalike.store.archive import Archive
 from askalike.store.database import Database
 
-EXPORT_COLUMNS = ("query_id", "query", "candidate_id", "candidate", "label", "verdict", "given_at")
+EXPORT_COLUMNS = ("query_id", "query", "candidate_id", "candidate", "label", "verdict", "created_at")
 """The columns of an export; the reader `pairs` reads the first five."""
 HELD_OUT_ONE_IN = 3
 """The verdicts of one in this many questions of the archive are held out."""
 VERDICTS_SQL = """
-    SELECT 'asked-' || MIN(number) OVER (PARTITION BY title, body), title, body, document, verdict, given_at FROM (
-        SELECT number, title, body, chosen AS document, verdict, given_at FROM feedback
+    SELECT 'asked-' || MIN(number) OVER (PARTITION BY title, body), title, body, document, verdict, created_at FROM (
+        SELECT number, title, body, chosen_id AS document, verdict, created_at FROM feedback
         WHERE verdict IN ('accept', 'reject')
-        UNION ALL SELECT number, title, body, each.value, verdict, given_at FROM feedback, json_each(shown) each
+        UNION ALL SELECT number, title, body, each.value, verdict, created_at FROM feedback, json_each(shown_ids) each
         WHERE verdict = 'none_of_these'
-    ) ORDER BY given_at, number
+    ) ORDER BY created_at, number
 """
 DECISIONS_SQL = """
-    SELECT q.id, q.title, q.body, p.other, p.state, p.decided_at FROM proposals p JOIN questions q ON q.id = p.question
-    WHERE p.state IN ('accepted', 'rejected') ORDER BY p.decided_at, p.number
+    SELECT q.id, q.title, q.body, p.original_id, p.state, p.decided_at FROM proposals p
+    JOIN questions q ON q.id = p.duplicate_id WHERE p.state IN ('accepted', 'rejected') ORDER BY p.decided_at, p.number
 """
 POSITIVE_VERDICTS = ("accept", "accepted")
 

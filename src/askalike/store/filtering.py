@@ -30,7 +30,7 @@ def select_filtered_docids(database: Database, kind: DocumentKind, filter: Filte
     if kind == "answers":
         sql = "SELECT a.number FROM answers a JOIN questions q ON q.id = a.question_id WHERE 1"
     for tag in filter.tags:
-        sql += " AND q.number IN (SELECT question FROM question_tags WHERE tag = ?)"
+        sql += " AND q.number IN (SELECT question_number FROM question_tags WHERE tag = ?)"
         values.append(escape_surrogates(tag))
     for sign, date in ((">=", filter.after), ("<", filter.before)):
         if date:

@@ -13,11 +13,10 @@ from askalike.core.types import EvaluationQuery, Link, LocatedRecord, Place, Que
 from askalike.store.comparison import BatchRecord, Difference
 from askalike.store.database import Database
 from askalike.store.import_counts import ImportCounts
-from askalike.store.migrations import id_prefix, source_name
 from askalike.store.records import StoredRecord, check_numbers
 from askalike.store.rejects import RejectLog
 from askalike.store.source_ids import SourceIds
-from askalike.store.sources import Source, import_numbers, plan_source
+from askalike.store.sources import Source, id_prefix, import_numbers, plan_source, source_name
 from askalike.store.writer import BATCH_SIZE
 
 

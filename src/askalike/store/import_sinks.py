@@ -26,7 +26,7 @@ class ArchiveSink:
         """Return the number of the import from a source, and record its beginning."""
         if source.name not in self._numbers:
             number = None if source.name is None else add_source(self._archive, source.name, source.prefix)
-            sql = "INSERT INTO imports (reader, source, started_at, source_number) VALUES (?, ?, ?, ?)"
+            sql = "INSERT INTO imports (reader, paths, started_at, source_number) VALUES (?, ?, ?, ?)"
             values = (self._reader, self._paths, now(), number)
             self._numbers[source.name] = execute(self._archive, sql, *values).lastrowid or 0
         return self._numbers[source.name]
@@ -41,14 +41,14 @@ class ArchiveSink:
 
     def finish(self, rejected: int, notes: Mapping[str, int], *, finished: bool) -> None:
         """Record the end of all imports begun: finished, or interrupted by an error."""
-        sql = "UPDATE imports SET finished_at = ?, rejected = ?, notes = ? WHERE number = ?"
+        sql = "UPDATE imports SET finished_at = ?, rejected_count = ?, notes = ? WHERE number = ?"
         text = json.dumps(dict(notes), ensure_ascii=False)
         for number in self._numbers.values():
             execute(self._archive, sql, now() if finished else None, rejected, text, number)
 
     def count_questions(self) -> int:
         """Return the number of questions of the archive from these imports."""
-        sql = "SELECT COUNT(*) FROM questions WHERE import = ?"
+        sql = "SELECT COUNT(*) FROM questions WHERE import_number = ?"
         return sum(fetch_int(self._archive, sql, number) for number in self._numbers.values())
 
 

@@ -22,12 +22,12 @@ FAULTS: Mapping[str, tuple[str, str, str]] = {
     "answers_without_question": ("id", "answers a WHERE TRUE",
         "NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = a.question_id) ORDER BY number"),
     "answers_of_other_sources": ("a.id", """answers a JOIN questions q ON q.id = a.question_id
-        JOIN imports ia ON ia.number = a.import JOIN imports iq ON iq.number = q.import WHERE TRUE""",
+        JOIN imports ia ON ia.number = a.import_number JOIN imports iq ON iq.number = q.import_number WHERE TRUE""",
         "ia.source_number != iq.source_number ORDER BY a.number"),
     "broken_duplicate_links": ("source || ' → ' || target", "links WHERE kind = 'duplicate'", f"({BROKEN_LINK_SQL})"),
     "broken_related_links": ("source || ' → ' || target", "links WHERE kind = 'related'", f"({BROKEN_LINK_SQL})"),
     "broken_judgements": ("j.split || ': ' || j.query_id || ' → ' || j.document_id", "judgements j WHERE TRUE", """
-        (NOT EXISTS (SELECT 1 FROM queries x WHERE x.split = j.split AND x.id = j.query_id) OR CASE j.of
+        (NOT EXISTS (SELECT 1 FROM queries x WHERE x.split = j.split AND x.id = j.query_id) OR CASE j.record_type
         WHEN 'answers' THEN NOT EXISTS (SELECT 1 FROM answers x WHERE x.id = j.document_id)
         ELSE NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = j.document_id) END)"""),
     "related_duplicates": ("l.source || ' → ' || l.target", f"{BOTH_ENDS_SQL} 'duplicate'",

@@ -60,19 +60,19 @@ def create_key(archive: Archive, scope: str, note: str = "", origin: str | None 
             raise SettingsError(str(error)) from None
     id, secret, salt = secrets.token_hex(6), secrets.token_urlsafe(32), secrets.token_bytes(16)
     row = (id, scope, note, now(), None, origin, salt, _hash_key_secret(salt, secret))
-    execute(archive, f"INSERT INTO keys ({KEY_COLUMNS}, salt, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
+    execute(archive, f"INSERT INTO api_keys ({KEY_COLUMNS}, salt, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
     return f"{KEY_PREFIX}{id}_{secret}"
 
 
 def list_keys(archive: Archive) -> list[ApiKey]:
     """Return all keys, oldest first, including revoked ones."""
-    rows = archive._connection.execute(f"SELECT {KEY_COLUMNS} FROM keys ORDER BY created_at, id")
+    rows = archive._connection.execute(f"SELECT {KEY_COLUMNS} FROM api_keys ORDER BY created_at, id")
     return [ApiKey(*row) for row in rows]
 
 
 def revoke_key(archive: Archive, id: str) -> None:
     """Revoke a key immediately. Raises SettingsError if no active key has that id."""
-    sql = "UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
+    sql = "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
     if not execute(archive, sql, now(), id).rowcount:
         raise SettingsError(f"{archive.path}: no active key {id!r}; see: askalike keys list {archive.path}")
 
@@ -84,7 +84,7 @@ def verify_key(archive: Database, text: str, origin: str | None = None) -> ApiKe
     """
     match = KEY_PATTERN.fullmatch(text)
     id, secret = match.groups() if match else ("", "")
-    sql = f"SELECT {KEY_COLUMNS}, salt, hash FROM keys WHERE id = ? AND revoked_at IS NULL"
+    sql = f"SELECT {KEY_COLUMNS}, salt, hash FROM api_keys WHERE id = ? AND revoked_at IS NULL"
     *columns, salt, stored_hash = archive._connection.execute(sql, (id,)).fetchone() or (None, None, b"", b"")
     is_same = hmac.compare_digest(_hash_key_secret(salt, secret), stored_hash)
     return ApiKey(*columns) if is_same and columns[0] and columns[-1] in (None, origin) else None
@@ -92,7 +92,7 @@ def verify_key(archive: Database, text: str, origin: str | None = None) -> ApiKe
 
 def has_key_for_origin(archive: Database, origin: str) -> bool:
     """Return whether there is an active key for pages of an origin."""
-    return bool(fetch_int(archive, "SELECT COUNT(*) FROM keys WHERE origin = ? AND revoked_at IS NULL", origin))
+    return bool(fetch_int(archive, "SELECT COUNT(*) FROM api_keys WHERE origin = ? AND revoked_at IS NULL", origin))
 
 
 def has_active_key(archive: Archive) -> bool:
@@ -105,15 +105,15 @@ def begin_session(archive: Archive, key: ApiKey, hours: float) -> str:
     secret, begin = secrets.token_urlsafe(32), now()
     row = (_hash_session_secret(secret), key.id, begin, now(days_ago=-hours / 24))
     with write_transaction(archive) as connection:
-        connection.execute("DELETE FROM sessions WHERE ends_at <= ?", (begin,))
-        connection.execute("INSERT INTO sessions (hash, key, began_at, ends_at) VALUES (?, ?, ?, ?)", row)
+        connection.execute("DELETE FROM sessions WHERE expires_at <= ?", (begin,))
+        connection.execute("INSERT INTO sessions (hash, key_id, created_at, expires_at) VALUES (?, ?, ?, ?)", row)
     return secret
 
 
 def session_key(archive: Database, secret: str) -> ApiKey | None:
     """Return the key of a session; None if the session has ended or the key was revoked."""
     columns = ", ".join(f"k.{name}" for name in KEY_COLUMNS.split(", "))
-    sql = f"""SELECT {columns} FROM sessions s JOIN keys k ON k.id = s.key WHERE s.hash = ? AND s.ends_at > ?
+    sql = f"""SELECT {columns} FROM sessions s JOIN api_keys k ON k.id = s.key_id WHERE s.hash = ? AND s.expires_at > ?
         AND k.revoked_at IS NULL"""
     row = archive._connection.execute(sql, (_hash_session_secret(secret), now())).fetchone()
     return ApiKey(*row) if row else None

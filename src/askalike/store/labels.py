@@ -17,8 +17,8 @@ TEXT_ID_SQL = "COALESCE(q.id, x.split || char(10) || x.id)"
 OWN_QUESTION_SQL = "LEFT JOIN questions q ON q.id = x.id AND q.title = x.title"
 """A query of a set is a question of the archive if both id and text are equal: equal ids alone mean nothing."""
 IMPORTED_LABELS_SQL = f"""SELECT x.id, {TEXT_ID_SQL}, j.document_id FROM queries x {OWN_QUESTION_SQL}
-    LEFT JOIN judgements j ON j.split = x.split AND j.query_id = x.id AND j.of = 'questions' AND j.relevance > 0
-    WHERE x.split = ? ORDER BY x.rowid"""
+    LEFT JOIN judgements j ON j.split = x.split AND j.query_id = x.id AND j.record_type = 'questions'
+    AND j.relevance > 0 WHERE x.split = ? ORDER BY x.rowid"""
 DERIVED_LABELS_SQL: Mapping[str, str] = {
     "duplicates": """SELECT l.source, l.source, l.target FROM links l JOIN questions s ON s.id = l.source
         JOIN questions t ON t.id = l.target WHERE l.kind = 'duplicate' AND l.source != l.target
@@ -134,7 +134,7 @@ def imported_splits(database: Database) -> list[str]:
 
 def judged_splits(database: Database, kind: DocumentKind) -> set[str]:
     """Return the names of the imported splits with judgements or candidates that are questions (or answers)."""
-    sql = "SELECT DISTINCT split FROM judgements WHERE of = ?"
+    sql = "SELECT DISTINCT split FROM judgements WHERE record_type = ?"
     return {name for (name,) in database._connection.execute(sql, (kind,))}
 
 
@@ -156,14 +156,14 @@ def imported_queries(database: Database, split: str) -> dict[str, Question]:
 
 def imported_qrels(database: Database, split: str, kind: DocumentKind) -> Iterator[tuple[str, str, int]]:
     """Yield the query id, document id and relevance of each judgement of an imported split, ordered by the ids."""
-    sql = """SELECT query_id, document_id, relevance FROM judgements WHERE split = ? AND of = ?
+    sql = """SELECT query_id, document_id, relevance FROM judgements WHERE split = ? AND record_type = ?
         AND relevance IS NOT NULL ORDER BY query_id, document_id"""
     yield from database._connection.execute(sql, (split, kind))
 
 
 def imported_candidates(database: Database, split: str, kind: DocumentKind) -> Iterator[tuple[str, str]]:
     """Yield the query id and document id of each candidate of an imported split: by query, then in the given order."""
-    sql = """SELECT query_id, document_id FROM judgements WHERE split = ? AND of = ? AND position IS NOT NULL
+    sql = """SELECT query_id, document_id FROM judgements WHERE split = ? AND record_type = ? AND position IS NOT NULL
         ORDER BY query_id, position, document_id"""
     yield from database._connection.execute(sql, (split, kind))
 
@@ -174,7 +174,7 @@ def irrelevant_judgements(database: Database, before: str | None = None) -> Iter
     before: only those of queries from before this date.
     """
     sql = f"""SELECT x.split, {TEXT_ID_SQL}, j.document_id FROM judgements j JOIN queries x ON x.split = j.split
-        AND x.id = j.query_id {OWN_QUESTION_SQL} WHERE j.of = 'questions' AND j.relevance <= 0
+        AND x.id = j.query_id {OWN_QUESTION_SQL} WHERE j.record_type = 'questions' AND j.relevance <= 0
         AND (?1 IS NULL OR x.created_at < ?1) ORDER BY 1, 2, 3"""
     yield from database._connection.execute(sql, (before,))
 
@@ -210,13 +210,15 @@ def partition_names(database: Database) -> list[str]:
 
 def partition_definition(database: Database, name: str) -> PartitionDefinition | None:
     """Return the definition of a partition; None if there is none with that name."""
-    sql = "SELECT of, way, settings FROM partitions WHERE name = ?"
+    sql = "SELECT source_split, method, settings FROM partitions WHERE name = ?"
     return next(map(PartitionDefinition._make, database._connection.execute(sql, (name,))), None)
 
 
 def part_by_query(database: Database, name: str) -> dict[str, str]:
     """Map the id of each query in a partition to the name of its part."""
-    return dict(database._connection.execute("SELECT query_id, part FROM parts WHERE partition = ?", (name,)))
+    return dict(
+        database._connection.execute("SELECT query_id, part FROM partition_queries WHERE partition = ?", (name,))
+    )
 
 
 def store_partition(archive: WritableDatabase, name: str, cut: PartitionDefinition, parts: Mapping[str, str]) -> None:
@@ -225,7 +227,7 @@ def store_partition(archive: WritableDatabase, name: str, cut: PartitionDefiniti
     with write_transaction(archive) as connection:
         connection.execute("DELETE FROM partitions WHERE name = ?", (name,))
         connection.execute("INSERT INTO partitions VALUES (?, ?, ?, ?, ?)", (name, *cut, now()))
-        connection.executemany("INSERT INTO parts VALUES (?, ?, ?)", rows)
+        connection.executemany("INSERT INTO partition_queries VALUES (?, ?, ?)", rows)
 
 
 def delete_partition(archive: WritableDatabase, name: str) -> None:
@@ -235,7 +237,8 @@ def delete_partition(archive: WritableDatabase, name: str) -> None:
 
 def partition_parts(database: Database) -> dict[str, PartitionPart]:
     """Return the parts of all partitions as `PARTITION/PART` → part, by name; train, dev, test and folds in order."""
-    sql = "SELECT DISTINCT p.name, x.part, p.of FROM partitions p JOIN parts x ON x.partition = p.name"
+    sql = """SELECT DISTINCT p.name, x.part, p.source_split FROM partitions p
+        JOIN partition_queries x ON x.partition = p.name"""
     parts = [PartitionPart(*row) for row in database._connection.execute(sql)]
     parts.sort(key=lambda part: (part.partition, SPLIT_ORDER.get(part.name, 0), len(part.name), part.name))
     return {f"{part.partition}/{part.name}": part for part in parts}
@@ -243,5 +246,5 @@ def partition_parts(database: Database) -> dict[str, PartitionPart]:
 
 def part_query_ids(database: Database, part: PartitionPart) -> set[str]:
     """Return the ids of the queries in a part."""
-    sql = "SELECT query_id FROM parts WHERE partition = ? AND part = ?"
+    sql = "SELECT query_id FROM partition_queries WHERE partition = ? AND part = ?"
     return {id for (id,) in database._connection.execute(sql, (part.partition, part.name))}

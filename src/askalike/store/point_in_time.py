@@ -43,7 +43,7 @@ class PointInTimeArchive:
                     rows = self._rows_since_last_date(table.name, columns, date, change)
                     connection.executemany(insert_sql(table), rows)
             tags = "SELECT number, value FROM questions, json_each(tags) WHERE change = ?"
-            connection.execute(f"INSERT INTO question_tags (question, tag) {tags}", (change,))
+            connection.execute(f"INSERT INTO question_tags (question_number, tag) {tags}", (change,))
             links = self._rows_since_last_date(
                 "links", ("source", "target", "kind", "created_at", "NULL"), date, change
             )

@@ -9,7 +9,7 @@ from askalike.store.import_counts import ImportCounts
 from askalike.store.records import TABLES
 from askalike.store.writer import BATCH_SIZE
 
-EARLIER_SQL = f"import {IN_JSON_SQL}"
+EARLIER_SQL = f"import_number {IN_JSON_SQL}"
 """SQL condition: the row was last imported by an earlier import, and so is not in the current one."""
 
 

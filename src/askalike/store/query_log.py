@@ -27,7 +27,7 @@ class LoggedQuery:
     title: str
     body: str
     shown_ids: Sequence[str]
-    model: str
+    ranker: str
     probability: float | None = None
 
 
@@ -42,24 +42,26 @@ class UnhelpedQuery(NamedTuple):
 def log_query(archive: Archive, query: LoggedQuery, retention_days: float) -> None:
     """Log a query and delete those older than the retention time. With 0 days nothing is logged."""
     with write_transaction(archive) as connection:
-        connection.execute("DELETE FROM asked WHERE asked_at < ?", (now("milliseconds", days_ago=retention_days),))
+        connection.execute(
+            "DELETE FROM query_log WHERE created_at < ?", (now("milliseconds", days_ago=retention_days),)
+        )
         if retention_days:
             at = now("milliseconds")
-            row = (at, query.title, query.body, query.model, json.dumps(query.shown_ids), query.probability)
-            columns = "asked_at, title, body, model, found, probability"
-            connection.execute(f"INSERT INTO asked ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
+            row = (at, query.title, query.body, query.ranker, json.dumps(query.shown_ids), query.probability)
+            columns = "created_at, title, body, ranker, shown_ids, probability"
+            connection.execute(f"INSERT INTO query_log ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def insert_feedback(archive: Archive, query: LoggedQuery, verdict: FeedbackVerdict, chosen_id: str | None) -> None:
     """Store a verdict on one of the shown questions, or on all of them if `chosen_id` is None."""
-    row = (now("milliseconds"), query.title, query.body, json.dumps(query.shown_ids), chosen_id, verdict, query.model)
-    sql = "INSERT INTO feedback (given_at, title, body, shown, chosen, verdict, model) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    execute(archive, sql, *row)
+    row = (now("milliseconds"), query.title, query.body, json.dumps(query.shown_ids), chosen_id, verdict, query.ranker)
+    columns = "created_at, title, body, shown_ids, chosen_id, verdict, ranker"
+    execute(archive, f"INSERT INTO feedback ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
 
 
 def weekly_verdicts(archive: Archive, weeks: int) -> list[tuple[str, dict[str, int]]]:
     """Return the counts of verdicts in the latest weeks with feedback, by the date of the week's Monday."""
-    sql = "SELECT date(given_at, 'weekday 0', '-6 days'), verdict, COUNT(*) FROM feedback GROUP BY 1, 2 ORDER BY 1"
+    sql = "SELECT date(created_at, 'weekday 0', '-6 days'), verdict, COUNT(*) FROM feedback GROUP BY 1, 2 ORDER BY 1"
     counts: dict[str, dict[str, int]] = {}
     for week, verdict, count in archive._connection.execute(sql):
         counts.setdefault(week, dict.fromkeys(FEEDBACK_VERDICTS, 0))[verdict] = count
@@ -68,14 +70,14 @@ def weekly_verdicts(archive: Archive, weeks: int) -> list[tuple[str, dict[str, i
 
 def read_unhelped_queries(archive: Archive, min_probability: float = 0.0) -> Iterator[UnhelpedQuery]:
     """Yield the queries that found nothing, nothing of that probability, or nothing helpful; oldest first."""
-    sql = f"""SELECT title, asked_at AS at, 'nothing' FROM asked WHERE found = '[]' OR probability < ?1
-        UNION ALL SELECT title, given_at, verdict FROM feedback WHERE verdict IN {UNHELPFUL_VERDICTS} ORDER BY at"""
+    sql = f"""SELECT title, created_at AS at, 'nothing' FROM query_log WHERE shown_ids = '[]' OR probability < ?1
+        UNION ALL SELECT title, created_at, verdict FROM feedback WHERE verdict IN {UNHELPFUL_VERDICTS} ORDER BY at"""
     return map(UnhelpedQuery._make, archive._connection.execute(sql, (min_probability,)))
 
 
 def has_probabilities(archive: Archive) -> bool:
     """Return whether the best hit of any logged query has a probability."""
-    sql = "SELECT EXISTS (SELECT 1 FROM asked WHERE probability IS NOT NULL)"
+    sql = "SELECT EXISTS (SELECT 1 FROM query_log WHERE probability IS NOT NULL)"
     return bool(archive._connection.execute(sql).fetchone()[0])
 
 
@@ -83,8 +85,8 @@ def delete_older_than(archive: Archive, days: float) -> tuple[int, int]:
     """Delete queries and feedback older than a number of days; return the number of each."""
     before = (now("milliseconds", days_ago=days),)
     with write_transaction(archive) as connection:
-        queries = connection.execute("DELETE FROM asked WHERE asked_at < ?", before).rowcount
-        verdicts = connection.execute("DELETE FROM feedback WHERE given_at < ?", before).rowcount
+        queries = connection.execute("DELETE FROM query_log WHERE created_at < ?", before).rowcount
+        verdicts = connection.execute("DELETE FROM feedback WHERE created_at < ?", before).rowcount
     return queries, verdicts
 
 
@@ -99,12 +101,12 @@ def ignore_phrasings(archive: Archive, digests: Iterable[str], ignored_by: str) 
 def restore_phrasings(archive: Archive, digests: Iterable[str]) -> None:
     """Stop ignoring phrasings, given by their digests."""
     with write_transaction(archive) as connection:
-        connection.executemany("DELETE FROM ignored_gaps WHERE words = ?", [(digest,) for digest in digests])
+        connection.executemany("DELETE FROM ignored_gaps WHERE phrasing_digest = ?", [(digest,) for digest in digests])
 
 
 def ignored_phrasings(archive: Archive) -> set[str]:
     """Return the digests of the ignored phrasings."""
-    return {digest for (digest,) in archive._connection.execute("SELECT words FROM ignored_gaps")}
+    return {digest for (digest,) in archive._connection.execute("SELECT phrasing_digest FROM ignored_gaps")}
 
 
 def ignored_phrasings_version(archive: Archive) -> tuple[int, str | None]:

@@ -24,7 +24,7 @@ Row = tuple[Any, ...]
 
 
 class RecordTable(NamedTuple):
-    """A table of records. Every table has the column `import`, the number of the import that last wrote the row."""
+    """A table of records. Each has the column `import_number`: the number of the import that last wrote the row."""
 
     name: str
     keys: tuple[str, ...]
@@ -93,8 +93,8 @@ TABLES: Mapping[type, RecordTable] = {
         lambda x: (x.split, x.question.id), query_row,
     ),
     Judgement: RecordTable(
-        "judgements", ("split", "of", "query_id", "document_id"), ("relevance", "position"),
-        lambda x: (x.split, x.of, x.query_id, x.document_id), lambda x: (x.relevance, x.position),
+        "judgements", ("split", "record_type", "query_id", "document_id"), ("relevance", "position"),
+        lambda x: (x.split, x.record_type, x.query_id, x.document_id), lambda x: (x.relevance, x.position),
     ),
 }  # fmt: skip
 """Record type → its table, in write order."""

@@ -39,12 +39,15 @@ class Revision:
 
 def get_revisions(database: Database, question_id: str) -> list[Revision]:
     """Return the revisions of a question and of its answers, latest first."""
-    sql = """SELECT r.number, r.kind, r.id, r.made_at, CASE WHEN r.import IS NULL
-            THEN COALESCE(NULLIF(k.note, ''), NULLIF(r.by, ''), 'operator')
-            ELSE 'import from ' || COALESCE(s.name, i.source) END, r.changes
-        FROM revisions r LEFT JOIN keys k ON k.id = r.by LEFT JOIN imports i ON i.number = r.import
-        LEFT JOIN sources s ON s.number = i.source_number WHERE (r.kind = 'questions' AND r.id = ?1)
-        OR (r.kind = 'answers' AND r.id IN (SELECT id FROM answers WHERE question_id = ?1)) ORDER BY r.number DESC"""
+    sql = """SELECT r.number, r.record_type, r.record_id, r.created_at, CASE WHEN r.import_number IS NULL
+            THEN COALESCE(NULLIF(k.note, ''), NULLIF(r.edited_by, ''), 'operator')
+            ELSE 'import from ' || COALESCE(s.name, i.paths) END, r.changes
+        FROM revisions r LEFT JOIN api_keys k ON k.id = r.edited_by
+        LEFT JOIN imports i ON i.number = r.import_number
+        LEFT JOIN sources s ON s.number = i.source_number WHERE
+        (r.record_type = 'questions' AND r.record_id = ?1)
+        OR (r.record_type = 'answers' AND r.record_id IN (SELECT id FROM answers WHERE question_id = ?1))
+        ORDER BY r.number DESC"""
     rows = database._connection.execute(sql, (question_id,))
     return [Revision(number, kind, id, at, by, _decode_changes(changes)) for number, kind, id, at, by, changes in rows]
 
@@ -59,7 +62,7 @@ def log_edits(connection: sqlite3.Connection, difference: Difference, edited_by:
         for field, (before, after) in changes.items() if row.import_number is not None else ():
             key = (difference.table.name, id, field)
             connection.execute("INSERT OR IGNORE INTO corrections VALUES (?, ?, ?, ?)", (*key, encode_json(before)))
-            sql = "DELETE FROM corrections WHERE kind = ? AND id = ? AND field = ? AND source_value = ?"
+            sql = "DELETE FROM corrections WHERE record_type = ? AND record_id = ? AND field = ? AND source_value = ?"
             connection.execute(sql, (*key, encode_json(after)))
 
 
@@ -67,7 +70,7 @@ def log_ended_corrections(connection: sqlite3.Connection, difference: Difference
     """Store a revision of each row that loses a correction in an import, within the caller's transaction."""
     for batch_record, row, fields in difference.ended_corrections:
         id, _ = _insert_revision(connection, difference.table, batch_record, row, None)
-        sql = "DELETE FROM corrections WHERE kind = ? AND id = ? AND field = ?"
+        sql = "DELETE FROM corrections WHERE record_type = ? AND record_id = ? AND field = ?"
         connection.executemany(sql, [(difference.table.name, id, field) for field in fields])
 
 
@@ -80,7 +83,8 @@ def _insert_revision(
     [id] = table.key_of(record)
     if changes:
         texts = encode_json({field: (before[0], after[0]) for field, (before, after) in changes.items()})
-        sql = "INSERT INTO revisions (kind, id, made_at, by, import, changes) VALUES (?, ?, ?, ?, ?, ?)"
+        columns = "record_type, record_id, created_at, edited_by, import_number, changes"
+        sql = f"INSERT INTO revisions ({columns}) VALUES (?, ?, ?, ?, ?, ?)"
         connection.execute(sql, (table.name, id, now("milliseconds"), by, import_number, texts))
     return id, changes
 

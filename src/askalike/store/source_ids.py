@@ -10,17 +10,17 @@ from askalike.store.records import StoredRecord
 from askalike.store.sources import Source
 
 OWN_PREFIXED_SQL = """SELECT k.value FROM json_each(?1) k CROSS JOIN {table} t ON t.id = ?2 || '/' || k.value
-    JOIN imports i ON i.number = t.import WHERE i.source_number IS ?3"""
+    JOIN imports i ON i.number = t.import_number WHERE i.source_number IS ?3"""
 OTHERS_SQL = """SELECT k.value, i.source_number IS NULL, {text} FROM json_each(?1) k CROSS JOIN {table} t
-    ON t.id = k.value LEFT JOIN imports i ON i.number = t.import WHERE i.source_number IS NOT ?2"""
+    ON t.id = k.value LEFT JOIN imports i ON i.number = t.import_number WHERE i.source_number IS NOT ?2"""
 OTHERS_REFERENCES_SQL = """WITH others(number) AS (
         SELECT number FROM imports WHERE source_number IS NOT NULL AND source_number IS NOT ?2
     ) SELECT k.value FROM json_each(?1) k WHERE
-    EXISTS (SELECT 1 FROM links l WHERE l.source = k.value AND l.import IN others) OR
-    EXISTS (SELECT 1 FROM links l WHERE l.target = k.value AND l.import IN others) OR
-    EXISTS (SELECT 1 FROM answers a WHERE a.question_id = k.value AND a.import IN others) OR
+    EXISTS (SELECT 1 FROM links l WHERE l.source = k.value AND l.import_number IN others) OR
+    EXISTS (SELECT 1 FROM links l WHERE l.target = k.value AND l.import_number IN others) OR
+    EXISTS (SELECT 1 FROM answers a WHERE a.question_id = k.value AND a.import_number IN others) OR
     EXISTS (SELECT 1 FROM queries q WHERE q.split IN (SELECT DISTINCT split FROM queries) AND q.id = k.value
-        AND q.import IN others)"""
+        AND q.import_number IN others)"""
 IdMap = Mapping[str, str]
 
 
@@ -71,7 +71,7 @@ class SourceIds:
         others = "SELECT EXISTS (SELECT 1 FROM imports WHERE source_number IS NOT ?)"
         if fetch_int(self._database, others, number):
             return False
-        local = "SELECT EXISTS (SELECT 1 FROM {0} WHERE import IS NULL)"
+        local = "SELECT EXISTS (SELECT 1 FROM {0} WHERE import_number IS NULL)"
         prefixed = "SELECT EXISTS (SELECT 1 FROM {0} WHERE id >= ?1 || '/' AND id < ?1 || '0')"
         return not any(
             fetch_int(self._database, local.format(table)) or fetch_int(self._database, prefixed.format(table), prefix)
@@ -86,16 +86,18 @@ def _question_ids(records: Iterable[StoredRecord]) -> Iterable[str]:
                 yield id
             case Link(source=source, target=target):
                 yield from (source, target)
-            case Judgement(query_id=query, document_id=document, of=of):
+            case Judgement(query_id=query, document_id=document, record_type=record_type):
                 yield query
-                if of == "questions":
+                if record_type == "questions":
                     yield document
 
 
 def _answer_ids(records: Iterable[StoredRecord]) -> Iterable[str]:
     for record in records:
         match record:
-            case Question(accepted_answer_id=str(id)) | Answer(id=id) | Judgement(document_id=id, of="answers"):
+            case (
+                Question(accepted_answer_id=str(id)) | Answer(id=id) | Judgement(document_id=id, record_type="answers")
+            ):
                 yield id
 
 
@@ -110,6 +112,6 @@ def _with_ids(record: StoredRecord, question_id: Callable[[str], str], answer_id
             return replace(record, source=question_id(record.source), target=question_id(record.target))
         case EvaluationQuery(question=question):
             return replace(record, question=replace(question, id=question_id(question.id)))
-        case Judgement(document_id=document, of=of):
-            document = question_id(document) if of == "questions" else answer_id(document)
+        case Judgement(document_id=document, record_type=record_type):
+            document = question_id(document) if record_type == "questions" else answer_id(document)
             return replace(record, query_id=question_id(record.query_id), document_id=document)

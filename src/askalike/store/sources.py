@@ -4,18 +4,20 @@ Records written in the archive itself, over HTTP or by a moderator, have no impo
 """
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import NamedTuple
 
 from askalike.core.errors import SettingsError
 from askalike.core.types import DocumentKind
 from askalike.store.database import Database, WritableDatabase, fetch_int, write_transaction
-from askalike.store.migrations import id_prefix
 from askalike.store.records import TABLES
 
 MAX_NAME_LENGTH = 200
+FILE_SUFFIXES = re.compile(r"(-(Posts|PostLinks))?\.7z$|\.(csv|tsv|tab|txt|jsonl?|xml|gz|bz2|parquet|xlsx)\b.*$")
 IMPORTS_OF_SOURCE_SQL = "(SELECT number FROM imports WHERE source_number IS ?)"
 
 
@@ -47,6 +49,18 @@ def check_source_name(name: str) -> str:
     if not stripped or len(stripped) > MAX_NAME_LENGTH or not stripped.isprintable():
         raise SettingsError(f"source {name!r}: expected a name of 1 to {MAX_NAME_LENGTH} printable characters")
     return stripped
+
+
+def source_name(reader: str, paths: str) -> str:
+    """Return the source name for these paths, as readers name it: without file suffixes."""
+    name = PurePath(paths.partition(", ")[0]).name
+    name = name.partition(".")[0] if reader in ("table", "pairs") else re.sub(FILE_SUFFIXES, "", name)
+    return name or "archive"
+
+
+def id_prefix(name: str) -> str:
+    """Return a source's name as an id prefix: without white space, `/` and `#`."""
+    return re.sub(r"[\s/#]+", "-", name).strip("-") or "source"
 
 
 def find_source(database: Database, name: str) -> Source | None:
@@ -95,7 +109,7 @@ def import_numbers(database: Database, source: Source) -> frozenset[int]:
 
 def count_records(database: Database, source: Source, table: str) -> int:
     """Return the number of a source's rows in a table."""
-    sql = f"SELECT COUNT(*) FROM {table} WHERE import IN {IMPORTS_OF_SOURCE_SQL}"
+    sql = f"SELECT COUNT(*) FROM {table} WHERE import_number IN {IMPORTS_OF_SOURCE_SQL}"
     return fetch_int(database, sql, source.number)
 
 
@@ -103,7 +117,7 @@ def has_records(database: Database, source: Source) -> bool:
     """Return whether the archive has any records of a source."""
     if not import_numbers(database, source):
         return False
-    sql = f"import IN {IMPORTS_OF_SOURCE_SQL}"
+    sql = f"import_number IN {IMPORTS_OF_SOURCE_SQL}"
     return any(
         fetch_int(database, f"SELECT EXISTS (SELECT 1 FROM {table.name} WHERE {sql})", source.number)
         for table in TABLES.values()
@@ -114,7 +128,8 @@ def summarise_sources(database: Database) -> list[SourceSummary]:
     """Return a summary per source, by first import, followed by records written in the archive itself, if any."""
     counts: dict[str, dict[int | None, int]] = {}
     for table in ("questions", "answers"):
-        sql = f"SELECT i.source_number, COUNT(*) FROM {table} t LEFT JOIN imports i ON i.number = t.import GROUP BY 1"
+        sql = f"""SELECT i.source_number, COUNT(*) FROM {table} t LEFT JOIN imports i ON i.number = t.import_number
+            GROUP BY 1"""
         counts[table] = dict(database._connection.execute(sql).fetchall())
     sql = """SELECT s.number, s.name, MAX(i.finished_at) FROM sources s LEFT JOIN imports i
         ON i.source_number = s.number GROUP BY 1 ORDER BY 1"""
@@ -128,7 +143,7 @@ def summarise_sources(database: Database) -> list[SourceSummary]:
 def source_names(connection: sqlite3.Connection, kind: DocumentKind, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield id and source name of those of the questions (or answers) that have a source."""
     sql = f"""SELECT t.id, s.name FROM json_each(?) k CROSS JOIN {kind} t ON t.id = k.value
-        JOIN imports i ON i.number = t.import JOIN sources s ON s.number = i.source_number"""
+        JOIN imports i ON i.number = t.import_number JOIN sources s ON s.number = i.source_number"""
     yield from connection.execute(sql, (json.dumps(list(ids)),))
 
 

@@ -54,7 +54,7 @@ class SplitSize:
 
 def summarise_archive(database: Database) -> ArchiveSummary:
     """Return a summary of the archive's current state."""
-    sql = "SELECT rejected, finished_at IS NOT NULL, notes FROM imports ORDER BY number DESC LIMIT 1"
+    sql = "SELECT rejected_count, finished_at IS NOT NULL, notes FROM imports ORDER BY number DESC LIMIT 1"
     rejected, finished, notes = database._connection.execute(sql).fetchone() or (0, True, "{}")
     return ArchiveSummary(
         questions=fetch_int(database, "SELECT COUNT(*) FROM questions"),
@@ -70,7 +70,7 @@ def summarise_archive(database: Database) -> ArchiveSummary:
 
 def unfinished_import(database: Database) -> str | None:
     """Return the source of the last import if it was interrupted or is still running, else None."""
-    sql = "SELECT source, finished_at FROM imports ORDER BY number DESC LIMIT 1"
+    sql = "SELECT paths, finished_at FROM imports ORDER BY number DESC LIMIT 1"
     row = database._connection.execute(sql).fetchone()
     return str(row[0]) if row and row[1] is None else None
 
@@ -125,10 +125,8 @@ def split_sizes(database: Database) -> list[SplitSize]:
 
 
 HASHED_TABLES = ("questions", "answers", "links", "queries", "judgements")
-BOOKKEEPING_COLUMNS = ("number", "import", "change")
+BOOKKEEPING_COLUMNS = ("number", "import_number", "change")
 """Bookkeeping columns of a row, which are not hashed."""
-STATE_COLUMNS = ("marks", "solved_in")
-"""Columns that are hashed only if not empty: archives from before they existed keep their hash."""
 HASHED_META_KEYS = ("language", "languages", "groups")
 """Metadata that affects the indexing or the evaluation of an archive."""
 
@@ -144,12 +142,8 @@ def content_hash(archive: Archive) -> str:
     total = sum(_row_hash("meta", [key, archive.meta.get(key)]) for key in HASHED_META_KEYS)
     for table in HASHED_TABLES:
         columns = [name for _, name, *_ in archive._connection.execute(f"PRAGMA table_info({table})")]
-        hashed = ", ".join(f'"{name}"' for name in columns if name not in BOOKKEEPING_COLUMNS + STATE_COLUMNS)
+        hashed = ", ".join(f'"{name}"' for name in columns if name not in BOOKKEEPING_COLUMNS)
         total += sum(_row_hash(table, row) for row in archive._connection.execute(f"SELECT {hashed} FROM {table}"))
-    states = archive._connection.execute(
-        "SELECT id, marks, solved_in FROM questions WHERE marks != '[]' OR solved_in IS NOT NULL"
-    )
-    total += sum(_row_hash("states", row) for row in states)
     return f"{total % 2**HASH_BITS:0{HASH_BITS // 4}x}"
 
 

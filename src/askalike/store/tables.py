@@ -12,10 +12,10 @@ TableRows = Iterator[tuple[Any, ...]]
 ANSWER_TABLE_COLUMNS = ("id", *ANSWER_COLUMNS, "imported_from")
 LINK_COLUMNS = ("source", "target", "kind", "created_at", "imported_from")
 QUERY_COLUMNS = ("split", "id", "title", "body", "markup", "language", "category", "created_at", "imported_from")
-SOURCE_SQL = """(SELECT s.name FROM imports i JOIN sources s ON s.number = i.source_number WHERE i.number = import)
-    AS imported_from"""
+SOURCE_SQL = """(SELECT s.name FROM imports i JOIN sources s ON s.number = i.source_number
+    WHERE i.number = import_number) AS imported_from"""
 """The column `imported_from`: the name of the source of a row; NULL if it has none."""
-JUDGEMENT_COLUMNS = ("split", "query_id", "document_id", "relevance", "position", "of")
+JUDGEMENT_COLUMNS = ("split", "query_id", "document_id", "relevance", "position", "record_type")
 
 
 def link_rows(database: Database) -> TableRows:
@@ -46,16 +46,16 @@ def query_rows(database: Database) -> TableRows:
 def judgement_rows(database: Database) -> TableRows:
     """Yield JUDGEMENT_COLUMNS of every imported judgement, by split, kind and query."""
     columns = ", ".join(JUDGEMENT_COLUMNS)
-    yield from database._connection.execute(f"SELECT {columns} FROM judgements ORDER BY split, of, query_id")
+    yield from database._connection.execute(f"SELECT {columns} FROM judgements ORDER BY split, record_type, query_id")
 
 
 def extra_judgement_rows(database: Database) -> TableRows:
     """Yield JUDGEMENT_COLUMNS of rows that do not fit into qrels: candidates, judged answers, missing queries."""
     yield from database._connection.execute(f"""
         SELECT {", ".join(JUDGEMENT_COLUMNS)} FROM judgements AS j
-        WHERE position IS NOT NULL OR relevance IS NULL OR of != 'questions'
+        WHERE position IS NOT NULL OR relevance IS NULL OR record_type != 'questions'
         OR NOT EXISTS (SELECT 1 FROM queries AS q WHERE q.split = j.split AND q.id = j.query_id)
-        ORDER BY split, of, query_id, position, document_id
+        ORDER BY split, record_type, query_id, position, document_id
     """)
 
 

@@ -31,14 +31,14 @@ class DailyUse:
 
 def count_use(archive: Archive, events: Iterable[UseEvent]) -> None:
     """Count events of today (UTC)."""
-    sql = "INSERT INTO use_counts VALUES (?, ?, 1) ON CONFLICT (day, event) DO UPDATE SET count = count + 1"
+    sql = "INSERT INTO usage_counts VALUES (?, ?, 1) ON CONFLICT (day, event) DO UPDATE SET count = count + 1"
     with write_transaction(archive) as connection:
         connection.executemany(sql, [(now()[:10], event) for event in events])
 
 
 def daily_use(database: Database, days: int) -> list[DailyUse]:
     """Return the counts of each of the last days up to today (UTC), beginning with the first that has any."""
-    rows = database._connection.execute("SELECT day, event, count FROM use_counts ORDER BY day").fetchall()
+    rows = database._connection.execute("SELECT day, event, count FROM usage_counts ORDER BY day").fetchall()
     counts: dict[str, dict[UseEvent, int]] = {}
     for day, event, count in rows:
         counts.setdefault(day, _no_use())[event] = count

@@ -99,12 +99,12 @@ class View:
 
     def change_date(self, change: int) -> str | None:
         """Return the time of a change (ISO 8601, UTC), which differs between archives; None if it never happened."""
-        row = self._connection.execute("SELECT made_at FROM changes WHERE number = ?", (change,)).fetchone()
+        row = self._connection.execute("SELECT committed_at FROM changes WHERE number = ?", (change,)).fetchone()
         return row[0] if row else None
 
     def pending_changes(self, since: int) -> tuple[int, str | None]:
         """Return the number of changes after change `since`, and the time of the first of them."""
-        sql = "SELECT COUNT(*), MIN(made_at) FROM changes WHERE number > ?"
+        sql = "SELECT COUNT(*), MIN(committed_at) FROM changes WHERE number > ?"
         return self._connection.execute(sql, (since,)).fetchone()  # type: ignore[no-any-return]
 
     @property
@@ -151,8 +151,9 @@ class View:
 
     def deleted_docids(self, since: int = 0) -> list[int]:
         """Return the docids removed from the view after change `since`: deleted, or with a new date after its end."""
-        sql = f"""SELECT number FROM deletions WHERE of = ?1 AND change > ?2 UNION SELECT number FROM {self.kind}
-            WHERE change > ?2 AND (created_at < ?3) IS NOT TRUE AND ?3 IS NOT NULL"""
+        sql = f"""SELECT number FROM deletions WHERE record_type = ?1 AND change > ?2
+            UNION SELECT number FROM {self.kind} WHERE change > ?2 AND (created_at < ?3) IS NOT TRUE
+            AND ?3 IS NOT NULL"""
         return [n for (n,) in self._connection.execute(sql, (self.kind, since, self.before))]
 
     def ids(self, docids: Iterable[int]) -> dict[int, str]:
@@ -264,7 +265,7 @@ class View:
     def groups_sharing(self, attribute: Literal["tag", "category"]) -> Iterator[tuple[str, list[str]]]:
         """Yield each tag (or category) with the ids of its questions in the view, by docid."""
         where, values = self._where_clause("questions", prefix="q.")
-        tags = "t.tag, q.id FROM question_tags t JOIN questions q ON q.number = t.question"
+        tags = "t.tag, q.id FROM question_tags t JOIN questions q ON q.number = t.question_number"
         columns = {"tag": tags, "category": "q.category, q.id FROM questions q"}[attribute]
         rows = self._connection.execute(f"SELECT {columns}{where} ORDER BY 1, q.number", values)
         for key, members in groupby(rows, itemgetter(0)):

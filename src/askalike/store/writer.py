@@ -101,7 +101,7 @@ class ArchiveWriter:
         where = " AND ".join(f"{key} = ?" for key in table.keys)
         columns = ", ".join(f"{name} = ?" for name in table.columns)
         moved = [(r.import_number, *table.key_of(r.record)) for r, row in difference.existing if _is_moved(r, row)]
-        self._connection.executemany(f"UPDATE {table.name} SET import = ? WHERE {where}", moved)
+        self._connection.executemany(f"UPDATE {table.name} SET import_number = ? WHERE {where}", moved)
         rows = ((*table.row_of(r.record), *table.key_of(r.record)) for r, _ in difference.changed)
         stamp = f", change = {change}" if table.is_document else ""
         self._connection.executemany(f"UPDATE {table.name} SET {columns}{stamp} WHERE {where}", rows)
@@ -114,12 +114,12 @@ class ArchiveWriter:
         retagged = [(tag, docid) for docid, tags, before in changes for tag in tags if tag not in before]
         untagged = [(tag, docid) for docid, tags, before in changes for tag in before if tag not in tags]
         self._connection.executemany("INSERT OR IGNORE INTO question_tags VALUES (?, ?)", retagged)
-        self._connection.executemany("DELETE FROM question_tags WHERE tag = ? AND question = ?", untagged)
+        self._connection.executemany("DELETE FROM question_tags WHERE tag = ? AND question_number = ?", untagged)
 
 
 def insert_sql(table: RecordTable) -> str:
     """Return the INSERT for a row: keys, columns, import; for a document, its docid first and its change last."""
-    names = (*table.keys, *table.columns, "import")
+    names = (*table.keys, *table.columns, "import_number")
     names = ("number", *names, "change") if table.is_document else names
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.native.compiled import Matrix, compiled, inner
+from askalike.native.compiled import Matrix, compiled, inlined
 from askalike.text.stretches import Stretches, StretchTable, as_array
 from askalike.text.subwords import Bpe
 from askalike.text.words import find_form, hash_word
@@ -214,7 +214,7 @@ def _add_weighted_half_rows(
                 total[j] += weight * _widen(vector[j])
 
 
-@inner()
+@inlined()
 def _widen(half: int) -> np.float32:
     """Return the value of the 16 bits of a finite float16: as the bits of a float32, scaled by EXPONENT_GAP."""
     bits = np.uint32(half)

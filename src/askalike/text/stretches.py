@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.native.compiled import Matrix, compiled, inner
+from askalike.native.compiled import Matrix, compiled, inlined
 
 Ints = NDArray[np.int64]
 
@@ -148,7 +148,7 @@ def as_array(values: "array[Any]") -> NDArray[Any]:
     return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
 
 
-@inner()
+@inlined()
 def _is_space(character: np.uint32) -> bool:
     """Return the same as `str.isspace`."""
     if character < 0x1680:
@@ -202,7 +202,7 @@ def _insert(entries: Matrix[np.int64], table: Matrix[np.int64]) -> None:
         table[slot, 0], table[slot, 1] = entries[i, 0], entries[i, 1]
 
 
-@inner()
+@inlined()
 def _find_slot(table: Matrix[np.int64], key: np.int64) -> np.int64:
     """Return the slot of a key, present or not. The number of slots is a power of two."""
     last = len(table) - 1

@@ -10,11 +10,10 @@ import tomli_w
 from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import compute_sha256, folder_errors, replace_folder
-from askalike.core.hub import fetch_model
 from askalike.core.packages import find_model
 from askalike.core.types import Question
 from askalike.encoders import MODEL_FILE, read_model_file
-from askalike.encoders.onnx.files import needed_files
+from askalike.encoders.onnx.hub import fetch_model, needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers import MODELS_FOLDER
@@ -92,7 +91,7 @@ def _read_training(source: Path) -> tuple[LearnedLabels, dict[str, Any]]:
 def _fetch_or_copy(model: str, target: Path, download: bool) -> str | None:
     """Fill a folder with a model that can be run; return its commit on the hub, None for a local model."""
     if download:
-        revision = fetch_model(model, target, needed_files)
+        revision = fetch_model(model, target)
         _try(target)
         return revision
     source = find_model(model, "encoder")

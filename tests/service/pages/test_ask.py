@@ -11,7 +11,7 @@ ASK = "/a/riverside"
 
 def read_feedback(service):
     with Archive.open(service.archive_path) as archive:
-        return archive._connection.execute("SELECT title, shown, chosen, verdict FROM feedback").fetchall()
+        return archive._connection.execute("SELECT title, shown_ids, chosen_id, verdict FROM feedback").fetchall()
 
 
 def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:

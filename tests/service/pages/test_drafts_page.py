@@ -44,7 +44,7 @@ def test_groups_are_found_rejected_and_decided_by_others_without_javascript(visi
     assert page.get_by_role("heading", name=title, exact=True).count() == 0
     with Archive.open(service.archive_path) as archive:
         assert title in [draft.title for draft in list_drafts(archive, "rejected")]
-        other = next(draft for draft in list_drafts(archive) if draft.sources)
+        other = next(draft for draft in list_drafts(archive) if draft.source_ids)
         accept_draft(archive, other.number or 0)
     page.get_by_role("button", name=f"Accept: {other.title}", exact=True).click()
     page.get_by_text("Somebody else has already decided on that draft.").wait_for()

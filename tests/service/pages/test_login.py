@@ -104,7 +104,7 @@ def test_a_key_is_exchanged_for_a_session(closed, locked) -> None:
     assert user.get(QUEUE).headers["cache-control"] == "no-store"
     session = next(value for name, value in user.cookies.items() if "session-" in name)
     with Archive.open(locked) as opened:
-        assert session not in str(opened._connection.execute("SELECT hex(hash), key FROM sessions").fetchall())
+        assert session not in str(opened._connection.execute("SELECT hex(hash), key_id FROM sessions").fetchall())
     closed.get("/v1/riverside/similar?title=card", cookie=f"session={session}")
     assert session not in "".join(closed.lines)
 

@@ -93,8 +93,8 @@ class Judgement:
     """A document of an imported evaluation set that is a candidate for a query, or judged for it, or both.
 
     relevance: None for a candidate without a judgement (a test set without labels). position: its place among the
-    query's candidates; None if it is not a candidate (BEIR). of: the type of the document, named after the column in
-    exports.
+    query's candidates; None if it is not a candidate (BEIR). record_type: whether the document is a question or an
+    answer.
     """
 
     split: str
@@ -102,7 +102,7 @@ class Judgement:
     document_id: str
     relevance: int | None
     position: int | None = None
-    of: DocumentKind = "questions"
+    record_type: DocumentKind = "questions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from askalike.core.errors import InputError
 from askalike.encoders.onnx.weights import Tensor, to_float32
 
-ACTIVATIONS = {"gelu": "none", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "relu": "relu"}
-"""Activation's name in config.json → the approximation of GELU, or relu."""
+ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
+"""Activation's name in config.json → exact GELU, its approximation by tanh, or ReLU."""
 WORDS = "embeddings.word_embeddings.weight"
 RELATIVE_BUCKETS, MAX_RELATIVE_DISTANCE = 32, 128
 

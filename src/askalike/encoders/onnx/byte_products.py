@@ -1,15 +1,107 @@
-"""Linear maps with 8-bit weights and inputs, compiled; for the quantisation see `blocks`."""
+"""Linear maps with 8-bit weights and inputs, compiled; for the quantisation see `weights`.
+
+Weights are unsigned bytes in the order in which they are read: groups of COLUMNS outputs, each with its blocks of
+BLOCK_SIZE inputs, these in fours, each for one output after the other. The bytes of rows are signed. A sum of products
+starts with the offset that cancels the weights' ZERO.
+"""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from askalike.encoders.onnx.architectures import Affine
-from askalike.encoders.onnx.blocks import BLOCK_SIZE, quantise
-from askalike.encoders.onnx.byte_tiles import COLUMNS, multiply_tile, round_block
-from askalike.native.compiled import Matrix, inner
-from askalike.native.simd import MAX_ROWS
+from askalike.encoders.onnx.weights import BLOCK_SIZE, ZERO, quantise
+from askalike.native.compiled import Matrix, inlined
+from askalike.native.llvm import LLVMFunction, Memory
+from askalike.native.simd import BYTES, FLOAT, FLOATS, INT, INTS, LANES, LONG, MAX_ROWS, VECTOR_BYTES, SimdBuilder
+
+VECTORS = 2
+COLUMNS = LANES * VECTORS
+LARGEST = 127.0
+
+
+def _write_rounding(builder: Any, values: Memory, steps: Memory, scale: Memory, offset: Memory) -> None:
+    """Emit code that quantises a block to bytes, with its scale and the offset that cancels ZERO in sums."""
+    to = SimdBuilder(builder)
+    vectors = [to.load(FLOATS, to.at(values, 0, n * VECTOR_BYTES)) for n in range(BLOCK_SIZE // LANES)]
+    largest = to.fill(0.0)
+    for vector in vectors:
+        largest = to.call("llvm.maxnum.v16f32", FLOATS, largest, to.call("llvm.fabs.v16f32", FLOATS, vector))
+    top = to.call("llvm.vector.reduce.fmax.v16f32", FLOAT, largest)
+    is_zero = builder.fcmp_ordered("==", top, FLOAT(0.0))
+    factor = to.spread(builder.select(is_zero, FLOAT(0.0), builder.fdiv(FLOAT(LARGEST), top)))
+    total = None
+    for n, vector in enumerate(vectors):
+        nearest = to.call("llvm.rint.v16f32", FLOATS, builder.fmul(vector, factor))
+        rounded = builder.fptosi(nearest, INTS)
+        to.store(builder.trunc(rounded, BYTES), to.at(steps, 0, n * LANES))
+        total = builder.add(total, rounded) if total else rounded
+    to.store(builder.fmul(top, FLOAT(1 / LARGEST)), to.at(scale, 0))
+    to.store(builder.mul(to.call("llvm.vector.reduce.add.v16i32", INT, total), INT(-ZERO)), to.at(offset, 0))
+
+
+round_block = LLVMFunction(_write_rounding)
+"""round_block(values, steps, scale, offset): arrays that begin with the block."""
+
+
+def _write_tile(
+    builder: Any, count: Any, blocks: Any, weights: Memory, scales: Memory, biases: Memory,
+    rows: Memory, row_scales: Memory, offsets: Memory, out: Memory,
+) -> None:  # fmt: skip
+    """Emit code that multiplies `count` rows, 1 to MAX_ROWS, by the weights of COLUMNS outputs. blocks: per row."""
+    to = SimdBuilder(builder)
+
+    def write(number: int) -> None:
+        _write_rows(to, number, blocks, weights, scales, biases, rows, row_scales, offsets, out)
+
+    to.for_count(count, write)
+
+
+multiply_bytes = LLVMFunction(_write_tile)
+"""multiply_bytes(count, blocks, weights, scales, biases, rows, row_scales, offsets, out): arrays that begin with the
+tile."""
+
+
+def _write_rows(
+    to: SimdBuilder, count: int, blocks: Any, weights: Memory, scales: Memory, biases: Memory,
+    rows: Memory, row_scales: Memory, offsets: Memory, out: Memory,
+) -> None:  # fmt: skip
+    """Emit code that multiplies this number of rows, block by block."""
+    builder = to.builder
+    cells = [(row, vector) for row in range(count) for vector in range(VECTORS)]
+    biased = [to.load(FLOATS, to.at(biases, 0, vector * VECTOR_BYTES)) for _, vector in cells]
+
+    def add_block(block: Any, sums: Sequence[Any]) -> Sequence[Any]:
+        products = _write_block(to, count, block, weights, rows, offsets)
+        place = builder.mul(block, LONG(4))
+        factors = [to.spread(to.load(FLOAT, to.at(row_scales, row, place))) for row in range(count)]
+        begins = [builder.add(builder.mul(block, LONG(4 * COLUMNS)), LONG(v * VECTOR_BYTES)) for v in range(VECTORS)]
+        units = [to.load(FLOATS, to.at(scales, 0, begin)) for begin in begins]
+        return [
+            to.multiply_and_add(builder.sitofp(product, FLOATS), builder.fmul(units[vector], factors[row]), total)
+            for (row, vector), total, product in zip(cells, sums, products, strict=True)
+        ]
+
+    for (row, vector), total in zip(cells, to.repeat(blocks, biased, add_block), strict=True):
+        to.store(total, to.at(out, row, vector * VECTOR_BYTES))
+
+
+def _write_block(
+    to: SimdBuilder, count: int, block: Any, weights: Memory, rows: Memory, offsets: Memory
+) -> Sequence[Any]:
+    """Emit code for the sums of the products in a block, for each row and vector."""
+    builder = to.builder
+    starts = [to.spread(to.load(INT, to.at(offsets, row, builder.mul(block, LONG(4))))) for row in range(count)]
+    sums = [[start] * VECTORS for start in starts]
+    weight_begin, row_begin = (builder.mul(block, LONG(size)) for size in (BLOCK_SIZE * COLUMNS, BLOCK_SIZE))
+    for four in range(BLOCK_SIZE // 4):
+        begins = [LONG((four * VECTORS + vector) * VECTOR_BYTES) for vector in range(VECTORS)]
+        read = [to.load(INTS, to.at(weights, 0, builder.add(weight_begin, begin))) for begin in begins]
+        for row in range(count):
+            own = to.spread(to.load(INT, to.at(rows, row, builder.add(row_begin, LONG(4 * four)))))
+            sums[row] = [to.add_byte_products(*pair, own) for pair in zip(sums[row], read, strict=True)]
+    return [total for own in sums for total in own]
 
 
 class ByteWeights(NamedTuple):
@@ -48,7 +140,7 @@ def make_rows(count: int, columns: int) -> ByteRows:
     return ByteRows(np.empty((count, columns), np.int8), np.empty(blocks, np.float32), np.empty(blocks, np.int32))
 
 
-@inner()
+@inlined()
 def round_rows(values: Matrix[np.float32], rounded: ByteRows) -> None:
     """Quantise rows of whole blocks."""
     for row in range(len(values)):
@@ -58,7 +150,7 @@ def round_rows(values: Matrix[np.float32], rounded: ByteRows) -> None:
             round_block(own, steps, rounded.scales[row, block:], rounded.offsets[row, block:])
 
 
-@inner()
+@inlined()
 def multiply(rows: ByteRows, inputs: int, weights: ByteWeights, layer: int, out: Matrix[np.float32]) -> None:
     """Write the map's results for rows. inputs: columns of the rows."""
     count, groups = len(out), out.shape[1] // COLUMNS
@@ -67,7 +159,7 @@ def multiply(rows: ByteRows, inputs: int, weights: ByteWeights, layer: int, out:
         own, column = layer * groups + group, group * COLUMNS
         for tile in range(tiles):
             begin, end = count * tile // tiles, count * (tile + 1) // tiles
-            multiply_tile(
+            multiply_bytes(
                 end - begin, inputs // BLOCK_SIZE, weights.steps[own], weights.scales[own], weights.biases[own],
                 rows.steps[begin:], rows.scales[begin:], rows.offsets[begin:], out[begin:, column:],
             )  # fmt: skip

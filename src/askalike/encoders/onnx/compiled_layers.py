@@ -1,6 +1,8 @@
 """A transformer's layers in 8 bits, compiled to machine code for processors with byte products.
 
-The results equal those of the graph of `graph`, up to rounding, in a third of the time.
+The results equal those of the graph of `graph`, up to rounding. Kept beside ONNX Runtime for the sake of typing with a
+transformer in 3 ms: a title of 8 words takes 1.7 to 1.9 instead of 3.6 ms with MiniLM, a search of 44,148 titles by
+words and MiniLM 3.1 to 4.7 instead of 4.1 to 6.6 (medians in turns on a busy EPYC; 2.4 to 2.6 where nothing else runs).
 """
 
 from typing import NamedTuple
@@ -10,10 +12,10 @@ from numpy.typing import NDArray
 
 from askalike.encoders.onnx.architectures import Transformer
 from askalike.encoders.onnx.attention import attend
-from askalike.encoders.onnx.blocks import BLOCK_SIZE
 from askalike.encoders.onnx.byte_products import ByteRows, ByteWeights, make_rows, multiply, pack_weights, round_rows
 from askalike.encoders.onnx.layer_steps import KINDS, activate, add_and_normalise
-from askalike.native.compiled import Matrix, compiled, packed
+from askalike.encoders.onnx.weights import BLOCK_SIZE
+from askalike.native.compiled import Matrix, compiled, prechecked
 from askalike.native.simd import LANES, MAX_ROWS, has_byte_products
 
 TOKENS = 256
@@ -32,7 +34,7 @@ class LayerWeights(NamedTuple):
     norms: Matrix[np.float32]
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """The buffers of the layers for some texts."""
 
     states: Matrix[np.float32]
@@ -52,13 +54,14 @@ def run_layers(
     epsilon: float,
     tokens: int,
     bias: Matrix[np.float32],
-    room: Room,
+    workspace: Workspace,
 ) -> None:
-    """Replace the sums of embeddings in `room.states` by the last layer's states.
+    """Replace the sums of embeddings in `workspace.states` by the last layer's states.
 
-    tokens: the length of each text. activation: see `activate`. bias: see `attend`. `room.change` is initially zero.
+    tokens: the length of each text. activation: see `activate`. bias: see `attend`. `change` is initially zero.
     """
-    states, joined, change, rounded, norms = room.states, room.joined, room.change, room.rounded, weights.norms
+    states, joined, change, rounded = workspace.states, workspace.joined, workspace.change, workspace.rounded
+    norms = weights.norms
     hidden, small = states.shape[1], np.float32(epsilon)
     add_and_normalise(states, change, norms[0], norms[1], small)
     for layer in range(len(norms) // 4):
@@ -66,16 +69,16 @@ def run_layers(
         multiply(rounded, hidden, weights.attention, layer, joined)
         for text in range(len(states) // tokens):
             begin, end = text * tokens, (text + 1) * tokens
-            attend(joined[begin:end], heads, bias, room.keys, room.scores, change[begin:end])
+            attend(joined[begin:end], heads, bias, workspace.keys, workspace.scores, change[begin:end])
         round_rows(change, rounded)
         multiply(rounded, hidden, weights.attention_output, layer, change)
         add_and_normalise(states, change, norms[4 * layer + 2], norms[4 * layer + 3], small)
         round_rows(states, rounded)
-        multiply(rounded, hidden, weights.intermediate, layer, room.inner)
+        multiply(rounded, hidden, weights.intermediate, layer, workspace.inner)
         for row in range(len(states)):
-            activate(room.inner[row], activation)
-        round_rows(room.inner, rounded)
-        multiply(rounded, room.inner.shape[1], weights.output, layer, change)
+            activate(workspace.inner[row], activation)
+        round_rows(workspace.inner, rounded)
+        multiply(rounded, workspace.inner.shape[1], weights.output, layer, change)
         add_and_normalise(states, change, norms[4 * layer + 4], norms[4 * layer + 5], small)
 
 
@@ -93,7 +96,7 @@ class CompiledLayers:
         layers = transformer.layers()
         norms = [transformer.embedding_norm]
         norms += [norm for layer in layers for norm in (layer.attention_norm, layer.output_norm)]
-        self._weights = packed(
+        self._weights = prechecked(
             LayerWeights(
                 pack_weights([layer.attention for layer in layers]),
                 pack_weights([layer.attention_output for layer in layers]),
@@ -113,15 +116,15 @@ class CompiledLayers:
         step = max(1, TOKENS // tokens)
         states = embedded.copy()
         for begin in range(0, len(states), step):
-            room = self._make_room(states[begin : begin + step])
-            run_layers(self._weights, self._heads, self._activation, self._epsilon, tokens, added, room)
+            workspace = self._make_workspace(states[begin : begin + step])
+            run_layers(self._weights, self._heads, self._activation, self._epsilon, tokens, added, workspace)
         return states
 
-    def _make_room(self, states: Array) -> Room:
+    def _make_workspace(self, states: Array) -> Workspace:
         """Return the layers' buffers for these texts, whose states are overwritten."""
         texts, tokens, hidden = states.shape
         count, lanes = texts * tokens, tokens + -tokens % LANES
         joined, inner = (np.empty((count, columns), np.float32) for columns in (3 * hidden, self._inner))
         keys, scores = (np.zeros((rows, lanes), np.float32) for rows in (hidden // self._heads, MAX_ROWS))
         rounded, change = make_rows(count, max(hidden, self._inner)), np.zeros((count, hidden), np.float32)
-        return Room(states.reshape(count, hidden), joined, change, inner, rounded, keys, scores)
+        return Workspace(states.reshape(count, hidden), joined, change, inner, rounded, keys, scores)

@@ -1,24 +1,26 @@
-"""A transformer's layers as an ONNX graph: embeddings in, the last layer's states out.
+"""A transformer's layers as an ONNX graph: built from weights (embeddings in, last states out), or exported.
 
 Texts of a batch have the same number of tokens, so that there is neither padding nor an attention mask.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from askalike.encoders.onnx.architectures import Affine, Transformer
-from askalike.encoders.onnx.blocks import BLOCK_SIZE, quantise
+from askalike.encoders.onnx.weights import BLOCK_SIZE, quantise
 
 EMBEDDED, STATES, BIAS = "embedded", "states", "attention_bias"
 CONTRIB = "com.microsoft"
 """The domain of ONNX Runtime's own operators."""
 OPSETS = (("", 20), (CONTRIB, 1))
 IR_VERSION = 10
+EXPORTED_FILES = ("onnx/model.onnx", "onnx/model*.onnx", "model.onnx")
 INT8_INPUT = 4
 """The accuracy_level under which MatMulNBits rounds its input to 8 bits."""
 
@@ -92,9 +94,9 @@ class GraphBuilder:
 
     def activate(self, values: str, activation: str) -> str:
         """Add the activation between a layer's two linear maps."""
-        return (
-            self.add("Relu", [values]) if activation == "relu" else self.add("Gelu", [values], approximate=activation)
-        )
+        if activation == "relu":
+            return self.add("Relu", [values])
+        return self.add("Gelu", [values], approximate="tanh" if activation == "gelu_tanh" else "none")
 
     def add_and_normalise(self, states: str, change: str, norm: Affine, epsilon: float) -> str:
         """Add a residual connection with layer normalisation."""
@@ -116,3 +118,42 @@ def make_tensor(name: str, values: NDArray[Any]) -> Any:
     return onnx.TensorProto(
         name=name, data_type=kind, dims=values.shape, raw_data=np.ascontiguousarray(values).tobytes()
     )
+
+
+def find_exported(folder: Path) -> Path | None:
+    """Return the folder's graph: the one in 32 bits if there are several; None if there is none."""
+    files = (path for pattern in EXPORTED_FILES for path in sorted(folder.glob(pattern)))
+    return next(files, None)
+
+
+def round_weights(path: Path) -> bytes:
+    """Return a graph with the weights of its linear maps in 8 bits, as in `build_graph`."""
+    model = onnx.load(path)
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    nodes = [_round_node(node, constants, model.graph.initializer) for node in model.graph.node]
+    used = {name for node in nodes for name in node.input}
+    kept = [tensor for tensor in model.graph.initializer if tensor.name in used]
+    del model.graph.node[:], model.graph.initializer[:]
+    model.graph.node.extend(nodes)
+    model.graph.initializer.extend(kept)
+    if CONTRIB not in {opset.domain for opset in model.opset_import}:
+        model.opset_import.append(helper.make_opsetid(CONTRIB, 1))
+    return bytes(model.SerializeToString())
+
+
+def _round_node(node: Any, constants: dict[str, Any], added: Any) -> Any:
+    """Return a product with constant 32-bit weights as one with quantised weights; any other node unchanged."""
+    weights = constants.get(node.input[1]) if node.op_type == "MatMul" else None
+    if weights is None or weights.data_type != onnx.TensorProto.FLOAT or len(weights.dims) != 2:
+        return node
+    size, outputs = weights.dims
+    blocks = quantise(numpy_helper.to_array(weights).T)
+    names = [f"{weights.name}.blocks", f"{weights.name}.scales"]
+    if names[0] not in constants:
+        rounded = make_tensor(names[0], blocks.numbers), make_tensor(names[1], blocks.scales.ravel())
+        constants |= zip(names, rounded, strict=True)
+        added.extend(rounded)
+    return helper.make_node(
+        "MatMulNBits", [node.input[0], *names], list(node.output), name=node.name, domain=CONTRIB,
+        K=size, N=outputs, bits=8, block_size=BLOCK_SIZE, accuracy_level=INT8_INPUT,
+    )  # fmt: skip

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.native.compiled import Matrix, inner
+from askalike.native.compiled import Matrix, inlined
 
 LOG2_E, LEAST_EXPONENT = np.float32(1 / math.log(2)), np.float32(-100)
 POWERS = tuple(np.float32(math.log(2) ** n / math.factorial(n)) for n in range(7))
@@ -14,12 +14,12 @@ ERF = tuple(np.float32(a) for a in (0.3275911, 0.254829592, -0.284496736, 1.4214
 """Abramowitz and Stegun, 7.1.26: the error function to 1.5e-7."""
 TANH = np.float32(2 * math.sqrt(2 / math.pi)), np.float32(0.044715)
 ROOT_HALF = np.float32(math.sqrt(0.5))
-KINDS = ("none", "tanh", "relu")
+KINDS = ("gelu", "gelu_tanh", "relu")
 """Transformer's names of activations; the index is the number in `activate`."""
 ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
 
-@inner(fastmath=True)
+@inlined(fastmath=True)
 def exponential(value: np.float32) -> np.float32:
     """Return e to the power of a number of at most 0, in the same few steps for all numbers."""
     power = max(value * LOG2_E, LEAST_EXPONENT)
@@ -30,7 +30,7 @@ def exponential(value: np.float32) -> np.float32:
     return series * np.int32((whole + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-@inner(fastmath=True)
+@inlined(fastmath=True)
 def gelu(value: np.float32) -> np.float32:
     """Return the GELU of a number: the number times the probability that a standard normal variable is below it."""
     size = abs(value) * ROOT_HALF
@@ -39,7 +39,7 @@ def gelu(value: np.float32) -> np.float32:
     return value * (ONE - tail if value > 0 else tail)
 
 
-@inner(fastmath=True)
+@inlined(fastmath=True)
 def gelu_by_tanh(value: np.float32) -> np.float32:
     """Return the approximation of GELU by a hyperbolic tangent."""
     argument = TANH[0] * (value + TANH[1] * value * value * value)
@@ -47,7 +47,7 @@ def gelu_by_tanh(value: np.float32) -> np.float32:
     return value * (ONE if value > 0 else tail) / (ONE + tail)
 
 
-@inner(fastmath=True)
+@inlined(fastmath=True)
 def activate(values: NDArray[np.float32], activation: int) -> None:
     """Replace values by their activation: 0 GELU, 1 its tanh approximation, 2 ReLU."""
     if activation == 0:
@@ -61,7 +61,7 @@ def activate(values: NDArray[np.float32], activation: int) -> None:
             values[i] = max(values[i], ZERO)
 
 
-@inner(fastmath=True)
+@inlined(fastmath=True)
 def add_and_normalise(
     states: Matrix[np.float32], change: Matrix[np.float32], weight: NDArray[np.float32], bias: NDArray[np.float32],
     epsilon: np.float32,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.encoders.onnx.architectures import ARCHITECTURES, Transformer
-from askalike.encoders.onnx.exported import find_exported, round_weights
+from askalike.encoders.onnx.graph import find_exported, round_weights
 from askalike.encoders.onnx.layers import Bits, BuiltLayers, open_session
 from askalike.encoders.onnx.modules import is_mean_of_tokens, normalise, read_json, read_steps
 from askalike.encoders.onnx.weights import WEIGHT_FILES, map_tensors

@@ -1,9 +1,14 @@
-"""Tensors of safetensors files as memory-mapped numpy arrays, shared between processes."""
+"""A model's weights: memory-mapped tensors of safetensors files, and their quantisation to 8 bits.
+
+Numbers are quantised in blocks that share a scale, for ONNX Runtime's MatMulNBits and `byte_products`. Both also
+quantise their input to 8 bits, block by block in each row. So a text's vector depends on that text alone, unlike with
+one range for a whole batch.
+"""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +18,9 @@ from askalike.core.errors import InputError
 WEIGHT_FILES = "model*.safetensors"
 TYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
 MAX_HEADER_BYTES = 100_000_000
+BLOCK_SIZE = 64
+ZERO = 128
+"""The unsigned byte that represents 0."""
 
 Tensor = NDArray[Any]
 
@@ -56,3 +64,22 @@ def _map_file(path: Path) -> Mapping[str, Tensor]:
 
 def _view(content: Tensor, kind: str, shape: list[int], begin: int, end: int) -> Tensor:
     return content[begin:end].view(TYPES[kind]).reshape(shape)
+
+
+class BlockWeights(NamedTuple):
+    """Weights (rows, blocks, BLOCK_SIZE) as bytes, and the scale of each block, (rows, blocks)."""
+
+    numbers: NDArray[np.uint8]
+    scales: NDArray[np.float32]
+
+
+def quantise(weights: NDArray[np.float32]) -> BlockWeights:
+    """Round weights (rows, columns) to 255 steps between a block's largest number and its negative."""
+    rows, columns = weights.shape
+    if padding := -columns % BLOCK_SIZE:
+        weights = np.pad(weights, ((0, 0), (0, padding)))
+    blocks = weights.reshape(rows, -1, BLOCK_SIZE)
+    scales = np.abs(blocks).max(-1) / 127
+    steps = blocks * (1 / np.where(scales, scales, 1))[..., None]
+    steps += ZERO + 0.5  # astype truncates
+    return BlockWeights(steps.astype(np.uint8), scales.astype(np.float32))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from askalike.index.lexical.segment import Segment
 from askalike.index.lexical.terms import merge_dictionaries, pack_terms, term_at
 from askalike.index.rows import Array, find_distinct
-from askalike.native.compiled import Matrix, compiled, inner
+from askalike.native.compiled import Matrix, compiled, inlined
 
 MAX_CODES = 65_535
 EXACT_CODES = 24  # the first length codes are the lengths themselves; later ones are small floats
@@ -192,7 +192,7 @@ def round_lengths(lengths: ArrayLike) -> NDArray[np.int64]:
     return table[np.searchsorted(table, lengths, side="right") - 1]
 
 
-@inner()
+@inlined()
 def _count(values: Array, starts: Array, heads: Array) -> None:
     """Write the start of each value's group in sorted order into `starts` (initially zeros) and `heads`."""
     for value in values:

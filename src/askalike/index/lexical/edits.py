@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from askalike.index.lexical.terms import Bytes, Offsets
 from askalike.index.rows import Array
-from askalike.native.compiled import Matrix, compiled, inner
+from askalike.native.compiled import Matrix, compiled, inlined
 
 Letters = NDArray[np.int32]
 """Code points."""
@@ -93,7 +93,7 @@ def _compute_distance(one: Letters, other: Letters, table: Matrix[np.int64]) -> 
     return _align(one, len(one), other, table, 0, False)[0]
 
 
-@inner()
+@inlined()
 def _align(term: Array, n: int, word: Array, table: Array, tail: int, open_end: bool) -> tuple[int, int]:
     """Return the edit distance of the first n letters of a term and a word, and how many of these match the word.
 
@@ -120,7 +120,7 @@ def _align(term: Array, n: int, word: Array, table: Array, tail: int, open_end: 
     return best, end
 
 
-@inner()
+@inlined()
 def _decode(utf8: Bytes, letters: Array) -> int:
     """Write the code points of a term into `letters`, as many as fit; return its number of code points."""
     n = 0
@@ -135,7 +135,7 @@ def _decode(utf8: Bytes, letters: Array) -> int:
     return n
 
 
-@inner()
+@inlined()
 def _letter_mask(letters: Array) -> np.uint64:
     mask = np.uint64(0)
     for letter in letters:
@@ -143,7 +143,7 @@ def _letter_mask(letters: Array) -> np.uint64:
     return mask
 
 
-@inner()
+@inlined()
 def _at_most(bits: np.uint64, count: int) -> bool:
     """Return whether at most `count` bits are set."""
     for _ in range(count):

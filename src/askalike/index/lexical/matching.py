@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.lexical.maxscore import PostingArrays, QueryBatch, ScoreTables, doc_at, find_posting, lower_bound
-from askalike.native.compiled import Matrix, compiled, inner
+from askalike.native.compiled import Matrix, compiled, inlined
 
 LAST_ROW = np.iinfo(np.int64).max
 
@@ -46,7 +46,7 @@ class DocumentMatches(NamedTuple):
         return cls(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs, np.int64), term_scores)
 
 
-@inner()
+@inlined()
 def _first_row(docids: NDArray[np.int64], docid: int) -> int:
     """Return the first row of a docid, or of the next higher one."""
     low, size = 0, len(docids)
@@ -60,7 +60,7 @@ def _first_row(docids: NDArray[np.int64], docid: int) -> int:
     return low
 
 
-@inner()
+@inlined()
 def _score_term(
     p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, m: int, row: int, cursors: ListCursors
 ) -> float:
@@ -88,7 +88,7 @@ def _score_term(
     return max(np.int64(score * batch.weights[m] * scale + 0.5), np.int64(score > 0.0)) / scale
 
 
-@inner()
+@inlined()
 def _match_row(
     p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64], q: int, row: int,
     i: int, matches: DocumentMatches, cursors: ListCursors,

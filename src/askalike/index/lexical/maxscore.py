@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.rows import Array
-from askalike.native.compiled import Matrix, compiled, inner, packed
+from askalike.native.compiled import Matrix, compiled, inlined, prechecked
 from askalike.native.llvm import MASK_SIZE, count_ones, mark_reaching, read_four, trailing_zeros
 
 WINDOW = 65_536  # documents: a block, whose sums (256 KiB) fit into the second-level cache
@@ -131,7 +131,7 @@ def _make_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
         np.zeros(WINDOW, np.int32), np.empty(WINDOW + 1, np.int32), np.empty(WINDOW + 1, np.int32),
         terms, np.empty((4, max_terms + 1), np.int64), np.empty(seeds, np.int32), np.empty(seeds, np.int64),
     )  # fmt: skip
-    return packed(buffers)
+    return prechecked(buffers)
 
 
 class TopKHeap(NamedTuple):
@@ -150,20 +150,20 @@ class TopKHeaps(NamedTuple):
     size: NDArray[np.int64]
 
 
-@inner()
+@inlined()
 def _is_worse(heap: TopKHeap, a: int, b: int) -> bool:
     if heap.scores[a] != heap.scores[b]:
         return heap.scores[a] < heap.scores[b]
     return heap.docids[a] > heap.docids[b]
 
 
-@inner()
+@inlined()
 def _swap(heap: TopKHeap, a: int, b: int) -> None:
     heap.scores[a], heap.scores[b] = heap.scores[b], heap.scores[a]
     heap.docids[a], heap.docids[b] = heap.docids[b], heap.docids[a]
 
 
-@inner()
+@inlined()
 def _sift_down(heap: TopKHeap, at: int) -> None:
     while True:
         worst, left = at, 2 * at + 1
@@ -177,14 +177,14 @@ def _sift_down(heap: TopKHeap, at: int) -> None:
         at = worst
 
 
-@inner()
+@inlined()
 def _sift_up(heap: TopKHeap, at: int) -> None:
     while at and _is_worse(heap, at, (at - 1) // 2):
         _swap(heap, at, (at - 1) // 2)
         at = (at - 1) // 2
 
 
-@inner()
+@inlined()
 def offer(heap: TopKHeap, score: int, docid: int, has_rephrasings: bool) -> None:
     """Add a document if it is among the best. With `has_rephrasings` a docid may recur; its best score counts."""
     if has_rephrasings:
@@ -204,13 +204,13 @@ def offer(heap: TopKHeap, score: int, docid: int, has_rephrasings: bool) -> None
         _sift_down(heap, ZERO)
 
 
-@inner()
+@inlined()
 def doc_at(blocks: Array, places: Array, at: int) -> int:
     """Return the document of a posting, as its position in the segment."""
     return (np.int64(blocks[at]) << np.int64(16)) | np.int64(places[at])
 
 
-@inner()
+@inlined()
 def lower_bound(blocks: Array, places: Array, low: int, end: int, doc: int) -> int:
     """Return the first position in low:end that holds `doc` or a later one, or `end`. It does not branch."""
     size = end - low
@@ -224,7 +224,7 @@ def lower_bound(blocks: Array, places: Array, low: int, end: int, doc: int) -> i
     return np.int64(at) + np.int64(doc_at(blocks, places, at) < doc)
 
 
-@inner()
+@inlined()
 def _advance(blocks: Array, places: Array, ranks: Array, postings: PostingList, at: int, doc: int) -> int:
     """Return the first position, not before `at`, of `doc` or a later one; `doc` is the first of a bitmap's word."""
     if postings.bitmap_row < 0:
@@ -233,7 +233,7 @@ def _advance(blocks: Array, places: Array, ranks: Array, postings: PostingList, 
     return postings.start + ranks[postings.bitmap_row, word] if word < ranks.shape[1] else postings.end
 
 
-@inner()
+@inlined()
 def find_posting(
     blocks: Array, places: Array, bitmaps: Array, ranks: Array, bitmap: int, start: int, end: int, doc: int
 ) -> int:
@@ -246,7 +246,7 @@ def find_posting(
     return at if at < end and doc_at(blocks, places, at) == doc else -1
 
 
-@inner()
+@inlined()
 def _rescore_by_bitmap(
     codes: Array, bitmaps: Array, ranks: Array, scores: Array, postings: PostingList, candidates: Array, sums: Array,
     n: int, min_score: int,
@@ -272,7 +272,7 @@ def _rescore_by_bitmap(
     return np.int64(kept)
 
 
-@inner()
+@inlined()
 def _rescore_by_search(
     blocks: Array, places: Array, codes: Array, scores: Array, postings: PostingList, candidates: Array, sums: Array,
     n: int, min_score: int,
@@ -289,13 +289,13 @@ def _rescore_by_search(
     return kept
 
 
-@inner()
+@inlined()
 def _count_score(window: Array, place: int, score: int, is_completion: bool) -> None:
     """Add a score to the sum of a document; of the completions of an unfinished word, only the best counts."""
     window[place] = max(window[place], score) if is_completion else window[place] + score
 
 
-@inner()
+@inlined()
 def _add_scores(
     places: Array, codes: Array, scores: Array, postings: PostingList, first: int, last: int, window: Array,
     is_completion: bool,
@@ -318,7 +318,7 @@ def _add_scores(
         _count_score(window, places[j], table[codes[j]], is_completion)
 
 
-@inner()
+@inlined()
 def _collect_window(window: Array, low: int, high: int, min_score: int, candidates: Array, sums: Array) -> int:
     """Move the documents low:high whose sums are at least `min_score` into a list, and clear all sums."""
     n, threshold, base = 0, np.int32(min_score), low - low % WINDOW
@@ -334,7 +334,7 @@ def _collect_window(window: Array, low: int, high: int, min_score: int, candidat
     return n
 
 
-@inner()
+@inlined()
 def _collect_touched(
     places: Array, first: int, last: int, window: Array, base: int, min_score: int, docs: Array, sums: Array, n: int
 ) -> int:
@@ -350,13 +350,13 @@ def _collect_touched(
     return np.int64(at)
 
 
-@inner()
+@inlined()
 def _get_posting_list(p: PostingArrays, t: SegmentTerms, i: int) -> PostingList:
     term = t.ids[i]
     return PostingList(p.starts[term], p.starts[term + 1], t.table_starts[i], np.int64(p.bitmap_of[term]), t.by_code[i])
 
 
-@inner()
+@inlined()
 def _min_competitive_score(heap: TopKHeap, seed: int, docid: int) -> int:
     """Return the minimum competitive score of documents whose docids are not below `docid`."""
     if heap.size[0] < len(heap.scores):
@@ -365,7 +365,7 @@ def _min_competitive_score(heap: TopKHeap, seed: int, docid: int) -> int:
     return max(seed, worst if docid < heap.docids[0] else worst + 1)
 
 
-@inner()
+@inlined()
 def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: int, k: int, buffers: Buffers) -> int:
     """Return a score that at least k different questions reach, 0 if none is found quickly.
 
@@ -394,7 +394,7 @@ def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: i
     return _select_nth(sums, n, n - k)
 
 
-@inner()
+@inlined()
 def _select_nth(values: Array, n: int, nth: int) -> int:
     """Return the value at index `nth` of the first n values in sorted order (Hoare 1961); it reorders them."""
     low, high = 0, n - 1
@@ -417,7 +417,7 @@ def _select_nth(values: Array, n: int, nth: int) -> int:
     return values[nth]
 
 
-@inner()
+@inlined()
 def _select_largest(candidates: Array, sums: Array, n: int, min_count: int, peaks: Array) -> int:
     """Move the documents with the largest sums, 1 to 4 times `min_count`, to the front; return their number."""
     if n <= 2 * min_count:
@@ -436,7 +436,7 @@ def _select_largest(candidates: Array, sums: Array, n: int, min_count: int, peak
     return kept
 
 
-@inner()
+@inlined()
 def _filter_candidates(
     p: PostingArrays, query: SegmentQuery, candidates: Array, sums: Array, n: int, kept_docids: Array
 ) -> int:
@@ -457,7 +457,7 @@ def _filter_candidates(
     return kept
 
 
-@inner()
+@inlined()
 def _contains(values: Array, n: int, value: int) -> bool:
     for i in range(n):  # noqa: SIM110 (numba has no any())
         if values[i] == value:
@@ -465,7 +465,7 @@ def _contains(values: Array, n: int, value: int) -> bool:
     return False
 
 
-@inner()
+@inlined()
 def _offer_candidates(
     p: PostingArrays, query: SegmentQuery, heap: TopKHeap, docs: Array, sums: Array, n: int, seed: int
 ) -> None:
@@ -484,7 +484,7 @@ def _offer_candidates(
         limit = _min_competitive_score(heap, seed, ZERO)
 
 
-@inner()
+@inlined()
 def _count_at_least(sums: Array, min_score: int) -> int:
     """Return the number of sums that reach `min_score`."""
     n, threshold = 0, np.int32(min_score)
@@ -493,7 +493,7 @@ def _count_at_least(sums: Array, min_score: int) -> int:
     return n
 
 
-@inner()
+@inlined()
 def _choose_first_added(p: PostingArrays, t: SegmentTerms, counts: Array, essential: int, documents_ahead: int) -> int:
     """Return the first term whose list is added up, chosen for minimum cost; the terms before it are looked up.
 
@@ -512,7 +512,7 @@ def _choose_first_added(p: PostingArrays, t: SegmentTerms, counts: Array, essent
     return best
 
 
-@inner()
+@inlined()
 def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap: TopKHeap, buffers: Buffers) -> None:
     """Offer the segment's documents to the heap.
 
@@ -640,7 +640,7 @@ class QueryBatch(NamedTuple):
         return QueryBatch(offsets, self.terms, self.weights, self.is_completion, *own)
 
 
-@inner()
+@inlined()
 def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, t: SegmentTerms) -> int:
     """Write the terms of query q in the segment, with their scores as integers, into `t`; return their number."""
     n = at = ZERO
@@ -669,7 +669,7 @@ def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: i
     return n
 
 
-@inner()
+@inlined()
 def _insert_term(
     t: SegmentTerms, n: int, term: int, table_start: int, by_code: bool, max_score: int, is_completion: bool
 ) -> None:

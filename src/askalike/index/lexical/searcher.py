@@ -29,7 +29,7 @@ from askalike.index.lexical.term_scores import (
     term_information,
 )
 from askalike.index.rows import Array, find_distinct
-from askalike.native.compiled import packed
+from askalike.native.compiled import prechecked
 
 MAX_CACHED_SCORES = 1 << 23
 """Maximum number of cached scores per segment and similarity: 64 MiB."""
@@ -294,8 +294,8 @@ class PostingsSearcher:
         keeps_terms = wants_terms or sum(map(len, candidates)) * max_terms <= MAX_KEPT_SCORES
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-        matches = packed(DocumentMatches.of_pairs(len(docids), max_terms if keeps_terms else None))
-        cursors = packed(ListCursors.of_terms(len(batch.columns.terms)))
+        matches = prechecked(DocumentMatches.of_pairs(len(docids), max_terms if keeps_terms else None))
+        cursors = prechecked(ListCursors.of_terms(len(batch.columns.terms)))
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
@@ -325,7 +325,7 @@ class PostingsSearcher:
             np.array([q.excluded_docid for q in queries], np.int64),
             np.array([q.excluded_phrasing for q in queries], np.int64),
         )  # fmt: skip
-        return _PreparedBatch(packed(columns), scores)
+        return _PreparedBatch(prechecked(columns), scores)
 
     def _compute_scores(self, terms: Sequence[str], similarity: TermScorer) -> tuple[NDArray[np.int64], TermScores]:
         """Return the terms' numbers and the scores of the similarity. A cache that exceeds its limit is replaced."""

@@ -14,7 +14,7 @@ from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import find_prefix_range, find_terms, term_at
 from askalike.index.rows import Array, LiveRows
-from askalike.native.compiled import Matrix, compiled, packed
+from askalike.native.compiled import Matrix, compiled, prechecked
 
 STORED_NAMES = {"docids": "numbers"}
 """Field name → name of the stored array, where they differ."""
@@ -117,7 +117,7 @@ class LiveSegment(LiveRows):
     @cached_property
     def postings(self) -> PostingArrays:
         """The arrays that the search reads."""
-        return packed(PostingArrays(*(getattr(self.segment, name) for name in PostingArrays._fields)))
+        return prechecked(PostingArrays(*(getattr(self.segment, name) for name in PostingArrays._fields)))
 
     @cached_property
     def term_signatures(self) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.native.compiled import compiled, inner
+from askalike.native.compiled import compiled, inlined
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -54,7 +54,7 @@ def term_at(term_bytes: Bytes, term_offsets: Offsets, position: int) -> str:
     return term_bytes[term_offsets[position] : term_offsets[position + 1]].tobytes().decode()
 
 
-@inner()
+@inlined()
 def _compare(a: Bytes, b: Bytes, as_prefix: bool) -> int:
     """Return −1, 0 or 1 if a is before, equal to or after b. With `as_prefix`, an a that begins with b is equal."""
     for i in range(min(len(a), len(b))):

@@ -2,16 +2,18 @@
 
 Sixteen numbers of a row are one 32-bit word, two bits each: number 4s + b is in byte b, shifted left by 2s bits. So the
 masked bytes of a word are four consecutive numbers, times 4 to the power of s.
+
+Written in LLVM IR because numba has no instruction for products of bytes: for a million rows of 256 numbers this takes
+2.9 ms, popcounts of bit planes in numba 8.1 ms, plain loops in numba 44 ms (medians in turns, an EPYC with AVX-512).
 """
 
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import NDArray
 
 from askalike.native.llvm import MASK_SIZE, LLVMFunction, Memory
-from askalike.native.simd import BYTE, INT, INTS, LANES, LONG, VECTOR_BYTES, LaneWriter, has_byte_products, has_feature
+from askalike.native.simd import INT, INTS, LANES, LONG, VECTOR_BYTES, SimdBuilder
 
 BLOCK = MASK_SIZE
 """Rows per block; their sums fit into the processor's registers."""
@@ -24,8 +26,6 @@ AHEAD = 32 * BLOCK_BYTES
 BYTE_MASK = 0x03030303
 SHIFTS = np.arange(0, 32, 2, dtype=np.uint32).reshape(4, 4).T
 """(4, 4): the bit offset of number (s, b) of a group."""
-EIGHT = LANES // 2
-PAIRS = ir.VectorType(ir.IntType(16), LANES)
 
 
 def pack_levels(levels: NDArray[np.uint8]) -> NDArray[np.uint32]:
@@ -39,7 +39,7 @@ def pack_levels(levels: NDArray[np.uint8]) -> NDArray[np.uint32]:
 
 def _write_products(builder: Any, groups: Any, words: Memory, query: Memory, products: Memory) -> None:
     """Emit code for the dot product of a query with each row of a block."""
-    to = LaneWriter(builder)
+    to = SimdBuilder(builder)
     zeros = to.spread(INT(0))
 
     def add_group(group: Any, sums: Any) -> Any:
@@ -50,10 +50,10 @@ def _write_products(builder: Any, groups: Any, words: Memory, query: Memory, pro
             to.prefetch(to.at(words, 0, builder.add(place, LONG(AHEAD))))
         later = []
         for four in range(FOURS):
-            numbers = to.load(INT, to.at(query, 0, builder.add(first, LONG(4 * four))))
+            numbers = to.spread(to.load(INT, to.at(query, 0, builder.add(first, LONG(4 * four)))))
             mask = to.spread(INT(BYTE_MASK << 2 * four))
             later += [
-                _add_products(to, total, builder.and_(own, mask), numbers)
+                to.add_byte_products(total, builder.and_(own, mask), numbers)
                 for own, total in zip(read, sums[four * VECTORS :], strict=False)
             ]
         return later
@@ -64,35 +64,6 @@ def _write_products(builder: Any, groups: Any, words: Memory, query: Memory, pro
         for four, scaled in enumerate(sums[vector::VECTORS]):
             total = builder.add(total, builder.ashr(scaled, to.spread(INT(2 * four))))
         to.store(total, to.at(products, 0, vector * VECTOR_BYTES))
-
-
-def _add_products(to: LaneWriter, sums: Any, unsigned: Any, signed: Any) -> Any:
-    """Emit code that adds four byte products to each sum. signed: four bytes."""
-    if has_byte_products():
-        return to.add_byte_products(sums, unsigned, to.spread(signed))
-    if has_feature("avx2"):
-        return to.builder.add(sums, _multiply_halves(to, unsigned, to.spread(signed)))
-    builder = to.builder
-    for byte in range(BYTES_PER_WORD):
-        left = builder.and_(builder.lshr(unsigned, to.spread(INT(8 * byte))), to.spread(INT(0xFF)))
-        right = builder.ashr(builder.shl(signed, INT(24 - 8 * byte)), INT(24))
-        sums = builder.add(sums, builder.mul(left, to.spread(right)))
-    return sums
-
-
-def _multiply_halves(to: LaneWriter, unsigned: Any, signed: Any) -> Any:
-    """Emit code for the sums of four byte products, eight rows at a time, in 16 bits before they are added in pairs."""
-    builder = to.builder
-    ones, halves = ir.Constant(PAIRS, [1] * LANES), []
-    for first in (0, EIGHT):
-        places = ir.Constant(ir.VectorType(INT, EIGHT), list(range(first, first + EIGHT)))
-        left, right = (
-            builder.bitcast(builder.shuffle_vector(fours, fours, places), ir.VectorType(BYTE, 4 * EIGHT))
-            for fours in (unsigned, signed)
-        )
-        pairs = to.call("llvm.x86.avx2.pmadd.ub.sw", PAIRS, left, right)
-        halves.append(to.call("llvm.x86.avx2.pmadd.wd", ir.VectorType(INT, EIGHT), pairs, ones))
-    return builder.shuffle_vector(*halves, ir.Constant(INTS, list(range(LANES))))
 
 
 multiply_codes = LLVMFunction(_write_products)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from askalike.core.types import Metric
 from askalike.index.rows import Array
-from askalike.native.compiled import Matrix, compiled, inner
+from askalike.native.compiled import Matrix, compiled, inlined
 from askalike.native.llvm import CACHE_LINE_BYTES, prefetch
 
 MAX_STEP = 127
@@ -90,7 +90,7 @@ class Sketch:
         return np.multiply(dots, self.scales, out=dots)
 
 
-@inner(fastmath=True)
+@inlined(fastmath=True)
 def _eight_products(
     values: Matrix[np.int8], i: int, step: int, queries: Matrix[np.float32], q: int
 ) -> tuple[np.float32, np.float32, np.float32, np.float32, np.float32, np.float32, np.float32, np.float32]:
@@ -109,12 +109,12 @@ def _eight_products(
     return a, b, c, d, e, f, g, h
 
 
-@inner(fastmath=True)
+@inlined(fastmath=True)
 def _bound(dot: np.float32, scale: np.float32, error: np.float32) -> tuple[np.float32, np.float32]:
     return dot * scale - error, dot * scale + error
 
 
-@inner(fastmath=True)
+@inlined(fastmath=True)
 def _write_bounds(
     q: int, i: int, dot: np.float32, scales: Floats, errors: Floats, lengths: Floats, low: Matrix[np.float32],
     high: Matrix[np.float32],

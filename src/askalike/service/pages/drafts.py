@@ -76,10 +76,10 @@ async def post_draft(archive: ModeratorArchive, request: Request, form: Submitte
 def _load_cards(archive: Archive, state: DraftState) -> tuple[list[DraftCard], int]:
     drafts = list_drafts(archive, state)
     shown = drafts[:MAX_SHOWN]
-    questions = archive.view().get_questions({id for draft in shown for id in draft.sources})
+    questions = archive.view().get_questions({id for draft in shown for id in draft.source_ids})
     titles = {id: question.title for id, question in questions.items()}
     cards = [
-        DraftCard(draft, _readable_answer(draft), {id: titles[id] for id in draft.sources if id in titles})
+        DraftCard(draft, _readable_answer(draft), {id: titles[id] for id in draft.source_ids if id in titles})
         for draft in shown
     ]
     return cards, len(drafts)

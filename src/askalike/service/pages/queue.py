@@ -94,7 +94,7 @@ async def _queue_context(archive: ServedArchive, request: Request) -> dict[str, 
     queue = await archive.run_on_store(lambda store: _load_queue(store, moderator))
     if queue.next is None:
         return {"queue": queue, "sides": [], "why": summarise_explanation(None), "likeness": None}
-    pair = [queue.questions[id] for id in (queue.next.question, queue.next.other)]
+    pair = [queue.questions[id] for id in (queue.next.duplicate_id, queue.next.original_id)]
     question, other = pair
     explanation, likeness = await archive.run_on_engine(
         lambda engine: (engine.explain(question, [other.id]).get(other.id), engine.likeness(question, other.id))
@@ -107,10 +107,10 @@ async def _queue_context(archive: ServedArchive, request: Request) -> dict[str, 
 def _load_queue(archive: Archive, moderator: str) -> QueueState:
     first = next(iter(pending_proposals(archive)), None)
     latest = latest_decision(archive, moderator)
-    ids = [id for proposal in (first, latest) if proposal for id in (proposal.question, proposal.other)]
+    ids = [id for proposal in (first, latest) if proposal for id in (proposal.duplicate_id, proposal.original_id)]
     view = archive.view()
     questions = view.get_questions(ids)
-    if first and not {first.question, first.other} <= questions.keys():
+    if first and not {first.duplicate_id, first.original_id} <= questions.keys():
         first = None  # deleted just now
     return QueueState(
         first, questions, view.get_answers_to(ids), count_by_state(archive), latest, scan_progress(archive)

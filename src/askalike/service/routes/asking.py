@@ -192,7 +192,7 @@ async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerR
         answer=AnswerRecord.from_answer(first.answer) if first else None,
         question=SimilarQuestion.from_hit(match) if match else None,
         abstained=reply.abstained,
-        model=reply.model or logged_query.model,
+        model=reply.model or logged_query.ranker,
     )
 
 

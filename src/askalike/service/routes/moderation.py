@@ -46,28 +46,28 @@ class GapsQuery(GapCriteria):
 
 
 class DuplicateResponse(BaseModel):
-    """A pair: `question` is a likely or accepted duplicate of `other`."""
+    """A pair of questions: a likely or accepted duplicate, and its original."""
 
     id: int
-    question: str
-    question_title: str | None
-    other: str
-    other_title: str | None
+    duplicate_id: str
+    duplicate_title: str | None
+    original_id: str
+    original_title: str | None
     probability: float | None
     confidence: str = Field(description='for people: "87%", or "uncalibrated"')
     score: float
-    model: str
-    found_at: str
+    ranker: str
+    created_at: str
     state: ProposalState
     decided_at: str | None
-    by: str | None = Field(description="the id of the deciding key")
+    decided_by: str | None = Field(description="the id of the deciding key")
 
 
 class ScanResponse(BaseModel):
-    """Progress of the search for duplicates: `left` questions have not been scanned."""
+    """Progress of the scan for duplicates: `remaining` questions have not been scanned."""
 
-    state: Literal["looking", "done"]
-    left: int
+    state: Literal["running", "done"]
+    remaining: int
 
 
 class DuplicatesResponse(BaseModel):
@@ -92,20 +92,20 @@ class PhrasingResult(BaseModel):
     """A phrasing of a question, and how often it was used."""
 
     title: str
-    times: int
+    count: int
 
 
 class GapResponse(BaseModel):
     """A question without a good hit: its most frequent phrasing, other phrasings, how often and when last, and why.
 
-    `why`: how often `nothing` was found, `none_of_these` helped, or it was `posted_anyway`.
+    `reasons`: how often `nothing` was found, `none_of_these` helped, or it was `posted_anyway`.
     """
 
     id: str
     title: str
-    times: int
+    count: int
     last_asked_at: str
-    why: dict[str, int]
+    reasons: dict[str, int]
     examples: list[PhrasingResult]
     ignored: bool
 
@@ -126,7 +126,7 @@ async def get_duplicates(archive: ModeratedArchive, query: Annotated[DuplicatesQ
         next = proposals[-1].id if len(proposals) == query.limit else None
         counts = count_by_state(archive)
         progress = scan_progress(archive)
-        scan = progress and ScanResponse(state="done" if progress.is_done else "looking", left=progress.left)
+        scan = progress and ScanResponse(state="done" if progress.is_done else "running", remaining=progress.remaining)
         return DuplicatesResponse(duplicates=_to_responses(archive, proposals), next=next, counts=counts, scan=scan)
 
     return await archive.run_on_store(list_page)
@@ -179,13 +179,13 @@ def _gap_getter(archive: ServedArchive, id: str, criteria: GapCriteria) -> Calla
 
 
 def _to_responses(archive: Archive, proposals: Sequence[PairProposal]) -> list[DuplicateResponse]:
-    questions = archive.view().get_questions({id for p in proposals for id in (p.question, p.other)})
+    questions = archive.view().get_questions({id for p in proposals for id in (p.duplicate_id, p.original_id)})
     titles = {id: question.title for id, question in questions.items()}
     return [
         DuplicateResponse(
             **asdict(proposal),
-            question_title=titles.get(proposal.question),
-            other_title=titles.get(proposal.other),
+            duplicate_title=titles.get(proposal.duplicate_id),
+            original_title=titles.get(proposal.original_id),
             confidence=format_confidence(proposal.probability),
         )
         for proposal in proposals
