@@ -30,8 +30,8 @@ ALLOWED = {  # inside functions, of extras
 }
 
 PUBLIC_MODULES = (
-    "askalike", "askalike.encoders", "askalike.learning.models", "askalike.learning.networks", "askalike.native.compiled",
-    "askalike.text.features", "askalike.text.features.words",
+    "askalike", "askalike.encoders", "askalike.learning.models", "askalike.learning.networks",
+    "askalike.native.compiled", "askalike.text.features", "askalike.text.features.words",
 )  # fmt: skip
 """Where the names are that docs/extending.md promises to authors of other packages."""
 
