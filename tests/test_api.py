@@ -1,9 +1,11 @@
 """What `import askalike` offers: every public name, loaded when it is used, and search in a list of texts."""
 
+import ast
 import gc
 import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,8 +23,14 @@ def test_every_public_name_is_there(name):
     assert name in dir(askalike)
 
 
-def test_what_type_checkers_see_is_what_is_public():
-    assert {*askalike._lazy_imports(), "load", "experiment"} == {*askalike.__all__, *askalike._NEURAL}
+def test_type_checkers_see_the_public_names():
+    tree = ast.parse(Path(askalike.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom) and "askalike." in str(node.module)]
+    seen = {a.asname or a.name: (node.module, a.name) for node in imports for a in node.names}
+    del seen["ExperimentResult"]  # what `experiment` returns
+    assert seen == askalike._PLACES
+    assert {*seen, "load", "experiment"} == {*askalike.__all__, *askalike._NEURAL}
 
 
 def test_another_name_is_an_attribute_error():

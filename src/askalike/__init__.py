@@ -6,20 +6,18 @@ retriever = askalike.Retriever(["how do I reset my password", "where is my order
 for hit in retriever.search("forgot my password"):
     print(hit.score, hit.title)
 
-The whole public API is in this module. A name is imported on first use, from the module given by the imports under
-TYPE_CHECKING, which both type checkers and `__getattr__` read.
+The names here are the public API; docs/python.md names the modules of what is used more rarely. A name is imported on
+first use.
 """
 
 import importlib
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from askalike.calibration.calibrate import CalibrationReport, calibrate, measure_abstention
-    from askalike.calibration.samples import load_off_topic_queries
+    from askalike.calibration.calibrate import calibrate
     from askalike.core.config import Settings, validate_settings
     from askalike.core.errors import (
         ArchiveError,
@@ -30,84 +28,106 @@ if TYPE_CHECKING:
         TrainingError,
     )
     from askalike.core.filters import Filter
+    from askalike.core.types import (
+        Answer,
+        Collection,
+        Contribution,
+        EvaluationQuery,
+        Explanation,
+        Judgement,
+        Link,
+        LocatedRecord,
+        Place,
+        Progress,
+        Question,
+        RejectedRow,
+        Run,
+        SearchHit,
+        Split,
+        TopDocs,
+        VectorPart,
+        Vectors,
+    )
     from askalike.encoders import Encoder, encode_texts
     from askalike.evaluation.evaluate import evaluate
-    from askalike.evaluation.outcome import Evaluation
     from askalike.evaluation.significance import compare
     from askalike.evaluation.trec import read_qrels, read_run, write_run
-    from askalike.experiments.comparing import compare_runs
-    from askalike.experiments.grid_search import estimate_tuning, lexical_grids, tune_ranker
-    from askalike.experiments.measuring import evaluate_files, evaluate_ranker
-    from askalike.experiments.models import distil, list_models, train
+    from askalike.experiments.measuring import evaluate_ranker
+    from askalike.experiments.models import distil, train
     from askalike.experiments.outcome import ExperimentResult
     from askalike.export.exporting import export_archive
     from askalike.health.checks import run_checks
     from askalike.health.statistics import compute_statistics
-    from askalike.integrations.mcp.tools import ArchiveTools
-    from askalike.labels.partitions import create_partition
-    from askalike.labels.splits import identify_queries, load_split, splits_to_hold_out
-    from askalike.labels.training_pairs import count_pairs, training_pairs
+    from askalike.labels.splits import load_split
     from askalike.learning.loss import Loss as Loss
     from askalike.learning.networks import Network as Network
-    from askalike.learning.recipes import load_recipe
-    from askalike.moderation.dedupe import dedupe
-    from askalike.moderation.drafts import find_drafts
-    from askalike.moderation.gaps import find_gaps, get_gap, ignore_gap, restore_gap
-    from askalike.moderation.tags import evaluate_suggestions, suggest_tags
-    from askalike.rankers import Ranker, ResolvedQuery, Searcher, delete_indexes
+    from askalike.rankers import Ranker, ResolvedQuery, Searcher
     from askalike.rankers import create as build
-    from askalike.readers import Reader, SourceFiles, import_archive, parse_rows, read_candidates, read_queries, reject
-    from askalike.replay.replay import replay as replay_archive
-    from askalike.search import Engine, SearchRequest, SearchResult
+    from askalike.readers import Reader, SourceFiles, import_archive, read_queries
+    from askalike.search import SearchRequest, SearchResult
     from askalike.search.answering.reply import Reply
     from askalike.search.local import LocalEngine
-    from askalike.search.opensearch import OpenSearchEngine, cluster_status, drop_indexes, init_cluster, merge_indexes
     from askalike.search.retriever import Retriever
     from askalike.service.processes.supervisor import supervise as serve
-    from askalike.service.settings import ServiceSettings
     from askalike.similarities import Similarity
-    from askalike.store import Archive, TrainingView, View, withdraw_ranker
-    from askalike.store.backup import backup, restore
-    from askalike.store.drafts import accept_draft, list_drafts, reject_draft
-    from askalike.store.feedback import export_feedback
-    from askalike.store.keys import create_key, list_keys, revoke_key
-    from askalike.store.query_log import delete_older_than as purge_query_log
-    from askalike.text.analyzer import Analyzer, AnalyzerSettings
-    from askalike.tuning.adoption import adopt_encoder
-    from askalike.tuning.promotion import promote
-    from askalike.tuning.run import TuningResult
+    from askalike.store import Archive, TrainingView, View
     from askalike.tuning.run import tune_archive as tune
-    from askalike.core.types import (  # isort: skip
-        Answer, Collection, Contribution, EvaluationQuery, Explanation, Hit, Judgement, Link, LocatedRecord,
-        Place, Progress, Qrels, Question, Record, RejectedRow, Run, SearchHit, Span, Split, TopDocs, TrainingPair,
-        VectorPart, Vectors,
-    )  # fmt: skip
 
 __version__ = "0.1.0"
 
 # fmt: off
 __all__ = [
-    "Analyzer", "AnalyzerSettings", "Answer", "Archive", "ArchiveError", "ArchiveTools", "AskalikeError",
-    "CalibrationReport", "Collection", "Contribution", "Encoder", "Engine", "Evaluation", "EvaluationQuery",
-    "ExperimentResult", "Explanation", "Filter", "Hit", "InputError", "Judgement", "Link", "LocalEngine",
-    "LocatedRecord", "NotFittedError", "OpenSearchEngine", "Place", "Progress", "Qrels", "Question", "Ranker",
-    "Reader", "Record", "RejectedRow", "Reply", "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest",
-    "SearchResult", "Searcher", "ServiceSettings", "Settings", "SettingsError", "Similarity", "SourceFiles", "Span",
-    "Split", "TopDocs", "TrainingError", "TrainingPair", "TrainingView", "TuningResult", "VectorPart", "Vectors",
-    "View", "accept_draft", "adopt_encoder", "backup", "build", "calibrate", "cluster_status", "compare",
-    "compare_runs", "compute_statistics", "count_pairs", "create_key", "create_partition", "dedupe", "delete_indexes",
-    "distil", "drop_indexes", "encode_texts", "estimate_tuning", "evaluate", "evaluate_files", "evaluate_ranker",
-    "evaluate_suggestions", "experiment", "export_archive", "export_feedback", "find_drafts",
-    "find_gaps", "get_gap", "identify_queries", "ignore_gap", "import_archive", "init_cluster", "lexical_grids",
-    "list_drafts", "list_keys", "list_models", "load", "load_off_topic_queries", "load_recipe", "load_split",
-    "measure_abstention", "merge_indexes", "parse_rows", "promote", "purge_query_log", "read_candidates", "read_qrels",
-    "read_queries", "read_run", "reject", "reject_draft", "replay_archive", "restore", "restore_gap",
-    "revoke_key", "run_checks", "serve", "splits_to_hold_out", "suggest_tags", "train", "training_pairs", "tune",
-    "tune_ranker", "validate_settings", "withdraw_ranker", "write_run",
+    "Answer", "Archive", "ArchiveError", "AskalikeError", "Collection", "Contribution", "Encoder",
+    "EvaluationQuery", "Explanation", "Filter", "InputError", "Judgement", "Link", "LocalEngine", "LocatedRecord",
+    "NotFittedError", "Place", "Progress", "Question", "Ranker", "Reader", "RejectedRow", "Reply", "ResolvedQuery",
+    "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher", "Settings", "SettingsError",
+    "Similarity", "SourceFiles", "Split", "TopDocs", "TrainingError", "TrainingView", "VectorPart", "Vectors",
+    "View", "build", "calibrate", "compare", "compute_statistics", "distil", "encode_texts", "evaluate",
+    "evaluate_ranker", "experiment", "export_archive", "import_archive", "load", "load_split", "read_qrels",
+    "read_queries", "read_run", "run_checks", "serve", "train", "tune", "validate_settings", "write_run",
 ]
+_NAMES = {
+    "calibration.calibrate": ("calibrate",),
+    "core.config": ("Settings", "validate_settings"),
+    "core.errors": ("ArchiveError", "AskalikeError", "InputError", "NotFittedError", "SettingsError", "TrainingError"),
+    "core.filters": ("Filter",),
+    "core.types": (
+        "Answer", "Collection", "Contribution", "EvaluationQuery", "Explanation", "Judgement", "Link",
+        "LocatedRecord", "Place", "Progress", "Question", "RejectedRow", "Run", "SearchHit", "Split", "TopDocs",
+        "VectorPart", "Vectors",
+    ),
+    "encoders": ("Encoder", "encode_texts"),
+    "evaluation.evaluate": ("evaluate",),
+    "evaluation.significance": ("compare",),
+    "evaluation.trec": ("read_qrels", "read_run", "write_run"),
+    "experiments.measuring": ("evaluate_ranker",),
+    "experiments.models": ("distil", "train"),
+    "export.exporting": ("export_archive",),
+    "health.checks": ("run_checks",),
+    "health.statistics": ("compute_statistics",),
+    "labels.splits": ("load_split",),
+    "learning.loss": ("Loss",),
+    "learning.networks": ("Network",),
+    "rankers": ("Ranker", "ResolvedQuery", "Searcher", "create:build"),
+    "readers": ("Reader", "SourceFiles", "import_archive", "read_queries"),
+    "search": ("SearchRequest", "SearchResult"),
+    "search.answering.reply": ("Reply",),
+    "search.local": ("LocalEngine",),
+    "search.retriever": ("Retriever",),
+    "service.processes.supervisor": ("supervise:serve",),
+    "similarities": ("Similarity",),
+    "store": ("Archive", "TrainingView", "View"),
+    "tuning.run": ("tune_archive:tune",),
+}
 # fmt: on
+"""Module → the public names in it, `NAME:PUBLIC_NAME` where they differ; the same as the imports above."""
 _NEURAL = ("Loss", "Network")
 """Names that need the extra `neural`, which `from askalike import *` leaves out."""
+_PLACES = {
+    name.rpartition(":")[2]: (f"askalike.{module}", name.partition(":")[0])
+    for module, names in _NAMES.items()
+    for name in names
+}
 
 
 def load(path: "str | Path", ranker: str | None = None, *, engine: str | None = None, **settings: Any) -> "LocalEngine":
@@ -148,25 +168,13 @@ def experiment(
     return run_experiment(read_experiment(Path(file), changes), Path(folder), resume=resume, force=force)
 
 
-@cache
-def _lazy_imports() -> "Mapping[str, tuple[str, str]]":
-    """Return public name → its module and its name there, read from the imports under TYPE_CHECKING."""
-    import ast
-
-    source = __spec__.loader.get_source(__name__)  # type: ignore[union-attr]
-    block = next(node for node in ast.parse(source).body if isinstance(node, ast.If))
-    imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
-    ours = (node for node in imports if node.module and node.module.startswith("askalike."))
-    return {a.asname or a.name: (str(node.module), a.name) for node in ours for a in node.names}
-
-
 if not TYPE_CHECKING:  # else a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
         """Return a public name, imported now and remembered."""
-        if name not in __all__ and name not in _NEURAL:
+        if name not in _PLACES:
             raise AttributeError(f"module 'askalike' has no attribute {name!r}")
-        module, attribute = _lazy_imports()[name]
+        module, attribute = _PLACES[name]
         value = globals()[name] = getattr(importlib.import_module(module), attribute)
         return value
 

@@ -1,6 +1,7 @@
-"""Examples import nothing but askalike itself, and the page on Python has a way to do what each command does."""
+"""Examples import documented names alone, and the page on Python has a way to do what each command does."""
 
 import ast
+import pkgutil
 import re
 from pathlib import Path
 
@@ -11,8 +12,6 @@ import askalike
 from askalike.cli import register
 from askalike.core import registry
 
-MODULES = {"integrations", "encoders", "learning", "native", "text", "recipes"}
-"""Modules of integrations and for authors of other packages, and the group of recipes."""
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAMS = [*sorted((ROOT / "examples").rglob("*.py"))]
@@ -39,27 +38,34 @@ def test_every_command_has_its_python() -> None:
     assert rows().keys() == typer.main.get_command(whole).commands.keys()  # type: ignore[attr-defined]
 
 
-def test_what_the_page_names_is_public() -> None:
-    names = {name for text in rows().values() for name in re.findall(r"askalike\.(\w+)", text)}
-    assert len(names) > 30
-    assert names <= {*askalike.__all__}
+def documented() -> set[str]:
+    """The full names in the page, such as `askalike.load` and `askalike.store.keys.create_key`."""
+    return set(re.findall(r"(?<!from )askalike(?:\.[a-z_]\w*)*\.\w+", PAGE.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name", sorted(documented()))
+def test_python_page_names_what_can_be_imported(name: str) -> None:
+    module, _, attribute = name.rpartition(".")
+    public = {*askalike.__all__, *askalike._NEURAL}
+    assert attribute in public if module == "askalike" else pkgutil.resolve_name(f"{module}:{attribute}")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_in_the_text_are_public(page: Path) -> None:
     groups = {kind.group.partition(".")[2] for kind in registry.KINDS.values()}
     names = set(re.findall(r"`askalike\.(\w+)", page.read_text(encoding="utf-8")))
-    assert names <= {*dir(askalike)} | groups | MODULES
+    rooms = {path.name for path in (ROOT / "src" / "askalike").iterdir() if path.is_dir()}
+    assert names <= {*dir(askalike)} | groups | rooms | {"recipes"}
 
 
 @pytest.mark.parametrize(("where", "program"), programs())
-def test_examples_import_askalike_alone(where: str, program: str) -> None:
+def test_examples_import_documented_names_alone(where: str, program: str) -> None:
     for node in ast.walk(ast.parse(program)):
         if isinstance(node, ast.Import):
             assert not [alias.name for alias in node.names if alias.name.startswith("askalike.")], where
-        elif isinstance(node, ast.ImportFrom):
-            assert not (node.module or "").startswith("askalike."), where
-            if node.module == "askalike":
-                assert {alias.name for alias in node.names} <= {*askalike.__all__}, where
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("askalike."):
+            assert {f"{node.module}.{alias.name}" for alias in node.names} <= documented(), where
+        elif isinstance(node, ast.ImportFrom) and node.module == "askalike":
+            assert {alias.name for alias in node.names} <= {*askalike.__all__}, where
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "askalike":
             assert node.attr in askalike.__all__, where

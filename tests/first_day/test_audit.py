@@ -13,13 +13,16 @@ from askalike.core.errors import NotFittedError, SettingsError
 from askalike.core.types import Question
 from askalike.encoders import read_model_file
 from askalike.experiments import models
+from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.measuring import RankingTask
 from askalike.labels.learned import LearnedLabels
 from askalike.labels.partitions import create_partition
 from askalike.learning.recipes import load_recipe
 from askalike.moderation.dedupe import ClusterProposal, _agreement
+from askalike.replay.replay import replay
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
+from askalike.tuning.promotion import promote
 
 MEASURES = ["Success@1"]
 OPTIONS = [word for key, value in NETWORK.items() for word in ("--set", f"{key}={json.dumps(value)}")]
@@ -107,7 +110,7 @@ def test_experiment(planted, tmp_path, without_figures):
 def test_tune_ranker(planted):
     labels = askalike.load_split(planted, "halves/test")
     fixed = {key: value for key, value in NETWORK.items() if key != "learning_rate"}
-    found = askalike.tune_ranker(planted, "cnn", {"learning_rate": [0.01, 0.02]}, labels, "Success@1", fixed=fixed)
+    found = tune_ranker(planted, "cnn", {"learning_rate": [0.01, 0.02]}, labels, "Success@1", fixed=fixed)
     assert max(value for _, value in found.trials) < HONEST
 
 
@@ -238,7 +241,7 @@ def test_calibrate(trained, monkeypatch):
 
 
 def test_promote(trained):
-    result = askalike.promote(trained, "mine")
+    result = promote(trained, "mine")
     assert (result.promoted, result.split, result.links) == (False, "halves/test", 30)
     assert result.compared.difference < HONEST
 
@@ -282,10 +285,10 @@ def test_replay(tmp_path):
     with Archive.open(plant(tmp_path / "dated", dated=True)) as archive:
         since = day(N_PAIRS)  # half of the pairs are older
         settings = {"cnn": {key: value for key, value in NETWORK.items() if key != "dev_share"}}
-        result = askalike.replay_archive(archive, settings, since, k=1)
+        result = replay(archive, settings, since, k=1)
         [of_ranker] = result.results
         assert len(of_ranker.ranks) == N_PAIRS // 2
         assert sum(rank == 1 for rank in of_ranker.ranks.values()) / len(of_ranker.ranks) < HONEST
         models.train(archive, load_recipe("cnn", NETWORK), "mine")
         with pytest.raises(SettingsError, match="mine knows data up to"):
-            askalike.replay_archive(archive, {"mine": {}}, since)
+            replay(archive, {"mine": {}}, since)

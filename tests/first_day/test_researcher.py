@@ -10,6 +10,7 @@ from tests.first_day.planted import NETWORK, plant
 
 import askalike
 from askalike import encoders
+from askalike.core.types import Hit
 from askalike.experiments import models
 from askalike.learning.recipes import load_recipe
 from askalike.store import Archive
@@ -82,7 +83,7 @@ def test_runs_are_frames_and_frames_are_runs():
     again = askalike.Run.from_frame(frame.sample(frac=1, random_state=1).drop(columns="rank"))
     assert again.to_frame().sort_values(["qid", "rank"]).values.tolist() == frame.values.tolist()
     named = pandas.DataFrame({"query_id": [1], "doc_id": [7], "score": [3]})  # as ir_measures names them
-    assert dict(askalike.Run.from_frame(named)) == {"1": [askalike.Hit("7", 3.0)]}
+    assert dict(askalike.Run.from_frame(named)) == {"1": [Hit("7", 3.0)]}
     with pytest.raises(askalike.SettingsError, match="has no column score"):
         askalike.Run.from_frame(named[["query_id", "doc_id"]])
     assert askalike.Run({}).to_frame().empty
