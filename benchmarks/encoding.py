@@ -123,8 +123,8 @@ def encoding(name: str, threads: int, n: int, turns: int) -> dict[str, float]:
 
 def _seconds(encoder: Any, texts: list[Any], threads: int) -> float:
     """Return the seconds to encode texts, with empty caches of words."""
-    if pieces := getattr(encoder, "pieces", None):
-        pieces.lookup._forget()
+    if ngrams := getattr(encoder, "ngrams", None):
+        ngrams.lookup._clear_cache()
     clock = time.process_time if threads == 1 else time.perf_counter
     start = clock()
     encoder.encode_queries(texts)

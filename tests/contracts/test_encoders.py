@@ -29,7 +29,7 @@ SETTINGS = {
     "topics": {"min_texts": 1, "topics": 4, "passes": 1},
     "neural": NETWORK,
 }
-EXTRAS = {"static": "wordllama", "pretrained": "onnxruntime", "lookup": "onnxruntime", "neural": "torch"}
+EXTRAS = {"static": "wordllama", "pretrained": "onnxruntime", "asymmetric": "onnxruntime", "neural": "torch"}
 EXTRAS |= {"doc2vec": "gensim", "topics": "gensim"}
 
 
@@ -57,7 +57,7 @@ def settings(name, tmp_path_factory):
 @pytest.fixture(scope="module")
 def fitted(name, settings, archive, tmp_path_factory):
     """The encoder, and a function that opens it again."""
-    if name == "lookup":
+    if name == "asymmetric":
         teacher = write_encoder(tmp_path_factory.mktemp("models") / "teacher", list(dict.fromkeys(WORDS)))
         distil(archive, str(teacher), "fast", {"subwords": 0, "words": 64, "bigrams": 64})
         return encoders.open_encoder(archive.path / "models" / "fast"), archive.path / "models" / "fast"

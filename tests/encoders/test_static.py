@@ -14,8 +14,8 @@ from askalike import encoders
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Answer, Question
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoder
-from askalike.text.features.pieces import TOKENIZER_FILE
-from askalike.text.pieces import PieceLookup, RowCounts, sum_weighted_rows
+from askalike.text.features.hashed_ngrams import TOKENIZER_FILE
+from askalike.text.hashed_ngrams import NgramLookup, RowCounts, sum_weighted_rows
 from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
 from random_examples import examples
 
@@ -86,7 +86,7 @@ def test_pieces_by_hand(tokenizer):
 def test_a_trained_encoder_is_the_weighted_sum_of_its_rows(tmp_path, tokenizer):
     vectors, weights = model(tmp_path / "models" / "mine", tokenizer)
     encoder = encoders.open_encoder(tmp_path / "models" / "mine")
-    rows, offsets = encoder.pieces.lookup(["ab cb", "", "ab"])
+    rows, offsets = encoder.ngrams.lookup(["ab cb", "", "ab"])
     assert offsets.tolist() == [0, 4 + 2 + 1, 7, 7 + 2]
     subwords, words, bigrams = (rows[:7] < 263), (rows[:7] >= 263) & (rows[:7] < 274), rows[:7] >= 274
     assert (subwords.sum(), words.sum(), bigrams.sum()) == (4, 2, 1)
@@ -107,7 +107,7 @@ def test_rows_in_16_bits_add_up_as_their_values_in_32_bits_do():
 
 
 def test_words_and_pairs_know_their_order_and_unknown_words_have_a_row():
-    features = PieceLookup(RowCounts(0, 1_000, 100_000), None)
+    features = NgramLookup(RowCounts(0, 1_000, 100_000), None)
     one, other = (set(features([text])[0].tolist()) for text in ("Red house, zzyzx", "house red zzyzx"))
     assert len(one & other) == 3
     assert len(one - other) == 2

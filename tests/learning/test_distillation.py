@@ -23,7 +23,7 @@ from askalike.learning.distillation import (
     collect_distillation_data,
     encode_targets,
     find_untaught_ids,
-    fit_piece_vectors,
+    fit_ngram_vectors,
 )
 from askalike.learning.lookup import LookupLearningSettings, collect_questions
 from askalike.learning.networks import Network
@@ -80,7 +80,7 @@ def test_the_network_and_the_served_encoder_give_the_same(archive, tmp_path):
     arrays = known.encode(texts).batch(np.arange(3))
     (expected,) = network({name: torch.from_numpy(array) for name, array in arrays.items()})
     tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
-    tensors["pieces.weight"] = tensors["pieces.weight"].astype(np.float16)
+    tensors["rows.weight"] = tensors["rows.weight"].astype(np.float16)
     table = encoders.static.StaticEncoder.save_model(tmp_path, recipe, known, tensors)["static"]
     lines = "\n".join(f"{k} = {str(v).lower() if isinstance(v, bool) else repr(v)}" for k, v in table.items())
     (tmp_path / "model.toml").write_text(f'encoder = "static"\n[static]\n{lines}\n')
@@ -157,13 +157,13 @@ def test_the_start_is_the_least_squares_solution():
     targets = random.normal(size=(60, 5)).astype(np.float32)
     expected = np.linalg.solve(dense.T @ dense + RIDGE_PENALTY * np.eye(14), dense.T @ targets)
     rows = RaggedArray.from_rows(lists)
-    vectors = fit_piece_vectors(rows, targets, 14)
+    vectors = fit_ngram_vectors(rows, targets, 14)
     np.testing.assert_allclose(vectors, expected, atol=1e-3)
     assert rows.values.tolist() == [piece for numbers in lists for piece in numbers]  # they are learned from afterwards
     assert not vectors[[0, 1, 12, 13]].any()
     known = np.full((14, 3), np.nan, np.float32)
     known[2:14] = random.normal(size=(12, 3))
-    initial = fit_piece_vectors(RaggedArray.from_rows(lists), targets, 14, known)
+    initial = fit_ngram_vectors(RaggedArray.from_rows(lists), targets, 14, known)
     np.testing.assert_allclose(initial @ np.ones(5), initial.sum(1))
     assert initial[12].any()  # in no text, but like others
 

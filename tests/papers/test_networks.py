@@ -41,7 +41,7 @@ def made(request):
     kind = registry.load("network", request.param)
     features = registry.load("features", kind.features)
     questions = [Question(str(n), text) for n, text in enumerate(TEXTS)]
-    fitting = {"min_texts": 1, "words": 50, "bigrams": 30, "trigrams": 64, "pieces_of": PRETRAINED}
+    fitting = {"min_texts": 1, "words": 50, "bigrams": 30, "trigrams": 64, "tokenizer_of": PRETRAINED}
     settings = features.Settings(**{k: v for k, v in fitting.items() if k in features.Settings.model_fields})
     known = features.from_texts(settings, questions)
     small = {key: value for key, value in SMALL.items() if key in kind.Settings.model_fields}

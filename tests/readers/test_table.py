@@ -228,7 +228,7 @@ def test_chinese_alternates_of_three_characters_stay(imported: Importing, tmp_pa
     assert question.rephrasings == ("怎么办",)
 
 
-def test_json_streams_through_pieces_of_any_size(imported: Importing, tmp_path: Path) -> None:
+def test_json_streams_through_tokenizer_of_any_size(imported: Importing, tmp_path: Path) -> None:
     rows = [{"id": n, "question": f"Why {n}?", "body": "é" * 90_001 * (n % 3)} for n in range(12)]
     path = write(tmp_path / "a.json", json.dumps({"x": {"y": rows}}, indent=1, ensure_ascii=False))
     done = imported("table", path, records="x.y")

@@ -59,7 +59,7 @@ def test_ids_made_from_content_stay_the_same() -> None:
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8")), max_size=5), st.integers(1, 40))
-def test_xml_in_pieces_of_any_size(texts: list[str], size: int) -> None:
+def test_xml_in_tokenizer_of_any_size(texts: list[str], size: int) -> None:
     from xml.sax.saxutils import quoteattr
 
     allowed = [t.translate(dict.fromkeys([*range(32), 0xFFFE, 0xFFFF])) for t in texts]

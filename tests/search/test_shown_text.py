@@ -3,7 +3,7 @@
 import pytest
 
 from askalike import Archive, Question, load
-from askalike.text.formulas import FORMULA
+from askalike.text.clean import FORMULA
 from askalike.text.snippet import extract_snippet
 
 BODY = "<p>The pump calls <code>retries</code> as https://desk.example/pump says, and <code>flush</code> waits.</p>"

@@ -8,7 +8,7 @@ import Stemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.text import _language_model
+from askalike.text import language as _language_model
 from askalike.text.language import LANGUAGES, detect_language
 
 TEXTS = {

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.files import folder_errors
-from askalike.text.pieces import WORD
+from askalike.text.words import WORD
 
 WORDS_FILE = "words.txt"
 MAX_REMEMBERED = 1 << 16

@@ -7,7 +7,8 @@ files are read unchanged). A trained one is in `models/<name>/`:
     static.safetensors    vectors (rows, dim) float16 or float32; weights (rows) float32
     tokenizer.json        the subwords' vocabulary and merges, if there are subword rows
 
-For the rows see `text/pieces.py`. A text's vector is the sum of weight · vector over its rows; scores are cosines.
+For the rows see `text/hashed_ngrams.py`. A text's vector is the sum of weight · vector over its rows. Scores are
+cosines.
 """
 
 import hashlib
@@ -28,8 +29,13 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import RESERVED, Answer, Question, VectorPart, Vectors
 from askalike.encoders import MODEL_FILE, Encoder, TextWords, read_model_file
 from askalike.labels.learned import LearnedLabels
-from askalike.text.features.pieces import TOKENIZER_FILE, LookupSettings, PieceFeatures, PieceSettings
-from askalike.text.pieces import sum_weighted_rows
+from askalike.text.features.hashed_ngrams import (
+    TOKENIZER_FILE,
+    HashedNgramFeatures,
+    HashedNgramSettings,
+    PlainTextSettings,
+)
+from askalike.text.hashed_ngrams import sum_weighted_rows
 from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
 
 WEIGHTS_FILE = "static.safetensors"
@@ -37,7 +43,7 @@ DEFAULT_MIN_SCORE = 0.35
 """The cosine of packaged vectors below which questions are off topic, measured on small archives."""
 
 
-class StaticEncoderSettings(PieceSettings):
+class StaticEncoderSettings(HashedNgramSettings):
     """Settings of the cleaning of texts before lookup, and the number of rows of each kind."""
 
 
@@ -62,7 +68,7 @@ class StaticEncoder(Encoder):
         self.settings = settings
         self.min_score = min_score
         self._values = values or {}
-        self.pieces = PieceFeatures(settings, bpe)
+        self.ngrams = HashedNgramFeatures(settings, bpe)
         self.vectors = np.ascontiguousarray(vectors, np.float16 if vectors.dtype == np.float16 else np.float32)
         self.weights = np.ascontiguousarray(weights, np.float32)
         described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
@@ -71,7 +77,7 @@ class StaticEncoder(Encoder):
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
         """Return the mean of packaged vectors. Raises SettingsError if the extra `vectors` is not installed."""
-        text = config.validate_settings(LookupSettings, values, "static")
+        text = config.validate_settings(PlainTextSettings, values, "static")
         path, tokenizer = find_packaged_vectors()
         vectors = _load_tensors(path)["embedding.weight"]
         bpe = Bpe(tokenizer)
@@ -103,11 +109,13 @@ class StaticEncoder(Encoder):
         return encoder
 
     @staticmethod
-    def save_model(folder: Path, recipe: Any, features: PieceFeatures, tensors: Mapping[str, NDArray[Any]]) -> Tables:
+    def save_model(
+        folder: Path, recipe: Any, features: HashedNgramFeatures, tensors: Mapping[str, NDArray[Any]]
+    ) -> Tables:
         """Write a trained network's parameters in the format of `open`; return the table [static] of model.toml."""
         from safetensors.numpy import save_file
 
-        vectors = tensors["pieces.weight"][RESERVED:].astype(np.float16)
+        vectors = tensors["rows.weight"][RESERVED:].astype(np.float16)
         save_file({"vectors": vectors, "weights": tensors["weight"][RESERVED:].copy()}, folder / WEIGHTS_FILE)
         features.save(folder)
         return {"static": recipe.features.model_dump()}
@@ -124,27 +132,27 @@ class StaticEncoder(Encoder):
 
     def encode_queries(self, texts: Sequence[Question | Answer]) -> Vectors:
         """Return the weighted sum of each text's rows, the same for documents."""
-        rows, offsets = self.pieces.lookup([self.text(t) for t in texts])
+        rows, offsets = self.ngrams.lookup([self.text(t) for t in texts])
         return Vectors((VectorPart(sum_weighted_rows(rows, offsets, self.vectors, self.weights), "cosine"),))
 
     def text(self, text: Question | Answer) -> str:
         """Return the plain text that is looked up: the beginning of title and body; "" if there are no words."""
-        return self.pieces.extract_text(text)
+        return self.ngrams.extract_text(text)
 
     def words(self, texts: Sequence[str]) -> TextWords:
         """Return plain texts' words with their contributions; a pair of words counts as part of its second word."""
         if self.settings.bigrams:
             split = [text.split() for text in texts]
             return TextWords.in_context(split, self._sum_pairs(split))
-        known = self.pieces.lookup.look_up_words(texts)
+        known = self.ngrams.lookup.look_up_words(texts)
         sums = sum_weighted_rows(known.rows, known.offsets, self.vectors, self.weights)
-        return TextWords(known.words, sums, known.forms, *known.stretches)
+        return TextWords(known.words, sums, known.forms, *known.tokens)
 
     def _sum_pairs(self, words: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """Return each word's contribution after the previous one: the pair's rows without those of that word."""
         keys = [pair for own in words for pair in pairwise(["", *own])]
         pairs = [f"{before} {word}".strip() for before, word in keys]
-        rows, offsets = self.pieces.lookup([*pairs, *(before for before, _ in keys if before)])
+        rows, offsets = self.ngrams.lookup([*pairs, *(before for before, _ in keys if before)])
         sums = sum_weighted_rows(rows, offsets, self.vectors, self.weights)
         vectors, followers = sums[: len(keys)], [n for n, (before, _) in enumerate(keys) if before]
         vectors[followers] -= sums[len(keys) :]

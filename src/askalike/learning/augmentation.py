@@ -9,7 +9,7 @@ import numpy as np
 
 from askalike.core.types import Question
 from askalike.learning.settings import TeacherSettings
-from askalike.text.pieces import WORD
+from askalike.text.words import WORD
 
 Random = np.random.Generator
 MAX_TITLE_WORDS = 16

@@ -32,7 +32,7 @@ DOCUMENTS_PER_QUERY = 10
 MAX_DENSE_COLUMNS = 2_048
 """Maximum number of columns for which principal directions are computed from the dense Gram matrix of columns."""
 RIDGE_PENALTY = 3.0
-"""Ridge penalty of the pieces' vectors, which keeps the vectors of rare pieces short."""
+"""Ridge penalty of the n-grams' vectors, which keeps the vectors of rare n-grams short."""
 CONJUGATE_GRADIENT_STEPS = 12
 """More steps would only overfit the training texts."""
 COLUMNS = 64
@@ -89,7 +89,7 @@ def encode_targets(encoder: Encoder, texts: Sequence[Text], max_dim: int, log: L
     return _reduce_dimension(vectors, max_dim, log)
 
 
-def fit_piece_vectors(
+def fit_ngram_vectors(
     rows: RaggedArray,
     targets: Array,
     size: int,
@@ -97,23 +97,23 @@ def fit_piece_vectors(
     penalty: float | Array = RIDGE_PENALTY,
     steps: int = CONJUGATE_GRADIENT_STEPS,
 ) -> Array:
-    """Return the ridge regression of targets (texts, dim) on the pieces of each text: (size, dim).
+    """Return the ridge regression of targets (texts, dim) on the n-grams of each text: (size, dim).
 
-    A piece in no text gets zeros. initial_vectors: those of the first pieces (at most size, any dim), NaN for none; a
-    linear map first fits them to the targets, so that pieces in no text resemble similar pieces.
-    penalty: one for all pieces, or one per piece, (size,).
+    An n-gram in no text gets zeros. initial_vectors: those of the first n-grams (at most size, any dim), NaN for none;
+    a linear map first fits them to the targets, so that n-grams in no text resemble similar ones.
+    penalty: one for all n-grams, or one per n-gram, (size,).
     """
     penalties = np.broadcast_to(np.asarray(penalty, np.float32), size)
     ones = np.ones(len(rows.values), np.float32)
     arrays = ones, rows.values, rows.starts
-    pieces = scipy.sparse.csr_array(arrays, (len(targets), size), copy=True)  # repeated pieces are summed in place
+    ngrams = scipy.sparse.csr_array(arrays, (len(targets), size), copy=True)  # repeated n-grams are summed in place
     if initial_vectors is None:
-        return _solve_ridge(pieces, targets, penalties, steps)
-    initial, first_pieces = np.nan_to_num(initial_vectors), pieces[:, : len(initial_vectors)]
-    sums = first_pieces @ initial
+        return _solve_ridge(ngrams, targets, penalties, steps)
+    initial, first_ngrams = np.nan_to_num(initial_vectors), ngrams[:, : len(initial_vectors)]
+    sums = first_ngrams @ initial
     turned = np.linalg.solve(sums.T @ sums + penalties.mean() * np.eye(initial.shape[1]), sums.T @ targets)
     start = initial @ turned.astype(np.float32)
-    vectors = _solve_ridge(pieces, targets - first_pieces @ start, penalties, steps)
+    vectors = _solve_ridge(ngrams, targets - first_ngrams @ start, penalties, steps)
     vectors[: len(start)] += start
     return vectors
 
@@ -194,30 +194,30 @@ def _find_principal_directions(matrix: Array | scipy.sparse.csr_array, size: int
     return np.square(singular), rows.T
 
 
-def _solve_ridge(pieces: Any, targets: Array, penalties: Array, steps: int) -> Array:
+def _solve_ridge(ngrams: Any, targets: Array, penalties: Array, steps: int) -> Array:
     """Solve the normal equations by conjugate gradients, preconditioned by their diagonal (Saad 2003, algorithm 9.1).
 
-    Without preconditioning, rare pieces converge much later than frequent ones. A piece in no text gets zeros.
+    Without preconditioning, rare n-grams converge much later than frequent ones. An n-gram in no text gets zeros.
     """
-    vectors = np.zeros((pieces.shape[1], targets.shape[1]), np.float32)
-    used, columns = np.unique(pieces.indices, return_inverse=True)
-    pieces = scipy.sparse.csr_array((pieces.data, columns, pieces.indptr), (len(targets), len(used)))
-    transposed = pieces.T.tocsr()
+    vectors = np.zeros((ngrams.shape[1], targets.shape[1]), np.float32)
+    used, columns = np.unique(ngrams.indices, return_inverse=True)
+    ngrams = scipy.sparse.csr_array((ngrams.data, columns, ngrams.indptr), (len(targets), len(used)))
+    transposed = ngrams.T.tocsr()
     penalties = penalties[used].reshape(-1, 1)
-    diagonal = np.asarray(pieces.power(2).sum(0), np.float32).reshape(-1, 1) + penalties
+    diagonal = np.asarray(ngrams.power(2).sum(0), np.float32).reshape(-1, 1) + penalties
     for start in range(0, targets.shape[1], COLUMNS):
         own = slice(start, start + COLUMNS)
-        vectors[used, own] = _solve_block(pieces, transposed, diagonal, targets[:, own], penalties, steps)
+        vectors[used, own] = _solve_block(ngrams, transposed, diagonal, targets[:, own], penalties, steps)
     return vectors
 
 
-def _solve_block(pieces: Any, transposed: Any, diagonal: Array, targets: Array, penalties: Array, steps: int) -> Array:
+def _solve_block(ngrams: Any, transposed: Any, diagonal: Array, targets: Array, penalties: Array, steps: int) -> Array:
     """Solve for some of the target columns, each independently."""
     residual = transposed @ targets
     solution, direction = np.zeros_like(residual), residual / diagonal
     product = (residual * direction).sum(0)
     for _ in range(steps):
-        image = transposed @ (pieces @ direction) + penalties * direction
+        image = transposed @ (ngrams @ direction) + penalties * direction
         step = product / np.maximum((direction * image).sum(0), 1e-12)
         solution += step * direction
         residual -= step * image

@@ -1,4 +1,4 @@
-"""Trains a lookup encoder: ridge regression of a teacher's vectors of an archive's texts on their pieces, no torch."""
+"""Trains the lookup of an asymmetric encoder: ridge regression of a teacher's vectors on n-grams, without torch."""
 
 import shutil
 from collections.abc import Collection, Sequence
@@ -14,20 +14,20 @@ from askalike.core.errors import TrainingError
 from askalike.core.files import folder_errors
 from askalike.core.types import LogCallback, Question
 from askalike.encoders import Encoder
-from askalike.encoders.lookup import TeacherReference, UnknownWords
+from askalike.encoders.asymmetric import TeacherReference, UnknownWords
 from askalike.encoders.static import WEIGHTS_FILE, StaticEncoderSettings
 from askalike.learning.augmentation import make_teacher_texts
 from askalike.learning.distillation import (
     encode_targets,
     find_untaught_ids,
-    fit_piece_vectors,
+    fit_ngram_vectors,
     share_vectors,
 )
 from askalike.learning.models import write_text_model
 from askalike.learning.settings import TeacherSettings
 from askalike.store import View
 from askalike.text.features import RaggedArray
-from askalike.text.features.pieces import PieceFeatures
+from askalike.text.features.hashed_ngrams import HashedNgramFeatures
 
 MAX_DIM = 1_024
 
@@ -35,7 +35,7 @@ Array = NDArray[np.float16]
 
 
 class LookupLearningSettings(TeacherSettings):
-    """Settings of the texts that the teacher encodes, and of the pieces in the lookup."""
+    """Settings of the texts that the teacher encodes, and of the n-grams in the lookup."""
 
     alone: bool = Field(
         True,
@@ -87,11 +87,11 @@ def learn_lookup(
     cache = folder.with_name(f".training-{folder.name}")
     with share_vectors(teacher, view, questions, texts, cache, log):
         targets = encode_targets(teacher, texts, MAX_DIM, log)
-    log("the regression of its vectors on their pieces")
-    features = PieceFeatures.from_texts(settings.lookup, ())
+    log("the regression of its vectors on their n-grams")
+    features = HashedNgramFeatures.from_texts(settings.lookup, ())
     rows = RaggedArray(*features.lookup([features.extract_text(text) for text in texts]))
     targets -= targets.mean(0)  # the common part of all vectors carries no information
-    vectors = fit_piece_vectors(rows, targets, settings.lookup.row_counts.total, penalty=settings.penalties)
+    vectors = fit_ngram_vectors(rows, targets, settings.lookup.row_counts.total, penalty=settings.penalties)
     with folder_errors(folder, "free some space"):
         words = {word for question in questions for word in features.split_words(question)}
         _save(view, settings, teacher, folder, features, vectors.astype(np.float16), words)
@@ -112,7 +112,7 @@ def _save(
     settings: LookupLearningSettings,
     teacher: Encoder,
     folder: Path,
-    features: PieceFeatures,
+    features: HashedNgramFeatures,
     vectors: Array,
     words: Collection[str],
 ) -> None:
@@ -123,7 +123,7 @@ def _save(
         lookup_share=settings.lookup_share, unknown_share=settings.unknown_share,
     ).model_dump()  # fmt: skip
     tables = {"static": settings.lookup.model_dump(), "teacher": reference}
-    with write_text_model(folder, "lookup", tables, view) as new:
+    with write_text_model(folder, "asymmetric", tables, view) as new:
         save_file({"vectors": vectors, "weights": np.ones(len(vectors), np.float32)}, new / WEIGHTS_FILE)
         UnknownWords.save(new, words)
         features.save(new)

@@ -52,7 +52,7 @@ from askalike.learning.used_rows import UsedRows
 from askalike.learning.word_vectors import initialise_vectors, load_packaged_vectors
 from askalike.store import TrainingView
 from askalike.text.features import RaggedArray, Text, TextFeatures
-from askalike.text.features.pieces import PieceFeatures
+from askalike.text.features.hashed_ngrams import HashedNgramFeatures
 
 LOGGER = logging.getLogger(__name__)
 PARTIAL_PREFIX = ".training"
@@ -270,28 +270,28 @@ class TrainingRun:
         return list(split_texts()).__iter__
 
     def _initialise_from_teacher(self, network: Network, examples: Examples) -> str:
-        """Set the pieces' vectors to the regression of the teacher's vectors on the pieces."""
+        """Set the n-grams' vectors to the regression of the teacher's vectors on the n-grams."""
         rows, targets, features = examples.rows, examples.targets, self.features
-        if targets is None or not isinstance(features, PieceFeatures) or not isinstance(rows, RaggedArray):
-            expected = "expected a teacher, and a network that adds up pieces (distil)"
+        if targets is None or not isinstance(features, HashedNgramFeatures) or not isinstance(rows, RaggedArray):
+            expected = "expected a teacher, and a network that adds up n-grams (distil)"
             raise SettingsError(f"embeddings.start=teacher: {expected}")
         packaged = load_packaged_vectors(features.tokens) if features.settings.subwords else None
         padded = np.pad(targets, ((0, 0), (0, network.vector_dim - targets.shape[1])))
-        vectors = distillation.fit_piece_vectors(rows, padded, network.vocabulary_size, packaged)
+        vectors = distillation.fit_ngram_vectors(rows, padded, network.vocabulary_size, packaged)
         network.initialise(torch.from_numpy(vectors), torch.from_numpy(features.idf))
-        return f"vectors of pieces begin as a regression of the teacher's on {format_count(len(targets), 'text')}"
+        return f"vectors of n-grams begin as a regression of the teacher's on {format_count(len(targets), 'text')}"
 
     def _initialise_from_model(self, network: Network, folder: Path) -> str:
-        """Set the parameters of a network over pieces or word vectors to those of a trained model."""
+        """Set the parameters of a network over n-grams or word vectors to those of a trained model."""
         setting = f"embeddings.start={str(folder)!r}"
-        if not isinstance(self.features, PieceFeatures):
+        if not isinstance(self.features, HashedNgramFeatures):
             return copy_model(network, self.features.tokens, folder, setting)
         model = StaticEncoder.open(folder, {})
         if model.settings.row_counts != self.recipe.features.row_counts or model.vectors.shape[1] != network.vector_dim:
             raise SettingsError(f"{setting}: its features and network.dim differ; expected the same")
         reserved = len(self.features.tokens) - len(model.vectors)
         parameters = network.state_dict()
-        parameters["pieces.weight"][reserved:] = torch.from_numpy(model.vectors)
+        parameters["rows.weight"][reserved:] = torch.from_numpy(model.vectors)
         parameters["weight"][reserved:] = torch.from_numpy(model.weights)
         return f"initial weights from {folder.name}"
 

@@ -87,12 +87,12 @@ def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int,
 
 
 def load_packaged_vectors(tokens: Sequence[str]) -> Array:
-    """Return the packaged vectors, (RESERVED + pieces, dim): those of the first tokens. Raises SettingsError."""
+    """Return the packaged vectors, (RESERVED + n-grams, dim): those of the first tokens. Raises SettingsError."""
     from safetensors.numpy import load_file
 
     weights, tokenizer = find_packaged_vectors()
     known: Array = load_file(weights)["embedding.weight"].astype(np.float32)
-    if list(tokens[RESERVED : RESERVED + len(known)]) != Bpe.from_file(tokenizer).pieces:
+    if list(tokens[RESERVED : RESERVED + len(known)]) != Bpe.from_file(tokenizer).subwords:
         raise SettingsError("embeddings.start=packaged: expected a network that reads subwords")
     return np.pad(known, ((RESERVED, 0), (0, 0)), constant_values=np.nan)
 

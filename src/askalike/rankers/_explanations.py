@@ -26,7 +26,7 @@ MAX_WORDS = 24
 """Maximum number of words of a text that are occluded, one at a time."""
 MAX_SPANS = 5
 """Maximum number of words or windows of a document that are highlighted."""
-WORD = re.compile(r"\w[\w'’-]*")
+COMPOUND_WORD = re.compile(r"\w[\w'’-]*")
 
 ScoreFunction = Callable[[Sequence[Question], Sequence[Question]], Floats]
 """Scores of queries with documents, (queries, documents)."""
@@ -238,7 +238,7 @@ def _first_words(text: Question) -> tuple[list[Word], dict[str, str]]:
     """Return the first words of a text, and field → plain text."""
     texts = {"title": plain_text(text.title, "text"), "body": plain_text(text.body, text.markup)}
     texts = {field: plain for field, plain in texts.items() if plain}
-    matches = [(field, match) for field, plain in texts.items() for match in WORD.finditer(plain)]
+    matches = [(field, match) for field, plain in texts.items() for match in COMPOUND_WORD.finditer(plain)]
     return [Word(match[0], Span(field, *match.span())) for field, match in matches[:MAX_WORDS]], texts
 
 

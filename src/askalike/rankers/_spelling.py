@@ -4,7 +4,6 @@ Candidates are terms of the index, so that they are up to date; the replacement 
 such a term, since terms are stems and encoders need words.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,13 +15,13 @@ from askalike.index.lexical.spelling import NearSearch
 from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
 from askalike.text.analyzer import Analyzer
-from askalike.text.slips import is_slip
 from askalike.text.stop_words import stop_words
+from askalike.text.typos import is_likely_typo
+from askalike.text.words import WORD
 
 if TYPE_CHECKING:
     from askalike.opensearch.lexical import OpenSearchLexicalSearcher
 
-WORD = re.compile(r"\w+")
 MIN_LETTERS = 4
 """Shorter words are not corrected, and shorter stems are no candidates: too many words are similar to them."""
 TWO_EDITS_FROM = 8
@@ -181,7 +180,9 @@ class SpellingCorrector:
         searches = [NearSearch(word.text, 1, beginning=UNFINISHED_BEGINNING, open_end=True) for word in words]
         found = zip(words, self._postings.speller.near_each(searches), strict=True)
         likely = ((word, (one.term[: one.letters] for one in near)) for word, near in found)
-        return {word: next((read for read in near if is_slip(word.text, read, 1)), None) for word, near in likely}
+        return {
+            word: next((read for read in near if is_likely_typo(word.text, read, 1)), None) for word, near in likely
+        }
 
     def _find_by_stem(self, words: Sequence[_Typed]) -> dict[_Typed, str | None]:
         """Return corrections of words with misspelt stems."""
@@ -208,11 +209,11 @@ class SpellingCorrector:
 
     def _find_form(self, term: str, docids: Sequence[int], word: _Typed, max_edits: int) -> str | None:
         """Return the word with this term that is most similar to the typed one, from a few questions."""
-        is_likely = len(word.term) >= MIN_LETTERS and is_slip(word.term, term, word.max_edits)
+        is_likely = len(word.term) >= MIN_LETTERS and is_likely_typo(word.term, term, word.max_edits)
         for texts in self._read_texts(docids):
             edits = {form: edit_distance(form, word.text) for form in self._forms(term, texts, word.language)}
             best = min(edits, key=edits.__getitem__, default="")
-            if best and edits[best] <= max_edits and (is_likely or is_slip(word.text, best, word.max_edits)):
+            if best and edits[best] <= max_edits and (is_likely or is_likely_typo(word.text, best, word.max_edits)):
                 return best
         return None
 

@@ -17,7 +17,7 @@ from askalike.text.clean import SURROGATE, CodeRule, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
-from askalike.text.stretches import SpanFinder
+from askalike.text.tokens import SpanFinder
 from askalike.text.words import Tokenizer, cjk_pattern, is_plain, word_pattern
 
 VERSION: Final = 1
@@ -25,8 +25,8 @@ VERSION: Final = 1
 
 _MAX_CACHED_WORDS = 100_000
 """Maximum number of cached words per language: about 10 MB."""
-_MAX_CACHED_STRETCHES = 1 << 18
-"""Maximum number of cached stretches per language: about 40 MB."""
+_MAX_CACHED_TOKENS = 1 << 18
+"""Maximum number of cached white-space tokens per language: about 40 MB."""
 
 _DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
 
@@ -107,7 +107,7 @@ class Analyzer:
         code = self._language_code(language)
         if code not in self._finders:
             split = partial(self.analyze_with_spans, language=code)
-            self._finders.setdefault(code, SpanFinder(split, _MAX_CACHED_STRETCHES))
+            self._finders.setdefault(code, SpanFinder(split, _MAX_CACHED_TOKENS))
         return self._finders[code].find(texts, terms)
 
     def split_prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:

@@ -1,9 +1,17 @@
 """Detection of a text's language, and the stemmer of each language."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.core.files import replace_folder, user_cache
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -27,6 +35,9 @@ _KANA = "[\u3041-\u30ff\uff66-\uff9d]"
 _HANGUL = "[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"
 _MAX_CHARACTERS = 1000
 """Maximum number of characters examined, which suffices for any question."""
+_LABELS_FILE = "classes.json"
+_ARRAYS = ("ptc", "pc", "nextmove", "row", "output")
+"""The arrays of the model, by their names in py3langid's `load_model`."""
 
 
 def detect_language(text: str, candidates: Sequence[str] | None = None) -> str | None:
@@ -68,6 +79,39 @@ def _detect_by_ngrams(text: str, languages: tuple[str, ...]) -> str | None:
 
 @cache
 def _load_identifier() -> "LanguageIdentifier":
-    from askalike.text._language_model import load_identifier
+    """Return the identifier with its model memory-mapped from the cache, which is faster than unpacking it each time.
 
-    return load_identifier()
+    It is unpacked once per machine; if the cache is not writable, the model is read from py3langid's package.
+    """
+    from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
+
+    packed = MODEL_DIR / MODEL_FILE
+    stat = packed.stat()
+    with suppress(OSError, RuntimeError, ValueError):  # no home, no space, another process unpacking, a damaged file
+        folder = user_cache() / f"py3langid-{stat.st_size}-{stat.st_mtime_ns}"
+        if not folder.exists():
+            _unpack(packed, folder)
+        return _open(folder)
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def _unpack(packed: Path, folder: Path) -> None:
+    from py3langid.modelio import load_model
+
+    ptc, pc, labels, nextmove, row, output = load_model(packed)
+    with replace_folder(folder) as partial:
+        for name, values in zip(_ARRAYS, (ptc, pc, nextmove, row, np.array(output, np.int32)), strict=True):
+            np.save(partial / f"{name}.npy", np.asarray(values), allow_pickle=False)
+        (partial / _LABELS_FILE).write_text(json.dumps(labels), encoding="utf-8")
+
+
+def _open(folder: Path) -> "LanguageIdentifier":
+    from py3langid.langid import LanguageIdentifier
+
+    arrays: Mapping[str, NDArray[Any]] = {
+        name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)) for name in _ARRAYS
+    }
+    labels = json.loads((folder / _LABELS_FILE).read_text(encoding="utf-8"))
+    moves, output = arrays["nextmove"].data, arrays["output"].data  # views whose items are Python numbers
+    rows = arrays["row"].tolist()
+    return LanguageIdentifier(arrays["ptc"], arrays["pc"], labels, moves, output, norm_probs=True, tk_row=rows)

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from askalike.text.clean import collapse_spaces
-from askalike.text.formulas import FORMULA, has_formula_sign
+from askalike.text.clean import FORMULA, collapse_spaces, has_formula_sign
 
 _ELLIPSIS: Final = "…"
 _MAX_CUT_SHIFT: Final = 30

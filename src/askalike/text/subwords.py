@@ -1,7 +1,7 @@
 """Subwords of single words, by a pre-trained model's tokenizer, and the packaged vectors with their tokenizer.
 
 A text is split at white space, and each distinct word is encoded once. With a Llama-style vocabulary, where a word's
-first piece begins with "▁" and no piece spans two words, these are exactly the tokenizer's pieces of the whole text. A
+first subword begins with "▁" and none spans two words, these are exactly the tokenizer's subwords of the whole text. A
 word of more than MAX_WORD_PART characters is split.
 """
 
@@ -49,13 +49,13 @@ class Bpe:
         return int(self._tokenizer.get_vocab_size(with_added_tokens=False))
 
     @property
-    def pieces(self) -> list[str]:
-        """The pieces by their ids."""
+    def subwords(self) -> list[str]:
+        """The subwords by their ids."""
         vocabulary: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=False)
         return sorted(vocabulary, key=vocabulary.__getitem__)
 
     def encode(self, word: str) -> list[int]:
-        """Return the ids of a word's pieces. Lone surrogates, which plain text does not have, become question marks."""
+        """Return the ids of a word's subwords. Lone surrogates, which no plain text has, become question marks."""
         if len(word) < MAX_WORD_PART and word.isascii():
             return [token.id for token in self._model.tokenize(WORD_START + word)]
         word = word.encode(errors="replace").decode()

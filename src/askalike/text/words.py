@@ -15,7 +15,7 @@ _CJK: Final = (
     "\u30fc-\u30ff\u3105-\u312f\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c"
     "\uac00-\ud7a3\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-_LETTERS: Final = re.compile(r"\w+")
+WORD: Final = re.compile(r"\w+")
 _NOT_PUNCTUATION: Final = r"\w\s\x00-\x1f\x7f-\x9f\ud800-\udfff"
 
 
@@ -62,8 +62,8 @@ def any_word_pattern(forms: Iterable[str]) -> re.Pattern[str]:
 def find_words(text: str, forms: Iterable[str]) -> list[tuple[int, int]]:
     """Return the spans of these words in a text, like `any_word_pattern`, but without compiling a new pattern."""
     forms = set(forms)
-    whole = {form.lower() for form in forms if _LETTERS.fullmatch(form) and not _has_cjk(form)}
-    spans = [m.span() for m in _LETTERS.finditer(text) if m[0].lower() in whole]
+    whole = {form.lower() for form in forms if WORD.fullmatch(form) and not _has_cjk(form)}
+    spans = [m.span() for m in WORD.finditer(text) if m[0].lower() in whole]
     if others := {form for form in forms if form.lower() not in whole}:
         spans += [m.span() for m in any_word_pattern(others).finditer(text)]
     return _drop_overlaps(spans)

@@ -21,7 +21,7 @@ from askalike.text.subwords import open_tokenizer
 MAX_BATCH_TOKENS = 2_048
 """Maximum number of tokens of a batch: a layer's results then stay in the processor's cache."""
 STATE_OUTPUTS = ("last_hidden_state", "token_embeddings")
-WORD = re.compile(r"\S+")
+TOKEN = re.compile(r"\S+")
 LONGEST_TEXT = 512
 """Maximum number of tokens of a text if the folder does not specify it."""
 
@@ -76,7 +76,7 @@ class OnnxModel:
         word.
         """
         [encoding] = self._tokenizer.encode_batch([text.lower() if self._lowercase else text])
-        words = list(WORD.finditer(text))
+        words = list(TOKEN.finditer(text))
         sums = np.zeros((len(words), self.dim), np.float32)
         tokens = [n for n, is_added in enumerate(encoding.special_tokens_mask) if not is_added]
         if words and tokens:

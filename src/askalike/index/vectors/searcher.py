@@ -1,6 +1,6 @@
 """Searches a fixed state of an index of vectors.
 
-A first look at each segment (looks.py) proposes the rows that may be among the k best. They are scored exactly, in
+A generator for each segment (candidates.py) proposes the rows that may be among the k best. They are scored exactly, in
 double precision and in a fixed order of addition. So the result is exact, and the same for any batch, any k and any
 layout of segments, except for rare misses in large segments (codes.py).
 """
@@ -14,7 +14,7 @@ from askalike.core.errors import SearchIndexError
 from askalike.core.lazy import lazy_property
 from askalike.core.types import AllowedDocs, Floats, TopDocs, Vectors
 from askalike.index.rows import Array
-from askalike.index.vectors.looks import BoundedRows, FirstLook, PreparedVectors, look_at
+from askalike.index.vectors.candidates import BoundedRows, CandidateGenerator, PreparedVectors, candidate_generators
 from askalike.index.vectors.parts import PartSchema, nonzero_rows, prepare_rows
 from askalike.index.vectors.segment import VectorSegment
 
@@ -64,8 +64,10 @@ class VectorSearcher:
         top_docs: list[TopDocs] = []
         for start in range(0, len(prepared), step):
             batch = prepared[start : start + step]
-            looks = [look_at(segment, batch, allowed) for segment in self._segments]
-            top_docs += [self._search_one(batch, q, k, [look(q) for look in looks]) for q in range(len(batch))]
+            generators = [candidate_generators(segment, batch, allowed) for segment in self._segments]
+            top_docs += [
+                self._search_one(batch, q, k, [generate(q) for generate in generators]) for q in range(len(batch))
+            ]
         return top_docs
 
     def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
@@ -90,11 +92,13 @@ class VectorSearcher:
             raise SearchIndexError(f"a query's vectors {kinds} do not match the index's {self._schemas}; rebuild it")
         return queries.prepared
 
-    def _search_one(self, queries: PreparedVectors, q: int, k: int, looks: Sequence[FirstLook]) -> TopDocs:
+    def _search_one(
+        self, queries: PreparedVectors, q: int, k: int, generators: Sequence[CandidateGenerator]
+    ) -> TopDocs:
         docids, scores = [np.empty(0, np.int64)], [np.empty(0)]
         if queries.nonzero[q]:
-            min_score = _kth_low([look.best(k) for look in looks], k)
-            likely = [look.above(min_score) for look in looks]
+            min_score = _kth_low([generator.best(k) for generator in generators], k)
+            likely = [generator.at_least(min_score) for generator in generators]
             min_score = _kth_low(likely, k)
             for one in likely:
                 rows = one.rows[one.high >= min_score]

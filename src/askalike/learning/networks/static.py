@@ -1,4 +1,4 @@
-"""A weighted sum of learned vectors of pieces: subwords, hashed words and pairs of words. Inference needs no torch."""
+"""A weighted sum of learned vectors of n-grams: subwords, hashed words and pairs of words. Inference needs no torch."""
 
 from typing import ClassVar, Literal
 
@@ -24,40 +24,40 @@ RANDOM_ROW_SCALE = 0.1
 class StaticNetworkSettings(Settings):
     """Size, and the initial weights of the pieces."""
 
-    dim: int = Field(256, ge=1, description="size of a piece's vector, and of a text's")
-    piece_weights: Literal["idf", "ones"] = Field("ones", description="initial weight of each piece")
-    dropout: float = Field(0.0, ge=0, lt=1, description="share of pieces left out of each text in training")
+    dim: int = Field(256, ge=1, description="size of an n-gram's vector, and of a text's")
+    row_weights: Literal["idf", "ones"] = Field("ones", description="initial weight of each n-gram")
+    dropout: float = Field(0.0, ge=0, lt=1, description="share of n-grams left out of each text in training")
 
 
 class StaticNetwork(Network):
-    """The sum over a text's pieces of weight · vector; scores are cosines."""
+    """The sum over a text's n-grams of weight · vector; scores are cosines."""
 
     Settings: ClassVar[type[Settings]] = StaticNetworkSettings
-    features: ClassVar[str] = "pieces"
+    features: ClassVar[str] = "hashed_ngrams"
     encoder_name: ClassVar[str] = "static"
     is_table: ClassVar[bool] = True
 
     def __init__(self, settings: StaticNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
         self.vector_dim = settings.dim
-        self.pieces = make_embedding(vocabulary_size, settings.dim)
+        self.rows = make_embedding(vocabulary_size, settings.dim)
         self.weight = nn.Parameter(torch.ones(vocabulary_size))
 
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Initialise with the pre-trained vectors, and with short random ones for other pieces."""
         with torch.no_grad():
-            if self.settings.piece_weights == "idf":
+            if self.settings.row_weights == "idf":
                 self.weight.copy_(idf)
             if vectors is not None:
                 length = select_rows(vectors, vectors.sum(1).isfinite()).std()
-                self.pieces.weight.mul_(RANDOM_ROW_SCALE * length / self.pieces.weight.std())
-                copy_pretrained_vectors(self.pieces, vectors)
+                self.rows.weight.mul_(RANDOM_ROW_SCALE * length / self.rows.weight.std())
+                copy_pretrained_vectors(self.rows, vectors)
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, dim)."""
         ids, mask = batch["ids"], batch["mask"]
         flat, ends = ids[mask], mask.sum(1).cumsum(0)
         weights = functional.dropout(self.weight[flat], self.settings.dropout, self.training)
-        pieces, places = torch.unique(flat, return_inverse=True)  # one gradient per piece, not per occurrence
+        ngrams, places = torch.unique(flat, return_inverse=True)  # one gradient per n-gram, not per occurrence
         starts, bag = functional.pad(ends[:-1], (1, 0)), functional.embedding_bag
-        return (bag(places, self.pieces(pieces), starts, mode="sum", per_sample_weights=weights),)
+        return (bag(places, self.rows(ngrams), starts, mode="sum", per_sample_weights=weights),)

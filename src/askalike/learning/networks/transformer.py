@@ -34,7 +34,7 @@ class TransformerNetwork(Network):
 
     @staticmethod
     def feature_settings(settings: Any) -> dict[str, Any]:
-        return {"pieces_of": settings.base}
+        return {"tokenizer_of": settings.base}
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, pieces) as one part (batch, vector_dim); zeros for a text without words."""

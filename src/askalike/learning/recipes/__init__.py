@@ -26,7 +26,7 @@ class EmbeddingSettings(Settings):
     """Initial word vectors; all are trained further with the network.
 
     start: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors,
-    for a network that reads subwords), teacher (the regression of the teacher's vectors on pieces), the folder of a
+    for a network that reads subwords), teacher (the regression of the teacher's vectors on n-grams), the folder of a
     trained model (static, distil, or the same network over word vectors), or a text file of word2vec, fastText, LexVec
     or GloVe vectors.
     """

@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 from askalike.core.types import Markup as Kind
 from askalike.core.types import Question
 from askalike.service.pages.marking import wrap_matches
-from askalike.text.formulas import FORMULA, has_formula_sign
+from askalike.text.clean import FORMULA, has_formula_sign
 
 ALLOWED_TAGS = {
     "a", "abbr", "b", "blockquote", "br", "code", "dd", "del", "dl", "dt", "em", "hr", "i", "ins", "kbd", "li", "ol",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 
 from markupsafe import Markup, escape
 
-from askalike.text.formulas import FORMULA
+from askalike.text.clean import FORMULA
 from askalike.text.words import any_word_pattern
 
 WORD_PATTERN = re.compile(r"\w+")

@@ -19,7 +19,7 @@ CHUNK_SIZE = 1_000
 class WordpieceSettings(Settings):
     """The tokenizer's model, and the limits of a text."""
 
-    pieces_of: str = Field("", description="the model with the tokenizer; set by network.encoder")
+    tokenizer_of: str = Field("", description="the model with the tokenizer; set by network.encoder")
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
     longest: int = Field(
         128, ge=3, description="maximum number of tokens read from a text, including the model's special tokens"
@@ -33,7 +33,7 @@ class WordpieceFeatures(UntrainedFeatures):
 
     def __init__(self, settings: WordpieceSettings) -> None:
         super().__init__(settings)
-        path = find_model(settings.pieces_of, "network.encoder") / TOKENIZER_FILE
+        path = find_model(settings.tokenizer_of, "network.encoder") / TOKENIZER_FILE
         self._tokenizer = open_tokenizer(path, extra="pretrained")
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(settings.longest)

@@ -1,4 +1,4 @@
-"""Texts as rows of pieces, for the static encoder: subwords, hashed words and hashed pairs of words."""
+"""Texts as rows for the static encoder: subwords, hashed words and hashed pairs of words."""
 
 import shutil
 from collections import Counter
@@ -17,14 +17,15 @@ from askalike.core.iteration import chunks
 from askalike.core.types import RESERVED
 from askalike.text.clean import CodeRule, plain_text
 from askalike.text.features import RaggedArray, Text, plain_fields
-from askalike.text.pieces import WORD, PieceLookup, RowCounts
+from askalike.text.hashed_ngrams import NgramLookup, RowCounts
 from askalike.text.subwords import Bpe, find_packaged_vectors
+from askalike.text.words import WORD
 
 TOKENIZER_FILE = "tokenizer.json"
 CHUNK_SIZE = 1_000
 
 
-class LookupSettings(Settings):
+class PlainTextSettings(Settings):
     """Settings of the preparation of a text for lookup."""
 
     code: CodeRule = Field("keep", description="whether code is read")
@@ -33,7 +34,7 @@ class LookupSettings(Settings):
     lower_case: bool = Field(False, description="whether texts are lower-cased before they are divided into subwords")
 
 
-class PieceSettings(LookupSettings):
+class HashedNgramSettings(PlainTextSettings):
     """Preparation of texts, the fields of a question that are looked up, and the number of rows of each kind."""
 
     code: CodeRule = Field("drop", description="whether code is read")
@@ -48,16 +49,16 @@ class PieceSettings(LookupSettings):
         return RowCounts(self.subwords, self.words, self.bigrams)
 
 
-class PieceFeatures:
-    """Pieces by their rows; the id of row n in a network is n + RESERVED."""
+class HashedNgramFeatures:
+    """Subwords and hashed n-grams by their rows; the id of row n in a network is n + RESERVED."""
 
-    Settings: ClassVar[type[PieceSettings]] = PieceSettings
+    Settings: ClassVar[type[HashedNgramSettings]] = HashedNgramSettings
 
     def __init__(
-        self, settings: PieceSettings, bpe: Bpe | None, texts: Iterable[Text] = (), tokenizer: Path | None = None
+        self, settings: HashedNgramSettings, bpe: Bpe | None, texts: Iterable[Text] = (), tokenizer: Path | None = None
     ) -> None:
         self.settings = settings
-        self.lookup = PieceLookup(settings.row_counts, bpe, settings.lower_case)
+        self.lookup = NgramLookup(settings.row_counts, bpe, settings.lower_case)
         self._bpe, self._tokenizer = bpe, tokenizer
         self._text_counts = np.zeros(settings.row_counts.total, np.int64)
         self._total_texts = 0
@@ -66,8 +67,8 @@ class PieceFeatures:
             self._count_texts(chunk)
 
     @classmethod
-    def from_texts(cls, settings: PieceSettings, texts: Iterable[Text]) -> Self:
-        """Count the texts with each piece. Subwords are those of the packaged vectors. Raises SettingsError."""
+    def from_texts(cls, settings: HashedNgramSettings, texts: Iterable[Text]) -> Self:
+        """Count the texts with each row. Subwords are those of the packaged vectors. Raises SettingsError."""
         if not settings.row_counts.total:
             raise SettingsError("features: no rows; set words, bigrams or subwords")
         tokenizer = find_packaged_vectors()[1] if settings.subwords else None
@@ -78,7 +79,7 @@ class PieceFeatures:
         return cls(settings, bpe, texts, tokenizer)
 
     @classmethod
-    def load(cls, settings: PieceSettings, directory: Path) -> Self:
+    def load(cls, settings: HashedNgramSettings, directory: Path) -> Self:
         """Return features with the tokenizer in a model's directory."""
         path = directory / TOKENIZER_FILE
         return cls(settings, Bpe.from_file(path) if settings.subwords else None, (), path)
@@ -91,7 +92,7 @@ class PieceFeatures:
     @property
     def tokens(self) -> Sequence[str]:
         """The token of each id: the tokenizer's subword, the most frequent word of a row, "" for pairs."""
-        subwords = self._bpe.pieces if self._bpe else ()
+        subwords = self._bpe.subwords if self._bpe else ()
         words = [""] * self.settings.words
         for word, _ in reversed(self._word_counts.most_common()):
             words[self.lookup.word_row(word) - self.settings.subwords] = word
@@ -99,7 +100,7 @@ class PieceFeatures:
 
     @property
     def idf(self) -> NDArray[np.float32]:
-        """log(texts / texts with the piece) of each id; a piece in no text counts as being in one."""
+        """log(texts / texts with the row) of each id; a row in no text counts as being in one."""
         idf = np.log(max(self._total_texts, 1) / np.maximum(self._text_counts, 1)).astype(np.float32)
         return np.concatenate((np.zeros(RESERVED, np.float32), idf))
 

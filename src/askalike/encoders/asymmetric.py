@@ -5,7 +5,7 @@ A query's vector is a sum of learned vectors of subwords, words and pairs of wor
 has similar errors for a query and a document with the same words; so the document's lookup is added with some weight. A
 word that occurred in no training text is encoded by the teacher, once. The files of a model:
 
-    model.toml      encoder = "lookup"; [static] how texts are looked up; [teacher] the encoder of documents
+    model.toml      encoder = "asymmetric"; [static] how texts are looked up; [teacher] the encoder of documents
     static.safetensors, tokenizer.json    as those of a static encoder
     words.txt       the words of the training questions
 """
@@ -49,7 +49,7 @@ class TeacherReference(Settings):
     unknown_share: float = 0.0
 
 
-class LookupEncoder(Encoder):
+class AsymmetricEncoder(Encoder):
     """Looks up queries, and encodes documents with the teacher. Scores are cosines."""
 
     lexical_weight = 0.25
@@ -64,8 +64,8 @@ class LookupEncoder(Encoder):
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> NoReturn:
-        """Raises SettingsError: a lookup must be trained on an archive's texts."""
-        raise SettingsError("lookup: expected the name of a model made by: askalike distil DIR MODEL")
+        """Raises SettingsError: the lookup must be trained on an archive's texts."""
+        raise SettingsError("asymmetric: expected the name of a model made by: askalike distil DIR MODEL")
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:

@@ -1,4 +1,4 @@
-"""First looks at a segment of vectors: each proposes the rows that may be among a query's best.
+"""Generates a query's candidates in a segment of vectors: the rows that may be among its best.
 
 `ScannedRows` reads a sketch, one byte per number, and leaves out only rows that cannot be among them. `CodedRows` reads
 codes of two bits per number first, whose bounds hold with high probability.
@@ -39,19 +39,19 @@ class BoundedRows:
             return self.low
         return np.maximum.reduceat(self.low, np.flatnonzero(np.diff(self.segment.docids[self.rows], prepend=-1)))
 
-    def above(self, min_score: float) -> "BoundedRows":
+    def at_least(self, min_score: float) -> "BoundedRows":
         """Return the rows that may score at least `min_score`."""
         chosen = np.flatnonzero(self.high >= min_score)
         return BoundedRows(self.segment, self.rows[chosen], self.low[chosen], self.high[chosen])
 
 
-class FirstLook(Protocol):
-    """The rows of a segment that one query looks at."""
+class CandidateGenerator(Protocol):
+    """Generates the candidates of one query in a segment, by bounds of their scores."""
 
     def best(self, k: int) -> BoundedRows:
         """Return the apparently best rows, of at least k documents; all rows if there are fewer documents."""
 
-    def above(self, min_score: float) -> BoundedRows:
+    def at_least(self, min_score: float) -> BoundedRows:
         """Return the rows that may score at least `min_score`."""
 
 
@@ -74,10 +74,10 @@ class PreparedVectors:
         return segment.find_rows(docids, *self.exclusions[q])
 
 
-def look_at(
+def candidate_generators(
     segment: VectorSegment, queries: PreparedVectors, allowed: AllowedDocs | None
-) -> Callable[[int], FirstLook]:
-    """Return a function from a query's position to its first look. allowed: documents to be found; None for all."""
+) -> Callable[[int], CandidateGenerator]:
+    """Return a function from a query's position to its generator. allowed: documents to be found; None for all."""
     mask = segment.mask_allowed(allowed.docids if allowed else None)
     excluded = [segment.excluded_rows(*exclusion) for exclusion in queries.exclusions]
     [part, *_], codes = segment.parts, segment.codes
@@ -103,12 +103,12 @@ class ScannedRows(BoundedRows):
         return cls(segment, np.arange(len(low)), low, high)
 
     def best(self, k: int) -> BoundedRows:
-        """See FirstLook; the bounds of all rows are known."""
+        """See CandidateGenerator; the bounds of all rows are known."""
         return self
 
 
 @dataclass(frozen=True, slots=True)
-class CodedRows(FirstLook):
+class CodedRows(CandidateGenerator):
     """The likely scores of all rows of a segment; bounds are computed only for the rows that these leave."""
 
     segment: VectorSegment
@@ -118,7 +118,7 @@ class CodedRows(FirstLook):
     excluded: Array
 
     def best(self, k: int) -> BoundedRows:
-        """See FirstLook. The best rows of different blocks are of different documents, except for rephrasings.
+        """See CandidateGenerator. The best rows of different blocks are of different documents, except for rephrasings.
 
         Enough rows are bounded that the k-th of their bounds is near the k-th of all, and few other rows reach it.
         """
@@ -131,8 +131,8 @@ class CodedRows(FirstLook):
             count *= DEEPER
         return self._bound(-np.inf)
 
-    def above(self, min_score: float) -> BoundedRows:
-        return self._bound(min_score).above(min_score)
+    def at_least(self, min_score: float) -> BoundedRows:
+        return self._bound(min_score).at_least(min_score)
 
     def _bound(self, min_likely: float) -> BoundedRows:
         """Return the rows whose likely score is at least `min_likely`."""

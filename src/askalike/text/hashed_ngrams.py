@@ -1,9 +1,8 @@
 """Texts as the rows that a static encoder adds up: subwords, hashed words, and hashed pairs of adjacent words.
 
-Rows 0 … subwords − 1 are the tokenizer's pieces; the rows of words follow, then those of pairs.
+Rows 0 … subwords − 1 are the tokenizer's subwords; the rows of words follow, then those of pairs.
 """
 
-import re
 import threading
 from array import array
 from collections.abc import Sequence
@@ -14,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.native.compiled import Matrix, compiled, inlined
-from askalike.text.stretches import Stretches, StretchTable, as_array
 from askalike.text.subwords import Bpe
-from askalike.text.words import find_form, hash_word
+from askalike.text.tokens import Tokens, TokenTable, as_array
+from askalike.text.words import WORD, find_form, hash_word
 
 Array = NDArray[Any]
 MAX_CACHED_WORDS = 1 << 20
-WORD = re.compile(r"\w+")
 EXPONENT_GAP = np.float32(2.0**112)
 """Factor for the different exponent biases of float32 and float16."""
 
@@ -48,11 +46,11 @@ class KnownWords(NamedTuple):
     rows: NDArray[np.int32]
     """The concatenated rows of all words, and the start of each word's rows (one offset more than words)."""
     offsets: NDArray[np.int64]
-    stretches: Stretches
+    tokens: Tokens
     """The positions of the words in the texts; a word's number is its index in `words`."""
 
 
-class PieceLookup:
+class NgramLookup:
     """Looks up the rows of texts. It caches words, since words repeat; a lock makes it thread-safe."""
 
     def __init__(self, row_counts: RowCounts, bpe: Bpe | None, lower_case: bool = False) -> None:
@@ -66,27 +64,27 @@ class PieceLookup:
         """Return the concatenated rows of all texts, and the start of each text's (one offset more than texts)."""
         with self._lock:
             cache = self._open_cache()
-            stretches = cache.table.number(texts)
-            return self._find_rows(cache, stretches.numbers, stretches.ends)
+            tokens = cache.table.number(texts)
+            return self._find_rows(cache, tokens.numbers, tokens.ends)
 
     def look_up_words(self, texts: Sequence[str]) -> KnownWords:
         """Return the distinct words of texts, each with the rows that it has as a separate text."""
         with self._lock:
             cache = self._open_cache()
-            stretches = cache.table.number(texts)
-            distinct, places = stretches.distinct()
+            tokens = cache.table.number(texts)
+            distinct, places = tokens.distinct()
             rows, offsets = self._find_rows(cache, distinct, np.arange(len(distinct) + 1))
-            words = list(map(cache.table.stretches.__getitem__, distinct.tolist()))
-            return KnownWords(words, as_array(cache.forms)[distinct], rows, offsets, stretches._replace(numbers=places))
+            words = list(map(cache.table.tokens.__getitem__, distinct.tolist()))
+            return KnownWords(words, as_array(cache.forms)[distinct], rows, offsets, tokens._replace(numbers=places))
 
     def _find_rows(
-        self, cache: "_PieceCache", pieces: NDArray[np.int64], ends: NDArray[np.int64]
+        self, cache: "_NgramCache", tokens: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         counts, subword_ends, word_ends = self.row_counts, as_array(cache.subword_ends), as_array(cache.word_ends)
-        most = _count_parts(pieces, subword_ends) + 2 * _count_parts(pieces, word_ends)
+        most = _count_parts(tokens, subword_ends) + 2 * _count_parts(tokens, word_ends)
         rows, offsets = np.empty(most, np.int32), np.empty(len(ends), np.int64)
         _make_rows(
-            pieces, ends, subword_ends, as_array(cache.subwords), word_ends, as_array(cache.words),
+            tokens, ends, subword_ends, as_array(cache.subwords), word_ends, as_array(cache.words),
             counts.subwords, counts.words, counts.bigrams, rows, offsets,
         )  # fmt: skip
         return rows[: offsets[-1]], offsets
@@ -99,7 +97,7 @@ class PieceLookup:
         """Return the row of a lower-case word, if there are rows for words."""
         return self.row_counts.subwords + hash_word(word) % self.row_counts.words
 
-    def _open_cache(self) -> "_PieceCache":
+    def _open_cache(self) -> "_NgramCache":
         if len(self._cache.table) > MAX_CACHED_WORDS:
             self._clear_cache()
         return self._cache
@@ -107,42 +105,42 @@ class PieceLookup:
     def _clear_cache(self) -> None:
         counts = self.row_counts
         has_words = bool(counts.words or counts.bigrams)
-        self._cache = _PieceCache(self._bpe if counts.subwords else None, has_words, self._lower_case)
+        self._cache = _NgramCache(self._bpe if counts.subwords else None, has_words, self._lower_case)
 
 
-class _PieceCache:
+class _NgramCache:
     """Numbers words split at white space; caches each one's form and subwords, and its parts if words have rows."""
 
     def __init__(self, bpe: Bpe | None, has_words: bool, lower_case: bool) -> None:
         self._bpe, self._has_words, self._lower_case = bpe, has_words, lower_case
-        self.table = StretchTable(self._learn)
+        self.table = TokenTable(self._learn)
         self.forms = array("q")
         self.subwords, self.subword_ends = array("i"), array("q", [0])
         self.words, self.word_ends = array("Q"), array("q", [0])
 
-    def _learn(self, stretch: str) -> None:
-        self.forms.append(hash(find_form(stretch).folded))
+    def _learn(self, token: str) -> None:
+        self.forms.append(hash(find_form(token).folded))
         if self._lower_case:
-            stretch = stretch.lower()
+            token = token.lower()
         if self._bpe is not None:
-            self.subwords.extend(self._bpe.encode(stretch))
+            self.subwords.extend(self._bpe.encode(token))
         self.subword_ends.append(len(self.subwords))
         if self._has_words:
-            self.words.extend(map(hash_word, WORD.findall(stretch.lower())))
+            self.words.extend(map(hash_word, WORD.findall(token.lower())))
         self.word_ends.append(len(self.words))
 
 
 @compiled()
-def _count_parts(pieces: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
+def _count_parts(tokens: NDArray[np.int64], ends: NDArray[np.int64]) -> int:
     count = 0
-    for i in range(len(pieces)):
-        count += ends[pieces[i] + 1] - ends[pieces[i]]
+    for i in range(len(tokens)):
+        count += ends[tokens[i] + 1] - ends[tokens[i]]
     return count
 
 
 @compiled()
 def _make_rows(
-    pieces: NDArray[np.int64], ends: NDArray[np.int64], subword_ends: NDArray[np.int64], subwords: NDArray[np.int32],
+    tokens: NDArray[np.int64], ends: NDArray[np.int64], subword_ends: NDArray[np.int64], subwords: NDArray[np.int32],
     word_ends: NDArray[np.int64], words: NDArray[np.uint64], n_subwords: int, n_words: int, n_bigrams: int,
     rows: NDArray[np.int32], offsets: NDArray[np.int64],
 ) -> None:  # fmt: skip
@@ -152,11 +150,11 @@ def _make_rows(
     for text in range(len(ends) - 1):
         last = np.uint64(0)
         for i in range(ends[text], ends[text + 1]):
-            p = pieces[i]
-            for s in range(subword_ends[p], subword_ends[p + 1]):
+            token = tokens[i]
+            for s in range(subword_ends[token], subword_ends[token + 1]):
                 rows[n] = subwords[s]
                 n += 1
-            for w in range(word_ends[p], word_ends[p + 1]):
+            for w in range(word_ends[token], word_ends[token + 1]):
                 word = words[w]
                 if n_words:
                     rows[n] = n_subwords + np.int64(word % np.uint64(n_words))

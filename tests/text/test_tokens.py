@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
-from askalike.text.stretches import StretchTable
+from askalike.text.tokens import TokenTable
 
 TEXTS = ["boil an egg", "", "  an\tegg \n", "Ω 雪が降る egg?", "\u3000x\u2003y\u00a0z"]
 
 
-def spell(table: StretchTable, texts: list[str]) -> list[list[tuple[str, int]]]:
+def spell(table: TokenTable, texts: list[str]) -> list[list[tuple[str, int]]]:
     numbers, starts, ends = table.number(texts)
-    words = [(table.stretches[n], start) for n, start in zip(numbers.tolist(), starts.tolist(), strict=True)]
+    words = [(table.tokens[n], start) for n, start in zip(numbers.tolist(), starts.tolist(), strict=True)]
     return [words[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
 
-def test_the_stretches_of_texts_with_their_places():
+def test_token_table_numbers_tokens_with_their_starts():
     learned: list[str] = []
-    found = spell(StretchTable(learned.append), TEXTS)
+    found = spell(TokenTable(learned.append), TEXTS)
     assert found[0] == [("boil", 0), ("an", 5), ("egg", 8)]
     assert found[1] == []
     assert found[2] == [("an", 2), ("egg", 5)]
@@ -27,15 +27,15 @@ def test_the_stretches_of_texts_with_their_places():
     assert learned == list(dict.fromkeys(word for text in TEXTS for word in text.split()))
 
 
-def test_white_space_is_that_of_python():
+def test_token_table_splits_like_python():
     characters = [chr(c) for c in (*range(0x3100), *range(0xFE00, 0x10100), sys.maxunicode) if not 0xD800 <= c < 0xE000]
     text = "".join(f"a{c}b" for c in characters)
-    assert [word for word, _ in spell(StretchTable(lambda _: None), [text])[0]] == text.split()
+    assert [word for word, _ in spell(TokenTable(lambda _: None), [text])[0]] == text.split()
 
 
-def test_more_stretches_than_slots_keep_their_numbers():
+def test_token_table_keeps_numbers_beyond_its_slots():
     words = [f"w{n}" for n in range(30_000)]
-    table = StretchTable(lambda _: None)
+    table = TokenTable(lambda _: None)
     first = table.number([" ".join(words[:100])]).numbers
     table.number([" ".join(words)])
     assert len(table) == len(words)
@@ -44,7 +44,7 @@ def test_more_stretches_than_slots_keep_their_numbers():
 
 
 @pytest.mark.parametrize("tokenizer", ["standard", "ptb", "whitespace"])
-def test_found_terms_are_those_of_the_whole_text(tokenizer):
+def test_find_terms_finds_those_of_the_whole_text(tokenizer):
     analyzer = Analyzer(AnalyzerSettings(tokenizer=tokenizer))
     pieces = [
         "don't",
@@ -72,14 +72,14 @@ def test_found_terms_are_those_of_the_whole_text(tokenizer):
     assert analyzer.find_terms([], wanted, "en") == []
 
 
-def test_a_stretch_may_have_many_words():
+def test_find_terms_finds_many_words_in_a_token():
     analyzer, text = Analyzer(), "雪が" * 300
     expected = [span for span in analyzer.analyze_with_spans(text) if span[0] == "雪が"]
     assert analyzer.find_terms([text, "egg"], ["雪が", "egg"]) == [expected, [("egg", 0, 3)]]
     assert len(expected) == 300
 
 
-def test_threads_share_what_was_found():
+def test_find_terms_is_thread_safe():
     analyzer = Analyzer()
     texts = [" ".join(f"word{(7 * n + k) % 900}" for k in range(60)) for n in range(300)]
     with ThreadPoolExecutor(8) as pool:

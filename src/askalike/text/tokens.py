@@ -1,6 +1,9 @@
-"""Numbers the stretches of texts between white space, and caches each with its number.
+"""Numbers the tokens of texts, divided at white space, and caches each with its number.
 
-Words repeat: each stretch is analysed once, and machine code then reads the result by the number of the stretch.
+Words repeat: each token is analysed once, and machine code then reads the result by the number of the token. Regular
+expressions and a dictionary of terms, the same results, took 310 instead of 78 µs to find a query's terms in ten hits
+with bodies of 67 words, and `str.split` with a dictionary 130 instead of 25 ms to number the known tokens of 44,000
+titles (medians in turns). Unknown tokens take the same time either way.
 """
 
 import sys
@@ -25,63 +28,63 @@ ONE = np.uint64(1)
 LAST = sys.maxsize
 
 
-class Stretches(NamedTuple):
-    """The stretches of some texts, concatenated."""
+class Tokens(NamedTuple):
+    """The tokens of some texts, concatenated."""
 
     numbers: Ints
     starts: Ints
     """The start of each in its text, in characters."""
     ends: Ints
-    """The index of each text's first stretch, with one more entry than texts."""
+    """The index of each text's first token, with one more entry than texts."""
 
     def distinct(self) -> tuple[Ints, Ints]:
-        """Return the distinct numbers in order of occurrence, and for each stretch the index of its number in these."""
+        """Return the distinct numbers in order of occurrence, and for each token the index of its number in these."""
         numbers, places = np.empty((2, len(self.numbers)), np.int64)
         slots = np.full(1 << (2 * len(numbers)).bit_length(), -1, np.int64)
         count = _find_distinct(self.numbers, slots, numbers, places)
         return numbers[:count], places
 
 
-class StretchTable:
+class TokenTable:
     """Stretch → number, by a 64-bit hash. Not thread-safe."""
 
     def __init__(self, learn: Callable[[str], None]) -> None:
-        """learn: called with each new stretch, in the order of numbers."""
+        """learn: called with each new token, in the order of numbers."""
         self._learn = learn
-        self.stretches: list[str] = []
-        """The stretches by their numbers."""
+        self.tokens: list[str] = []
+        """The tokens by their numbers."""
         self._slots = np.zeros((MIN_SLOTS, 2), np.int64)
         """Keys (0: empty), each with its number."""
 
     def __len__(self) -> int:
-        return len(self.stretches)
+        return len(self.tokens)
 
-    def number(self, texts: Sequence[str]) -> Stretches:
-        """Return the stretches of the texts; new ones get numbers."""
+    def number(self, texts: Sequence[str]) -> Tokens:
+        """Return the tokens of the texts; new ones get numbers."""
         joined = "".join(texts)
         characters = np.frombuffer(joined.encode("utf-32-le", "surrogatepass") or bytes(4), np.uint32)[: len(joined)]
         text_ends = np.array([*accumulate(map(len, texts), initial=0)], np.int64)
         most = len(joined) // 2 + len(texts) + 1
         (numbers, starts), unknown = np.empty((2, most), np.int64), np.empty((4, most), np.int64)
         ends = np.zeros(len(text_ends), np.int64)
-        n_unknown = _number_stretches(characters, text_ends, self._slots, numbers, starts, ends, unknown)
+        n_unknown = _number_tokens(characters, text_ends, self._slots, numbers, starts, ends, unknown)
         if n_unknown:
             places, keys, begins, lasts = unknown[:, :n_unknown].tolist()
             numbers[places] = self._add(keys, map(joined.__getitem__, map(slice, begins, lasts)))
-        return Stretches(numbers[: ends[-1]], starts[: ends[-1]], ends)
+        return Tokens(numbers[: ends[-1]], starts[: ends[-1]], ends)
 
-    def _add(self, keys: Sequence[int], stretches: Iterable[str]) -> list[int]:
-        """Return the numbers of stretches that were not in the table."""
-        first, new, numbers = len(self.stretches), dict[int, int](), []
-        for key, stretch in zip(keys, stretches, strict=True):
+    def _add(self, keys: Sequence[int], tokens: Iterable[str]) -> list[int]:
+        """Return the numbers of tokens that were not in the table."""
+        first, new, numbers = len(self.tokens), dict[int, int](), []
+        for key, token in zip(keys, tokens, strict=True):
             number = new.get(key)
             if number is None:
                 number = new[key] = first + len(new)
-                self._learn(stretch)
-                self.stretches.append(stretch)
+                self._learn(token)
+                self.tokens.append(token)
             numbers.append(number)
         entries, size = np.array([*new.items()], np.int64), len(self._slots)
-        while size < 2 * len(self.stretches):
+        while size < 2 * len(self.tokens):
             size *= 2
         if size > len(self._slots):
             entries = np.concatenate((entries, self._slots[self._slots[:, 0] != 0]))
@@ -91,17 +94,17 @@ class StretchTable:
 
 
 class SpanFinder:
-    """Finds words in texts by their names; each word must be within one stretch. It caches the stretches."""
+    """Finds words in texts by their names; each word must be within one token. It caches the tokens."""
 
     def __init__(self, split: Callable[[str], Iterable[tuple[str, int, int]]], capacity: int) -> None:
-        """split: returns the words of a stretch in order, each with name, start and end. capacity: in stretches."""
+        """split: returns the words of a token in order, each with name, start and end. capacity: in tokens."""
         self._split, self._capacity = split, capacity
         self._lock = threading.Lock()
         self._clear()
 
     def _clear(self) -> None:
         self._new: list[str] = []
-        self._table = StretchTable(self._new.append)
+        self._table = TokenTable(self._new.append)
         self._ids: dict[str, int] = {}
         self._words, self._word_ends = array("q"), array("q", [0])
 
@@ -113,7 +116,7 @@ class SpanFinder:
     def _find(self, texts: Sequence[str], names: Iterable[str]) -> list[list[tuple[str, int, int]]]:
         if len(self._table) > self._capacity:
             self._clear()
-        stretches = self._table.number(texts)
+        tokens = self._table.number(texts)
         if self._new:
             self._learn()
         ids: Mapping[int, str] = {self._ids[name]: name for name in names if name in self._ids}
@@ -121,20 +124,20 @@ class SpanFinder:
         if not ids:
             return found
         words, word_ends, wanted = as_array(self._words), as_array(self._word_ends), np.array([*ids], np.int64)
-        out, count = np.empty((0, 4), np.int64), len(stretches.numbers)
-        while count > len(out):  # a stretch may have many words
+        out, count = np.empty((0, 4), np.int64), len(tokens.numbers)
+        while count > len(out):  # a token may have many words
             out = np.empty((count, 4), np.int64)
-            count = _find_words(stretches, words, word_ends, wanted, out)
+            count = _find_words(tokens, words, word_ends, wanted, out)
         for text, word, start, end in out[:count].tolist():
             found[text].append((ids[word], start, end))
         return found
 
     def _learn(self) -> None:
-        """Find the words of the new stretches as one text, joined by white space."""
+        """Find the words of the new tokens as one text, joined by white space."""
         found, begin = iter((*self._split(" ".join(self._new)), ("", LAST, LAST))), 0
         name, start, end = next(found)
-        for stretch in self._new:
-            after = begin + len(stretch) + 1
+        for token in self._new:
+            after = begin + len(token) + 1
             while start < after:
                 self._words.extend((self._ids.setdefault(name, len(self._ids)), start - begin, end - begin))
                 name, start, end = next(found)
@@ -161,13 +164,13 @@ def _is_space(character: np.uint32) -> bool:
 
 
 @compiled()
-def _number_stretches(
+def _number_tokens(
     characters: NDArray[np.uint32], text_ends: Ints, table: Matrix[np.int64], numbers: Ints, starts: Ints, ends: Ints,
     unknown: Matrix[np.int64],
 ) -> int:  # fmt: skip
-    """Write each stretch's number and its start in its text; return the number of unknown ones.
+    """Write each token's number and its start in its text; return the number of unknown ones.
 
-    unknown: for each unknown stretch its index, its key, and its start and end in the concatenated texts.
+    unknown: for each unknown token its index, its key, and its start and end in the concatenated texts.
     """
     n = n_unknown = 0
     for text in range(len(text_ends) - 1):
@@ -228,15 +231,15 @@ def _find_distinct(numbers: Ints, slots: Ints, distinct: Ints, places: Ints) -> 
 
 
 @compiled()
-def _find_words(stretches: Stretches, words: Ints, word_ends: Ints, wanted: Ints, out: Matrix[np.int64]) -> int:
+def _find_words(tokens: Tokens, words: Ints, word_ends: Ints, wanted: Ints, out: Matrix[np.int64]) -> int:
     """Write text, word, start and end of each wanted word, as many as fit; return the number of all.
 
-    words: id, start and end of each word of a stretch.
+    words: id, start and end of each word of a token.
     """
     n = 0
-    for text in range(len(stretches.ends) - 1):
-        for i in range(stretches.ends[text], stretches.ends[text + 1]):
-            number, begin = stretches.numbers[i], stretches.starts[i]
+    for text in range(len(tokens.ends) - 1):
+        for i in range(tokens.ends[text], tokens.ends[text + 1]):
+            number, begin = tokens.numbers[i], tokens.starts[i]
             for w in range(word_ends[number], word_ends[number + 1]):
                 for j in range(len(wanted)):
                     if words[3 * w] == wanted[j]:

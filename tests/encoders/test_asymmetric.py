@@ -13,7 +13,7 @@ from askalike.core.types import Question
 from askalike.encoders import concatenate_parts
 from askalike.encoders._unknown_words import UnknownWords
 from askalike.experiments.models import distil
-from askalike.learning.distillation import fit_piece_vectors
+from askalike.learning.distillation import fit_ngram_vectors
 from askalike.learning.lookup import LookupLearningSettings
 from askalike.rankers import dense
 from askalike.store import Archive
@@ -53,7 +53,7 @@ def test_the_regression_is_scikit_learn_s():
         np.add.at(counts[text], pieces, 1)
     targets = random.normal(size=(200, 70)).astype(np.float32)
     expected = Ridge(alpha=2.0, fit_intercept=False).fit(counts, targets).coef_.T
-    vectors = fit_piece_vectors(RaggedArray.from_rows(lists), targets, 30, penalty=2.0, steps=40)
+    vectors = fit_ngram_vectors(RaggedArray.from_rows(lists), targets, 30, penalty=2.0, steps=40)
     np.testing.assert_allclose(vectors, expected, atol=1e-4)
 
 
@@ -66,7 +66,7 @@ def test_pairs_of_words_have_a_penalty_of_their_own():
     targets = random.normal(size=(200, 5)).astype(np.float32)
     expected = np.linalg.solve(counts.T @ counts + np.diag(penalties), counts.T @ targets)
     rows = RaggedArray.from_rows([np.repeat(np.arange(30), own).tolist() for own in counts])
-    vectors = fit_piece_vectors(rows, targets, 30, penalty=penalties, steps=40)
+    vectors = fit_ngram_vectors(rows, targets, 30, penalty=penalties, steps=40)
     np.testing.assert_allclose(vectors, expected, atol=1e-4)
 
 
