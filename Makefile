@@ -9,6 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHMARKS ?=
 TESTS ?=
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal # threads of their own would wait for one another
+QUICK := -n 4 -p no:schemathesis # its tests are all long, and it takes a second to load
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -16,18 +17,21 @@ help: ## print this list
 demo: .venv/.askalike ## import, index, search and measure the bundled example archive
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
-test: .venv/.test ## run the tests; TESTS="tests/text -k stems" runs some
+test: .venv/.test ## run the tests, first those that need no torch; TESTS="tests/text -k stems" runs some
 	@tools/get-chromium
-	$(PYTEST) -n 4 -p no:schemathesis -m "not long" $(TESTS) # its tests are all long, and it takes a second to load
+	WITHOUT_TORCH=1 $(PYTEST) $(QUICK) -m "not torch and not long and not data" $(TESTS)
+	$(PYTEST) $(QUICK) -m "torch and not long and not data" $(TESTS) || [ $$? -eq 5 ] # 5: none of these needs torch
 
-test-long: .venv/.test ## run the property tests with many random examples, and the tests that take minutes
+test-long: .venv/.test ## run property tests with many examples, tests that take minutes, and those on ../shared/data
 	@tools/get-chromium
-	TEST_LONG=1 $(PYTEST) -m "long or hypothesis" $(TESTS)
+	TEST_LONG=1 $(PYTEST) -m "long or hypothesis or data" $(TESTS)
 
-lint: .venv/.test .venv/.lint ## check style and types
+lint: .venv/.test .venv/.lint ## check style, types and prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
+	$(BIN)/python -m pytest tools/lint
+	@$(BIN)/python tools/lint/long_files.py
 
 docs: .venv/.test .venv/.docs ## run the documentation's examples, then build the site into site/
 	$(BIN)/python -m pytest -n 2 tests/docs

@@ -1,4 +1,4 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use; without torch, if the variable WITHOUT_TORCH is set."""
 
 import fcntl
 import gc
@@ -16,6 +16,7 @@ import pytest
 from opensearch.jars import NoClusterError
 
 import random_examples  # noqa: F401 (how many examples property tests draw)
+import without_torch  # noqa: F401 (first: it hides torch)
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.core import parallel as pieces
@@ -47,6 +48,20 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     if process := session.config.stash.get(compiling, None):
         process.wait()
     gc.freeze()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Reads no file without a test that needs torch, if only those are run."""
+    only_torch = str(config.option.markexpr).startswith("torch")
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if only_torch and is_test and "mark.torch" not in collection_path.read_text("utf-8") else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that need real data."""
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")
 
 
 @pytest.fixture(scope="session")

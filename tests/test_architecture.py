@@ -18,8 +18,6 @@ LAYERS = tuple(tomllib.loads((SOURCE.parents[1] / "docs" / "layers.toml").read_t
 """The import table: of each layer the components with a sentence, the lowest layer first."""
 
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
-LONG_FILES = {"index/lexical/maxscore.py": "the search kernel is one compiled loop; what it calls is read with it"}
-MAX_LINES = 420
 FACADE = "__init__"
 """The package itself names its public parts; nobody inside imports from it."""
 
@@ -138,12 +136,6 @@ def test_no_class_name_is_used_twice():
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(file)
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
-
-
-def test_no_file_is_long():
-    for file in set(FILES) - LONG_FILES.keys():
-        lines = (SOURCE / file).read_text(encoding="utf-8").count("\n")
-        assert lines <= MAX_LINES, f"{file} has {lines} lines: it is probably two ideas"
 
 
 def test_public_methods_are_documented_where_they_are_declared():

@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LEADING_POINT = re.compile(r"(?<![\d.])\.(?=\d)")
-LOG = LEADING_POINT.sub("0.", (ROOT / "experiments" / "LOG.md").read_text(encoding="utf-8"))
+LOGS = [ROOT / "experiments" / "LOG.md", *sorted((ROOT / "experiments" / "log").glob("*.md"))]
+LOG = LEADING_POINT.sub("0.", "\n".join(path.read_text(encoding="utf-8") for path in LOGS))
 NEGATIVE = (ROOT / "docs" / "results" / "negative.md").read_text(encoding="utf-8")
 PAPERS = LEADING_POINT.sub("0.", (ROOT / "docs" / "papers.md").read_text(encoding="utf-8"))
 REPORTS = sorted((ROOT / "experiments" / "reports").glob("*.json"))

@@ -4,7 +4,7 @@ import pytest
 
 from askalike import Answer, Archive, Link, Question
 from askalike.moderation.drafts import find_drafts
-from askalike.moderation.groups import find_groups
+from askalike.moderation.pairs import find_groups
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, decide_proposal
 from askalike.store.drafts import list_drafts
 

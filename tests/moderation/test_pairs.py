@@ -8,8 +8,7 @@ import pytest
 
 from askalike.calibration.curves import estimate_prevalence, shift_prior
 from askalike.core.types import Link, Question
-from askalike.moderation.duplicate_rate import estimate_duplicate_rate
-from askalike.moderation.linking import ProbableLinker, SimilarLinker
+from askalike.moderation.linking import ProbableLinker, SimilarLinker, estimate_duplicate_rate
 from askalike.moderation.pairs import cluster_pairs, cohesion, mean_link_probability
 from askalike.store import Archive
 

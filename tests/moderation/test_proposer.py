@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from askalike import rankers
-from askalike.moderation import duplicate_rate
+from askalike.moderation import linking as duplicate_rate
 from askalike.moderation import proposer as proposer_module
 from askalike.moderation.linking import ProbableLinker, SimilarLinker
 from askalike.moderation.neighbours import find_neighbours

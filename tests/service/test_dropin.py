@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from serving import Service, wait_for
 
-from askalike.service.dropins.apache_answer import (
+from askalike.service.routes.apache_answer import (
     MAX_TEXT_BYTES,
     decode_text,
     encode_text,
     strip_appended_sections,
     to_similarity,
+    url_title,
 )
-from askalike.service.dropins.apache_answer_ask_page import url_title
-from askalike.service.dropins.discourse import slug_from_url, to_topic_id
+from askalike.service.routes.discourse import slug_from_url, to_topic_id
 
 V1 = "/v1/riverside"
 PLUGIN = f"{V1}/apache-answer"

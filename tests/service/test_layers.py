@@ -7,10 +7,10 @@ import pytest
 
 SERVICE = Path(__file__).parents[2] / "src" / "askalike" / "service"
 LAYERS = (
-    {"settings", "log", "metrics"},
+    {"settings", "telemetry"},
     {"state"},
     {"requests"},
-    {"middleware", "routes", "pages", "dropins"},
+    {"middleware", "routes", "pages"},
     {"app"},
     {"processes"},
 )

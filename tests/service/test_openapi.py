@@ -14,7 +14,7 @@ import askalike
 from askalike.calibration.calibrate import calibrate
 from askalike.service.app import create_app
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.other_workers import OtherWorkers
+from askalike.service.state.peers import PeerRouter
 from askalike.service.state.rate import RateLimiter
 from askalike.store import keys
 from random_examples import LONG
@@ -53,12 +53,12 @@ class NoLimit(RateLimiter):
         pass
 
 
-class NoOtherWorkers(OtherWorkers):
+class NoPeers(PeerRouter):
     def __init__(self) -> None:
         pass
 
 
-app = create_app(ServiceSettings(archives=(Path("riverside"),)), NoLimit(), NoOtherWorkers())
+app = create_app(ServiceSettings(archives=(Path("riverside"),)), NoLimit(), NoPeers())
 schema = schemathesis.openapi.from_dict(app.openapi())
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from serving import PATIENCE_S, RANKER, wait_for
 
-from askalike.service.processes.child import ChildProcess
-from askalike.service.processes.stopping import StopRequest
+from askalike.service.processes.child import ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
 from preloaded import CONTEXT, PreloadedProcess
 

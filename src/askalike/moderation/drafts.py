@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from askalike.core.types import Answer, Question
-from askalike.moderation.groups import find_groups
+from askalike.moderation.pairs import find_groups
 from askalike.store import Archive
 from askalike.store.drafts import FAQ_ID_PREFIX, Draft, add_drafts
 from askalike.store.editing import get_links

@@ -1,4 +1,4 @@
-"""Links from questions to their hits, and pairs from the links in both directions, by probability or similarity."""
+"""Links from questions to their hits, pairs from the links in both directions, and the share with a duplicate."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,19 @@ import numpy as np
 
 from askalike.calibration.abstention import AbstentionThreshold
 from askalike.calibration.calibration import Calibration
-from askalike.calibration.curves import shift_prior
+from askalike.calibration.curves import estimate_prevalence, shift_prior
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.calibration.samples import load_hits
-from askalike.moderation.duplicate_rate import estimate_duplicate_rate
 from askalike.moderation.pairs import MIN_PROBABILITY, Link, PairProbabilities, pair_key
 from askalike.rankers import Ranker, SearchSession
-from askalike.store import Archive
+from askalike.store import Archive, Clusters
 
 UNFOUND_RANK = 2 * CALIBRATION_DEPTH
 """The rank assumed if a question does not find the other."""
 SIMILARITY_SHARE = 2 / 3
 """Weight of the absolute score in the similarity of a pair; the other part is the reciprocal rank."""
+MIN_DUPLICATE_RATE = 0.001
+"""Minimum of the estimated share with a duplicate, which can be 0 from few questions."""
 
 
 class Linker(Protocol):
@@ -149,3 +150,22 @@ def _group_by_pair(links: Iterable[Link]) -> Iterator[tuple[tuple[str, str], _Di
 
 def _larger_rank(directions: _Directions) -> int:
     return max(rank for _, rank in directions.values()) if len(directions) == 2 else UNFOUND_RANK
+
+
+def estimate_duplicate_rate(archive: Archive, calibration: Calibration, first_links: Sequence[Link]) -> float:
+    """Return the estimated share of questions whose first hit asks the same.
+
+    first_links: from questions drawn from the whole archive to their first hits, with the curves' values. Not all
+    duplicates are labelled, so the share of first hits with a label is a lower bound.
+    """
+    probabilities = np.array([value for _, _, value in first_links], np.float64)
+    lowest = max(MIN_DUPLICATE_RATE, _labelled_share(archive, first_links))
+    estimate = estimate_prevalence(probabilities, calibration.base_rate)
+    return min(max(estimate, lowest), calibration.base_rate)
+
+
+def _labelled_share(archive: Archive, links: Sequence[Link]) -> float:
+    """Return the share of links between questions that are labelled to ask the same."""
+    names = Clusters.read(archive).visible_names
+    n_labelled = sum(id in names and names[id] == names.get(hit) for id, hit, _ in links)
+    return n_labelled / max(len(links), 1)

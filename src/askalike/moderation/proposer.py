@@ -11,8 +11,7 @@ from askalike.calibration.samples import retrieve_hits
 from askalike.core.clock import now
 from askalike.core.types import Question
 from askalike.moderation.dedupe import original_keys
-from askalike.moderation.duplicate_rate import estimate_duplicate_rate
-from askalike.moderation.linking import Linker, ProbableLinker, SimilarLinker
+from askalike.moderation.linking import Linker, ProbableLinker, SimilarLinker, estimate_duplicate_rate
 from askalike.moderation.pairs import MIN_PROBABILITY, Link, PairProbabilities, pair_key
 from askalike.rankers import Ranker, SearchSession
 from askalike.store import Archive, candidate_pairs

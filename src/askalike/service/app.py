@@ -7,33 +7,44 @@ from functools import partial
 from fastapi import FastAPI
 
 from askalike.service import pages
-from askalike.service.dropins import apache_answer, apache_answer_ask_page, discourse
-from askalike.service.middleware.head import HeadMiddleware
-from askalike.service.middleware.limits import BodyLimitMiddleware
-from askalike.service.middleware.origins import ArchiveCORSMiddleware, LoopbackOnlyMiddleware
-from askalike.service.middleware.tracing import TracingMiddleware
+from askalike.service.middleware import (
+    ArchiveCORSMiddleware,
+    BodyLimitMiddleware,
+    HeadMiddleware,
+    LoopbackOnlyMiddleware,
+    TracingMiddleware,
+)
 from askalike.service.pages.rendering import render_error_page
 from askalike.service.requests.context import AppState
 from askalike.service.requests.problems import ERROR_HANDLERS, RESPONSES
-from askalike.service.routes import asking, embeddings, moderation, monitoring, records, widget
+from askalike.service.routes import (
+    apache_answer,
+    asking,
+    discourse,
+    embeddings,
+    moderation,
+    monitoring,
+    records,
+    widget,
+)
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.other_workers import OtherWorkers
+from askalike.service.state.peers import PeerRouter
 from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive, hot_reload
 
 
-def create_app(settings: ServiceSettings, rate_limiter: RateLimiter, workers: OtherWorkers) -> FastAPI:
+def create_app(settings: ServiceSettings, rate_limiter: RateLimiter, peers: PeerRouter) -> FastAPI:
     """Return the service as an ASGI application, which opens the archives at startup and closes them at shutdown."""
-    state = AppState(settings, rate_limiter, workers, render_error_page)
+    state = AppState(settings, rate_limiter, peers, render_error_page)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            state.archives |= {name: ServedArchive(name, settings, workers) for name in settings.archive_paths()}
+            state.archives |= {name: ServedArchive(name, settings, peers) for name in settings.archive_paths()}
             for archive in state.archives.values():
                 stack.callback(archive.close)
-            answer_other_worker = partial(asking.answer_other_worker, state)
-            async with hot_reload(state.archives.values()), workers.answered(answer_other_worker):
+            answer_peer = partial(asking.answer_peer, state)
+            async with hot_reload(state.archives.values()), peers.serve(answer_peer):
                 yield
 
     app = FastAPI(
@@ -47,7 +58,7 @@ def create_app(settings: ServiceSettings, rate_limiter: RateLimiter, workers: Ot
         exception_handlers=dict(ERROR_HANDLERS),
     )
     app.state.service = state
-    dropins = (discourse.router, apache_answer.router, apache_answer_ask_page.router)
+    dropins = (discourse.router, apache_answer.router, apache_answer.ask_page_router)
     for router in (asking.router, embeddings.router, *dropins, *records.ROUTERS, moderation.router):
         app.include_router(router, prefix="/v1/{archive}")  # first, as routes are tried in order
     for router in (embeddings.only_archive_router, monitoring.router, widget.router, pages.create_router()):

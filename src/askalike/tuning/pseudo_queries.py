@@ -110,7 +110,7 @@ def _queries_from_shortened_titles(archive: Archive, questions: Sequence[Questio
             yield question.id, _make_query(question, " ".join(words[n] for n in positions))
 
 
-# Those that always agreed with labels come first; see experiments/LOG.md.
+# Those that always agreed with labels come first; see experiments/log/2026-11.md.
 SOURCES = (
     PseudoQuerySource("an answer's first words → its question", _queries_from_answers),
     PseudoQuerySource("a body's first sentence → its title", _queries_from_first_sentences, {"fields": "title"}),

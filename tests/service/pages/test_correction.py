@@ -15,7 +15,7 @@ import pytest
 from serving import wait_for
 from test_login import Browser
 
-from askalike.service.pages.differences import render_difference
+from askalike.service.pages.marking import render_difference
 from askalike.store import Archive, keys
 
 PAGE = "/a/riverside/questions/{}"

@@ -1,4 +1,4 @@
-"""What a search shows: hits and the reasons for their scores."""
+"""Hits of a search and the reasons for their scores."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What an archive holds: questions, answers, links, evaluation sets, and the pairs that encoders learn from."""
+"""The contents of an archive: questions, answers, links, evaluation sets, and the pairs that encoders learn from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,16 +1,24 @@
-"""The user of a page: somebody with a session, a visitor of public pages, or anybody on loopback."""
+"""The user of a page, and login: people exchange a key for a session, whose cookie no script can read."""
 
 import hashlib
+import re
+from functools import partial
 from typing import Annotated
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
-from fastapi import Depends, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi.responses import RedirectResponse, Response
 
-from askalike.service.pages.forms import is_https
-from askalike.service.requests.auth import ArchiveName, admit, find_archive, require_scope
+from askalike.service.pages import forms
+from askalike.service.pages.forms import SubmittedForm, is_https
+from askalike.service.pages.rendering import render_page
+from askalike.service.requests.auth import ArchiveName, admit, enforce_rate_limit, find_archive, require_scope
 from askalike.service.requests.context import Caller, app_state
 from askalike.service.state.served_archive import ServedArchive
-from askalike.store.keys import session_key
+from askalike.store.keys import begin_session, end_session, session_key, verify_key
+
+ARCHIVE_PATH = re.compile(r"/a/([^/?#]+)")
+router = APIRouter()
 
 
 def session_cookie_name(request: Request, archive: ServedArchive) -> str:
@@ -61,3 +69,65 @@ WriterArchive = Annotated[ServedArchive, Depends(require_scope("write", identify
 """The archive, for people who may change its texts."""
 ModeratorArchive = Annotated[ServedArchive, Depends(require_scope("moderate", identify_user))]
 """The archive, for people who may decide on duplicates, gaps and drafts."""
+
+
+@router.get("/")
+async def get_start(request: Request) -> Response:
+    """Show the archives that the person may search, or the login page if there are none."""
+    archives = [archive for archive in app_state(request).archives.values() if find_caller(request, archive)]
+    if not archives:
+        return RedirectResponse("/login", 303)
+    sizes = {archive: await archive.run_on_store(lambda store: len(store.view())) for archive in archives}
+    return render_page(request, "start.html", sizes=sizes)
+
+
+@router.get("/login")
+async def get_login(request: Request, next: Annotated[str, Query(max_length=2_000)] = "/") -> Response:
+    """Show the form that asks for a key."""
+    path = to_local_path(next)
+    return render_page(request, "login.html", next=path, archive_to_open=_archive_of_path(request, path), wrong=False)
+
+
+@router.post("/login")
+async def post_login(request: Request, form: SubmittedForm) -> Response:
+    """Begin a session for the archive that the person wants to open, else for each that the key is valid for."""
+    enforce_rate_limit(request)
+    text, next = form.value("key").strip(), to_local_path(form.value("next"))
+    opened = _archive_of_path(request, next)
+    archives = [opened] if opened else app_state(request).archives.values()
+    keys = {archive: key for archive in archives if (key := verify_key(archive.key_archive, text))}
+    if not keys:
+        return render_page(request, "login.html", 401, next=next, archive_to_open=opened, wrong=True)
+    response, hours = RedirectResponse(next, 303), app_state(request).settings.session_hours
+    for archive, key in keys.items():
+        secret = await archive.run_on_store(partial(begin_session, key=key, hours=hours))
+        name, max_age_s = session_cookie_name(request, archive), int(hours * 3600)
+        response.set_cookie(name, secret, max_age_s, httponly=True, secure=forms.is_https(request), samesite="strict")
+    forms.renew_secret(request, response, forms.create_secret())
+    return response
+
+
+@router.post("/logout")
+async def post_logout(request: Request, form: SubmittedForm) -> Response:
+    """End this browser's session for the archive named in the form, else for all."""
+    response, named = RedirectResponse("/", 303), form.value("archive")
+    for archive in app_state(request).archives.values():
+        if named and archive.name != named:
+            continue
+        name = session_cookie_name(request, archive)
+        if secret := request.cookies.get(name):
+            await archive.run_on_store(partial(end_session, secret=secret))
+            response.delete_cookie(name, httponly=True, secure=forms.is_https(request))
+    return response
+
+
+def _archive_of_path(request: Request, path: str) -> ServedArchive | None:
+    """Return the archive that a path of this service belongs to; None if it belongs to none."""
+    match = ARCHIVE_PATH.match(unquote(path))
+    return app_state(request).archives.get(match[1]) if match else None
+
+
+def to_local_path(next: str) -> str:
+    """Return a path of this service unchanged, and the start page's for anything else."""
+    is_local = next.startswith("/") and not next.startswith("//") and not set(next) & set("\\\r\n\t")
+    return next if is_local else "/"

@@ -12,8 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from askalike.core.counts import format_count
 from askalike.service.pages import charts, display, forms
 from askalike.service.pages.assets import static_url
-from askalike.service.pages.differences import render_difference
-from askalike.service.pages.marking import highlight, highlight_differences
+from askalike.service.pages.marking import highlight, highlight_differences, render_difference
 from askalike.service.requests.context import request_state
 from askalike.service.requests.schema import Problem
 

@@ -9,18 +9,19 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
 from askalike.core.errors import AskalikeError
-from askalike.service.processes.stopping import end_by_signal, postponed_signals
 from askalike.service.settings import ServiceSettings
 
 FORKS = sys.platform == "linux"
 USER_ERROR_EXIT_CODE = 2
 """The exit code after an error that the user has to fix."""
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class ChildProcess:
@@ -84,3 +85,42 @@ def _end_with_parent() -> None:
     if parent := multiprocessing.parent_process():
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+class StopRequest:
+    """Records these signals from its creation.
+
+    Unlike `threading.Event` it takes no lock: a signal may interrupt the thread that holds it.
+    """
+
+    def __init__(self) -> None:
+        self.received = False
+        for number in STOP_SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._note)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for that time; return whether a signal has been received."""
+        time.sleep(seconds)
+        return self.received
+
+    def _note(self, *_: object) -> None:
+        self.received = True
+
+
+@contextmanager
+def postponed_signals() -> Iterator[None]:
+    """Block these signals until the block ends, in this process and in a process that is forked in it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
+def end_by_signal() -> None:
+    """Let SIGTERM end this process, and ignore the others, which the supervisor handles; postponed signals count."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)

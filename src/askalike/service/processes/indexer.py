@@ -15,7 +15,7 @@ from askalike.calibration.abstention import fit_abstention
 from askalike.calibration.calibration import calibration_version
 from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
-from askalike.service.processes.builder import IndexBuilder
+from askalike.service.processes.child import ChildProcess
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import is_indexed, resolve_ranker
 from askalike.store import Archive, ServedRanker, get_served_ranker
@@ -36,6 +36,49 @@ NICENESS = 5
 """Niceness of the indexer, so that the workers' requests have priority if cores are few."""
 PROPOSE_RETRY_S = 60
 """The wait after looking for duplicates failed."""
+BUILD_RETRY_S = 60
+"""The wait before another attempt after an index could not be built."""
+BUSY_RETRY_S = 0.1
+BUILD_NICENESS = 10
+"""Niceness of the builder, so that searches stay fast: encoding an archive uses all processors."""
+
+
+class IndexBuilder:
+    """Starts a process that builds the index of an archive's deployed ranker; it ends with its parent."""
+
+    def __init__(self, settings: ServiceSettings, path: Path) -> None:
+        self._settings = settings.model_copy(update={"archives": (path,)})
+        self._process: ChildProcess | None = None
+        self._number: int | None = None
+        self._retry_at = 0.0
+
+    def ensure_built(self, number: int | None) -> bool:
+        """Return whether the index of the deployment with that number is built; if not, start its build or await it."""
+        if self._process is None:
+            if time.monotonic() >= self._retry_at:
+                self._process, self._number = ChildProcess(build_indexes, self._settings, fork=False), number
+            return False
+        exit_code = self._process.exit_code
+        if exit_code is None:
+            return False
+        self._process = None
+        self._retry_at = time.monotonic() + BUILD_RETRY_S if exit_code else 0.0
+        return exit_code == 0 and number == self._number
+
+
+def build_indexes(settings: ServiceSettings, parent: Connection) -> None:
+    """Build the index of each archive's deployed ranker; wait while the indexer has locked an index that both use."""
+    os.nice(BUILD_NICENESS)
+    for path in settings.archive_paths().values():
+        with Archive.open(path, settings.engine) as archive:
+            ranker, view = resolve_ranker(settings, path, get_served_ranker(archive)), archive.view()
+            while True:
+                try:
+                    ranker.build(view)
+                    break
+                except IndexBusyError:
+                    time.sleep(BUSY_RETRY_S)
+            fit_abstention(archive, ranker)
 
 
 class Indexer:

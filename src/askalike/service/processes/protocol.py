@@ -11,9 +11,9 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from askalike.service.metrics import REQUESTS
 from askalike.service.requests.context import REQUEST_ID_HEADER
 from askalike.service.requests.problems import MEDIA_TYPE, make_problem
+from askalike.service.telemetry import REQUESTS
 
 GRACE_S = 1.0
 """Seconds after the application's own time limit for bodies before the protocol closes a connection."""

@@ -12,10 +12,9 @@ from typing import Any
 
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.listening import base_url, listen
-from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess
-from askalike.service.processes.stopping import StopRequest
+from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.other_workers import WorkerPlace, create_loads_file
+from askalike.service.state.peers import WorkerSlot, create_loads_file
 from askalike.service.state.rate import create_shared_file
 from askalike.store import Archive
 from askalike.store.keys import has_active_key
@@ -67,8 +66,8 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
         indexers = [SupervisedProcess("indexer", indexer.run, settings)]
         workers = []
         try:
-            for place in (WorkerPlace(folder, n, settings.workers) for n in range(settings.workers)):
-                workers.append(SupervisedProcess("worker", worker.run, settings, listener, rates, place))
+            for slot in (WorkerSlot(folder, n, settings.workers) for n in range(settings.workers)):
+                workers.append(SupervisedProcess("worker", worker.run, settings, listener, rates, slot))
             _begin_all(indexers, stop)
             _begin_all(workers, stop)
             announce(base_url(listener))

@@ -15,12 +15,12 @@ from threadpoolctl import threadpool_limits
 
 from askalike.core.errors import AskalikeError
 from askalike.service.app import create_app
-from askalike.service.log import JsonFormatter
 from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import ServedEngine
-from askalike.service.state.other_workers import OtherWorkers, WorkerPlace
+from askalike.service.state.peers import PeerRouter, WorkerSlot
 from askalike.service.state.rate import RateLimiter
+from askalike.service.telemetry import JsonFormatter
 
 BLAS_THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
 """If it is unset, a worker limits numpy to one thread: the matrix products of a request are too small for more."""
@@ -45,9 +45,7 @@ class Server(uvicorn.Server):
         self._parent.send(None)
 
 
-def run(
-    settings: ServiceSettings, parent: Connection, listener: socket.socket, rates: Path, place: WorkerPlace
-) -> None:
+def run(settings: ServiceSettings, parent: Connection, listener: socket.socket, rates: Path, slot: WorkerSlot) -> None:
     """Answer requests until the process is asked to end; then finish those that have begun."""
     if BLAS_THREADS_VARIABLE not in os.environ:
         threadpool_limits(1, user_api="blas")
@@ -61,7 +59,7 @@ def run(
     receive_s, max_connections = settings.receive_s, settings.max_connections
     protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections)
     config = uvicorn.Config(
-        create_app(settings, RateLimiter(rates, settings.requests_per_s, settings.burst), OtherWorkers(place)),
+        create_app(settings, RateLimiter(rates, settings.requests_per_s, settings.burst), PeerRouter(slot)),
         lifespan="on",
         access_log=False,
         log_config=None,

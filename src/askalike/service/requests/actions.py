@@ -8,8 +8,7 @@ from typing import Literal
 from fastapi import HTTPException
 
 from askalike.core.types import Answer, Link, Question, SearchHit
-from askalike.search import SearchRequest
-from askalike.service import metrics
+from askalike.service import telemetry
 from askalike.service.requests.schema import FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive, MissingRecordError, PairProposal
@@ -48,14 +47,14 @@ def load_question(archive: Archive, id: str) -> QuestionDetails:
 async def search_similar(archive: ServedArchive, query: SimilarRequest) -> tuple[str, SearchHits]:
     """Return the ranker's name and its hits; the search is counted and timed."""
     start = time.perf_counter()
-    model, hits = await archive.search(_to_search_request(query))
-    metrics.SEARCH_SECONDS.labels(archive.name).observe(time.perf_counter() - start)
+    model, hits = await archive.search(query.to_search_request())
+    telemetry.SEARCH_SECONDS.labels(archive.name).observe(time.perf_counter() - start)
     if not hits:
-        metrics.ABSTENTIONS.labels(archive.name).inc()
+        telemetry.ABSTENTIONS.labels(archive.name).inc()
         if not Analyzer().analyze(f"{query.title} {query.body}", None):
-            metrics.ZERO_TOKEN_QUERIES.labels(archive.name).inc()
+            telemetry.ZERO_TOKEN_QUERIES.labels(archive.name).inc()
     elif hits[0].probability is not None:
-        metrics.TOP_PROBABILITY.labels(archive.name).observe(hits[0].probability)
+        telemetry.TOP_PROBABILITY.labels(archive.name).observe(hits[0].probability)
     if hits and query.count_shown:
         await record_use(archive, "shown")
     return model, hits
@@ -65,7 +64,7 @@ async def record_use(archive: ServedArchive, *events: UseEvent) -> None:
     """Count how similar questions are used, per day and for Prometheus."""
     await archive.note(lambda store: count_use(store, events))
     for event in events:
-        metrics.USE.labels(archive.name, event).inc()
+        telemetry.USE.labels(archive.name, event).inc()
 
 
 async def record_feedback(archive: ServedArchive, feedback: FeedbackRequest) -> None:
@@ -76,7 +75,7 @@ async def record_feedback(archive: ServedArchive, feedback: FeedbackRequest) -> 
         raise HTTPException(422, f"body.chosen: {feedback.chosen!r} is not among those shown")
     query = LoggedQuery(feedback.title, feedback.body, feedback.shown, archive.model)
     await archive.run_on_store(lambda store: insert_feedback(store, query, feedback.verdict, feedback.chosen))
-    metrics.FEEDBACK.labels(archive.name, feedback.verdict).inc()
+    telemetry.FEEDBACK.labels(archive.name, feedback.verdict).inc()
     if events := _use_events(feedback):
         await record_use(archive, *events)
 
@@ -95,15 +94,3 @@ def _use_events(feedback: FeedbackRequest) -> list[UseEvent]:
     if feedback.verdict == "posted_anyway":
         return ["posted", "posted_after_opening"] if feedback.opened else ["posted"]
     return []
-
-
-def _to_search_request(query: SimilarRequest) -> SearchRequest:
-    return SearchRequest(
-        query.title,
-        query.body,
-        query.k,
-        query.filter,
-        query.prefix,
-        query.min_probability,
-        query.min_similarity,
-    )

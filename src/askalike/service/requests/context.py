@@ -8,7 +8,7 @@ from fastapi import Request, Response
 
 from askalike.service.requests.schema import Problem
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.other_workers import OtherWorkers
+from askalike.service.state.peers import PeerRouter
 from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store.keys import ApiKey, Scope
@@ -27,7 +27,7 @@ class AppState:
 
     settings: ServiceSettings
     rate_limiter: RateLimiter
-    workers: OtherWorkers
+    peers: PeerRouter
     render_error_page: ErrorPageRenderer
     archives: dict[str, ServedArchive] = field(default_factory=dict)
     """Each archive by its name; filled when the application starts."""

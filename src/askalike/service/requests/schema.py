@@ -12,7 +12,7 @@ from askalike.core.filters import Filter
 from askalike.core.states import LEFT_OUT, LeftOut, State
 from askalike.core.types import SearchHit
 from askalike.core.values import parse_tag
-from askalike.search import found_words
+from askalike.search import SearchRequest, found_words
 from askalike.store.query_log import FeedbackVerdict
 from askalike.text.clean import replace_forbidden
 
@@ -82,6 +82,12 @@ class SimilarRequest(RequestModel):
     def filter(self) -> Filter:
         """The conditions on its hits. Raises SettingsError if the dates exclude each other."""
         return Filter(tuple(self.tags), self.after, self.before, tuple(self.without))
+
+    def to_search_request(self) -> SearchRequest:
+        """Return the request for the engine."""
+        return SearchRequest(
+            self.title, self.body, self.k, self.filter, self.prefix, self.min_probability, self.min_similarity
+        )
 
     @model_validator(mode="after")
     def _check_filter(self) -> Self:

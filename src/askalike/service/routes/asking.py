@@ -18,13 +18,13 @@ from askalike.search.answering.grounded import write_grounded
 from askalike.search.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.search.answering.writers import writer_folders
 from askalike.search.local import LocalEngine
-from askalike.service.metrics import PASSED_ON
 from askalike.service.requests.actions import record_feedback, search_similar
 from askalike.service.requests.auth import ReadableArchive, SearchableArchive, find_searchable_archive
 from askalike.service.requests.context import AppState, add_log_fields, app_state
 from askalike.service.requests.records import AnswerRecord
 from askalike.service.requests.schema import FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
+from askalike.service.telemetry import PASSED_ON
 from askalike.store.query_log import LoggedQuery, log_query
 
 MAX_LOGGED_HITS = 5
@@ -91,7 +91,7 @@ async def get_similar(
     archive: SearchableArchive, request: Request, query: Annotated[SimilarRequest, Query()]
 ) -> Response:
     """Return the questions most similar to the one being typed, best first."""
-    content: bytes | str | None = await _ask_other_worker(archive, request, query)
+    content: bytes | str | None = await _forward_to_peer(archive, request, query)
     if content is None:
         response = await _find_similar(archive, query)
         add_log_fields(request, archive=archive.name, found=len(response.results))
@@ -99,9 +99,40 @@ async def get_similar(
     return Response(content, media_type="application/json")
 
 
+class _SimilarRoute(APIRoute):
+    """Reads the JSON of a request itself: 1.2 to 1.5 ms a request, while FastAPI's dependencies take 2.0 to 2.6 ms.
+
+    The route is called on every keystroke. A request that is not valid goes through FastAPI, which describes the error.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle_with_fastapi = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            if request.headers.get("content-type") != "application/json":
+                return await handle_with_fastapi(request)
+            try:
+                query = SimilarRequest.model_validate(json.loads(await request.body()))
+            except (ValueError, RecursionError):  # pydantic's errors, too
+                return await handle_with_fastapi(request)
+            return await get_similar(await find_searchable_archive(request), request, query)
+
+        return handle
+
+
 async def post_similar(archive: SearchableArchive, request: Request, query: SimilarRequest) -> Response:
     """Return the same for texts that are too long or too private for a URL. Changes nothing."""
     return await get_similar(archive, request, query)
+
+
+router.add_api_route(
+    "/similar",
+    post_similar,
+    methods=["POST"],
+    tags=["search"],
+    route_class_override=_SimilarRoute,
+    response_model=SimilarResponse,
+)
 
 
 async def _find_similar(archive: ServedArchive, query: SimilarRequest) -> SimilarResponse:
@@ -112,19 +143,19 @@ async def _find_similar(archive: ServedArchive, query: SimilarRequest) -> Simila
     return SimilarResponse(results=results, abstained=not hits, model=model, took_ms=took_ms)
 
 
-async def _ask_other_worker(archive: ServedArchive, request: Request, query: SimilarRequest) -> bytes | None:
+async def _forward_to_peer(archive: ServedArchive, request: Request, query: SimilarRequest) -> bytes | None:
     """Return a SimilarResponse as JSON from a less busy worker; None if there is none, or if it fails.
 
     Raises TimeoutError if it does not answer in time.
     """
     state = app_state(request)
-    if (number := state.workers.find_less_busy()) is None:
+    if (number := state.peers.find_less_busy()) is None:
         return None
     message = b"\0".join((archive.name.encode(), query.model_dump_json().encode()))
     answer = b""
     async with asyncio.timeout(state.settings.timeout_s):
         with suppress(OSError, EOFError):
-            answer = await state.workers.ask(number, message)
+            answer = await state.peers.forward(number, message)
     if not answer:
         return None
     PASSED_ON.labels(archive.name).inc()
@@ -132,42 +163,14 @@ async def _ask_other_worker(archive: ServedArchive, request: Request, query: Sim
     return answer[FOUND_BYTES:]
 
 
-async def answer_other_worker(state: AppState, message: bytes) -> bytes:
+async def answer_peer(state: AppState, message: bytes) -> bytes:
     """Return the number of hits, then a SimilarResponse as JSON; b"" if the search fails."""
     name, _, query = message.partition(b"\0")
     try:
         response = await _find_similar(state.archives[name.decode()], SimilarRequest.model_validate_json(query))
-    except Exception:  # the asking worker then searches itself, and its request gets the error
+    except Exception:  # the worker that forwarded it then searches itself, and its request gets the error
         return b""
     return len(response.results).to_bytes(FOUND_BYTES) + response.model_dump_json().encode()
-
-
-class _PostSimilarRoute(APIRoute):
-    """The route called on every keystroke, without FastAPI's overhead, which would exceed the work itself."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle_as_any = super().get_route_handler()
-
-        async def answer(request: Request) -> Response:
-            if request.headers.get("content-type") != "application/json":
-                return await handle_as_any(request)
-            try:
-                query = SimilarRequest.model_validate(json.loads(await request.body()))
-            except (ValueError, RecursionError):  # pydantic's errors, too
-                return await handle_as_any(request)
-            return await post_similar(await find_searchable_archive(request), request, query)
-
-        return answer
-
-
-router.add_api_route(
-    "/similar",
-    post_similar,
-    methods=["POST"],
-    tags=["search"],
-    route_class_override=_PostSimilarRoute,
-    response_model=SimilarResponse,
-)
 
 
 @router.post("/answer", tags=["asking"])

@@ -1,10 +1,10 @@
 """An archive that is served: its threads search, read and write, and encode texts; the indexer updates its index."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from askalike.core.errors import AskalikeError
 from askalike.moderation.gaps import GapCache
@@ -12,13 +12,12 @@ from askalike.rankers import Ranker
 from askalike.search import SearchRequest, SearchResult
 from askalike.search.answering.chat_endpoint import ChatEndpoint, named_endpoint
 from askalike.search.local import LocalEngine
-from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders
+from askalike.service.state.batching import RequestBatcher
 from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status
-from askalike.service.state.other_workers import OtherWorkers
-from askalike.service.state.shared_check import SharedCheck
-from askalike.service.state.shared_searches import SharedSearches
+from askalike.service.state.peers import PeerRouter
+from askalike.service.telemetry import log_event
 from askalike.store import Archive
 
 POLL_S = 0.5
@@ -66,28 +65,42 @@ class BoundedExecutor(Generic[ResourceT]):
         self._n_waiting -= 1
 
 
+class Singleflight(Generic[ResultT]):
+    """A check shared by concurrent callers: it runs once for all of them."""
+
+    def __init__(self, check: Callable[[], Coroutine[Any, Any, ResultT]]) -> None:
+        self._check = check
+        self._running: asyncio.Task[ResultT] | None = None
+
+    async def result(self) -> ResultT:
+        """Return the result of the running check. Raises its exception."""
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._check())
+        return await asyncio.shield(self._running)  # a cancelled caller does not cancel it for the others
+
+
 class ServedArchive:
     """A served archive with the engine that searches it. Raises ArchiveError, SettingsError."""
 
-    def __init__(self, name: str, settings: ServiceSettings, workers: OtherWorkers) -> None:
+    def __init__(self, name: str, settings: ServiceSettings, peers: PeerRouter) -> None:
         path = settings.archive_paths()[name]
         self.name = name
         self.retention_days = settings.keep_days
         self.gap_cache = GapCache()
-        self._settings, self._workers = settings, workers
+        self._settings, self._peers = settings, peers
         self._served_engine = ServedEngine.open(settings, path)
         self._archive = Archive.open(path, settings.engine)
         self.key_archive = Archive.open(path)
         """A second connection to the archive, to look up keys and deployments on the event loop's thread."""
         self._note_archive = Archive.open(path)
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
-        self._searches = SharedSearches()
+        self._batcher = RequestBatcher()
         self._archive_executor = BoundedExecutor(self._archive, settings)
         self._note_executor = BoundedExecutor(self._note_archive, settings)
         self._notes: set[asyncio.Task[None]] = set()
         self._encoder_executor = BoundedExecutor(ArchiveEncoders(path), settings)
         self._endpoint_executor = BoundedExecutor(_named_endpoint(settings), settings)
-        self._check = SharedCheck(self._search_and_read)
+        self._check = Singleflight(self._search_and_read)
 
     @property
     def ranker(self) -> Ranker:
@@ -108,12 +121,12 @@ class ServedArchive:
 
         Raises OverloadedError, TimeoutError, SettingsError.
         """
-        search = self._searches.add(request)
+        pending = self._batcher.add(request)
         try:
-            with self._workers.counted():
-                return await self._engine_executor.run(lambda engine: (engine.ranker.name, search.finish(engine)))
+            with self._peers.counted():
+                return await self._engine_executor.run(lambda engine: (engine.ranker.name, pending.search(engine)))
         finally:
-            search.wanted = False
+            pending.is_awaited = False
 
     async def run_on_store(self, work: Callable[[Archive], ResultT]) -> ResultT:
         """Return the result of work on the archive, once it is committed. Raises OverloadedError, TimeoutError."""
@@ -178,7 +191,7 @@ class ServedArchive:
         old_engine, old_executor = self._served_engine, self._engine_executor
         self._served_engine = new_engine
         self._engine_executor = BoundedExecutor(new_engine.engine, self._settings)
-        self._searches = SharedSearches()
+        self._batcher = RequestBatcher()
         await asyncio.to_thread(old_executor.close)
         old_engine.engine.close()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src/askalike"
+SOURCE = Path(__file__).parents[2] / "src/askalike"
 TEXTS_OF_OTHERS = {"search/answering/grounded.py"}
 """Files whose strings are also read by models."""
 BANNED = {

@@ -20,7 +20,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerPlace:
+class WorkerSlot:
     """The number of a worker. folder: the folder of the service's workers, closed to other users."""
 
     folder: Path
@@ -37,38 +37,38 @@ def create_loads_file(folder: Path, count: int) -> None:
     (folder / LOADS_FILE).write_bytes(bytes(LENGTH_BYTES * count))
 
 
-class OtherWorkers:
-    """The other workers, as one of them sees them."""
+class PeerRouter:
+    """Forwards searches of one worker to the others, and answers theirs."""
 
-    def __init__(self, place: WorkerPlace) -> None:
-        self._place = place
-        with (place.folder / LOADS_FILE).open("r+b") as file:
-            self._loads = memoryview(mmap.mmap(file.fileno(), LENGTH_BYTES * place.count)).cast("I")
-        self._loads[place.number] = 0  # a worker that was killed has left its count
-        self._free: dict[int, list[Streams]] = {number: [] for number in range(place.count)}
+    def __init__(self, slot: WorkerSlot) -> None:
+        self._slot = slot
+        with (slot.folder / LOADS_FILE).open("r+b") as file:
+            self._loads = memoryview(mmap.mmap(file.fileno(), LENGTH_BYTES * slot.count)).cast("I")
+        self._loads[slot.number] = 0  # a worker that was killed has left its count
+        self._free: dict[int, list[Streams]] = {number: [] for number in range(slot.count)}
 
     @contextmanager
     def counted(self) -> Iterator[None]:
         """Count a search of this worker during the block."""
-        own = self._place.number
-        self._loads[own] += 1
+        number = self._slot.number
+        self._loads[number] += 1
         try:
             yield
         finally:
-            self._loads[own] -= 1
+            self._loads[number] -= 1
 
     def find_less_busy(self) -> int | None:
         """Return a worker with the fewest searches, if it has fewer than this one; else None."""
         loads = self._loads.tolist()
         min_load = min(loads)
-        if min_load == loads[self._place.number]:
+        if min_load == loads[self._slot.number]:
             return None
         return random.choice([number for number, load in enumerate(loads) if load == min_load])
 
-    async def ask(self, number: int, message: bytes) -> bytes:
-        """Return a worker's answer. Raises OSError or EOFError if there is none."""
+    async def forward(self, number: int, message: bytes) -> bytes:
+        """Send a message to a worker and return its answer. Raises OSError or EOFError if there is none."""
         free = self._free[number]
-        streams = free.pop() if free else await asyncio.open_unix_connection(self._place.socket_path(number))
+        streams = free.pop() if free else await asyncio.open_unix_connection(self._slot.socket_path(number))
         try:
             _write(streams[1], message)
             answer = await _read(streams[0])
@@ -79,10 +79,10 @@ class OtherWorkers:
         return answer
 
     @asynccontextmanager
-    async def answered(self, answer: Callable[[bytes], Awaitable[bytes]]) -> AsyncIterator[None]:
+    async def serve(self, answer: Callable[[bytes], Awaitable[bytes]]) -> AsyncIterator[None]:
         """Answer the other workers during the block."""
 
-        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
                 with suppress(OSError, EOFError):  # the other worker has ended
                     while True:
@@ -90,11 +90,11 @@ class OtherWorkers:
             finally:
                 writer.close()
 
-        path = self._place.socket_path(self._place.number)
+        path = self._slot.socket_path(self._slot.number)
         path.unlink(missing_ok=True)
         server = None
         with suppress(OSError):  # the path is too long for a socket: the others search themselves
-            server = await asyncio.start_unix_server(talk, path)
+            server = await asyncio.start_unix_server(handle, path)
         try:
             yield
         finally:

@@ -5,7 +5,7 @@ from askalike.core.filters import Filter
 from askalike.core.types import Question
 from askalike.search import SearchRequest
 from askalike.search.local import LocalEngine
-from askalike.service.state.shared_searches import MAX_BATCH, SharedSearches
+from askalike.service.state.batching import MAX_BATCH, RequestBatcher
 from askalike.store import Archive
 
 TITLES = ["boil an egg", "cook rice", "egg timer", "boil rice", "hens", "boil"]
@@ -34,9 +34,9 @@ def found(result):
 
 
 def test_searches_that_wait_are_made_together_with_equal_results(engine):
-    searches = SharedSearches()
-    waiting = [searches.add(SearchRequest(title, prefix=True)) for title in TITLES]
-    results = [found(search.finish(engine)) for search in waiting]
+    batcher = RequestBatcher()
+    pending = [batcher.add(SearchRequest(title, prefix=True)) for title in TITLES]
+    results = [found(each.search(engine)) for each in pending]
     assert engine.batches == [TITLES[:MAX_BATCH], TITLES[MAX_BATCH:]]
     assert results == [found(engine.search(title, prefix=True)) for title in TITLES]
     assert all(results)
@@ -51,18 +51,18 @@ def test_one_that_is_too_short_leaves_the_others_their_hits(engine):
 
 
 def test_one_that_nobody_waits_for_is_not_made(engine):
-    searches = SharedSearches()
-    first, given_up, last = (searches.add(SearchRequest(title)) for title in TITLES[:3])
-    given_up.wanted = False
-    first.finish(engine)
-    last.finish(engine)
+    batcher = RequestBatcher()
+    first, given_up, last = (batcher.add(SearchRequest(title)) for title in TITLES[:3])
+    given_up.is_awaited = False
+    first.search(engine)
+    last.search(engine)
     assert engine.batches == [[TITLES[0], TITLES[2]]]
 
 
 def test_an_error_reaches_its_own_request_alone(engine):
-    searches = SharedSearches()
-    good = searches.add(SearchRequest("boil an egg"))
-    bad = searches.add(SearchRequest("cook rice", filter=Filter(tags=("nowhere",))))
-    assert found(good.finish(engine)) == found(engine.search("boil an egg"))
+    batcher = RequestBatcher()
+    good = batcher.add(SearchRequest("boil an egg"))
+    bad = batcher.add(SearchRequest("cook rice", filter=Filter(tags=("nowhere",))))
+    assert found(good.search(engine)) == found(engine.search("boil an egg"))
     with pytest.raises(SettingsError, match="nowhere"):
-        bad.finish(engine)
+        bad.search(engine)

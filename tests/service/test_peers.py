@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from askalike.service.state.other_workers import OtherWorkers, WorkerPlace, create_loads_file
+from askalike.service.state.peers import PeerRouter, WorkerSlot, create_loads_file
 
 V1 = "/v1/riverside"
 ResultT = TypeVar("ResultT")
@@ -28,7 +28,7 @@ async def shout(message: bytes) -> bytes:
 @pytest.fixture
 def three_workers(tmp_path):
     create_loads_file(tmp_path, 3)
-    return [OtherWorkers(WorkerPlace(tmp_path, number, 3)) for number in range(3)]
+    return [PeerRouter(WorkerSlot(tmp_path, number, 3)) for number in range(3)]
 
 
 def test_the_least_busy_worker_is_found(three_workers):
@@ -44,7 +44,7 @@ def test_the_least_busy_worker_is_found(three_workers):
 
 def test_a_worker_that_starts_again_makes_no_search(three_workers, tmp_path):
     three_workers[1].counted().__enter__()  # it is killed meanwhile
-    OtherWorkers(WorkerPlace(tmp_path, 1, 3))
+    PeerRouter(WorkerSlot(tmp_path, 1, 3))
     with three_workers[0].counted():
         assert 1 in {three_workers[0].find_less_busy() for _ in range(100)}
 
@@ -54,9 +54,9 @@ def test_messages_of_any_length_are_answered_side_by_side(three_workers):
     messages = [b"", b"a", b"b" * 3_000_000, *(str(n).encode() for n in range(20))]
 
     async def talk() -> list[bytes]:
-        async with first.answered(shout), second.answered(shout):
-            once = await asyncio.gather(*(first.ask(1, message) for message in messages))
-            return [*once, *(await asyncio.gather(*(first.ask(1, message) for message in messages)))]
+        async with first.serve(shout), second.serve(shout):
+            once = await asyncio.gather(*(first.forward(1, message) for message in messages))
+            return [*once, *(await asyncio.gather(*(first.forward(1, message) for message in messages)))]
 
     assert run(talk()) == [message.upper() for message in messages] * 2
 
@@ -70,8 +70,8 @@ def test_a_worker_that_is_not_there_or_ends_meanwhile_is_an_error(three_workers)
     async def ask(answer=None) -> None:
         async with AsyncExitStack() as stack:
             if answer:
-                await stack.enter_async_context(second.answered(answer))
-            await first.ask(1, b"?")
+                await stack.enter_async_context(second.serve(answer))
+            await first.forward(1, b"?")
 
     with pytest.raises(OSError, match="worker-1|No such file"):
         run(ask())
@@ -83,11 +83,11 @@ def test_in_a_folder_with_a_long_name_nobody_is_asked(tmp_path):
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
     create_loads_file(folder, 2)
-    one, other = (OtherWorkers(WorkerPlace(folder, number, 2)) for number in range(2))
+    one, other = (PeerRouter(WorkerSlot(folder, number, 2)) for number in range(2))
 
     async def ask() -> None:
-        async with other.answered(shout):
-            await one.ask(1, b"?")
+        async with other.serve(shout):
+            await one.forward(1, b"?")
 
     with pytest.raises(OSError, match="path too long"):
         run(ask())

@@ -1,30 +1,38 @@
-"""The API that Apache Answer's plug-in for ChromaDB vector search calls, so that only its settings have to change.
+"""The APIs of Apache Answer: the one that its plug-in for ChromaDB vector search calls, and `question/similar`.
 
-The plug-in gets a text's embedding from one address and sends it to another one as the query. No vector is computed
-here: the embedding of a text is its bytes as numbers, which the search decodes.
+Only the plug-in's settings have to change. It gets a text's embedding from one address and sends it to another one as
+the query. No vector is computed here: the embedding of a text is its bytes as numbers, which the search decodes.
+`question/similar` is what Answer's Ask page shows below the title while somebody types.
 """
 
 import json
 from typing import Annotated, Any, Literal
+from urllib.parse import unquote
 
-from fastapi import APIRouter, HTTPException, Path, Request, Response
+from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from askalike.core.addresses import safe_url
 from askalike.core.types import Answer, Question
 from askalike.search.local import LocalEngine
 from askalike.service.requests.auth import ReadableArchive, WritableArchive
 from askalike.service.requests.records import commit
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH, Id
+from askalike.service.routes.embeddings import EncodingResponse, EncodingUsage, TextVector
 from askalike.store import Archive
 from askalike.store.editing import delete_answer
 
 MAX_TEXT_BYTES = 2_000
 """Maximum number of bytes of a text that are encoded; real questions are shorter."""
+MAX_QUESTIONS = 10
+"""The number of similar questions that Answer returns; its page shows the first five."""
 SECTION_MARKERS = ("\n\nAnswer: ", "\n\nComment: ", "\n\nComment on answer: ")
 """Headings of the sections that Answer appends to the text of a question or an answer."""
 
 router = APIRouter(prefix="/apache-answer", include_in_schema=False)  # another software's API, documented there
+ask_page_router = APIRouter(tags=["drop-in"])
 CollectionName = Annotated[str, Path(max_length=200, description="the collection's name; there is one per archive")]
+TypedTitle = Annotated[str, Query(max_length=MAX_TITLE_LENGTH, description="the title as typed so far")]
 
 
 class EmbeddingRequest(BaseModel):
@@ -32,23 +40,6 @@ class EmbeddingRequest(BaseModel):
 
     input: list[Annotated[str, Field(max_length=10 * MAX_BODY_LENGTH)]] = Field(max_length=MAX_RESULTS)
     model: str = ""
-
-
-class Embedding(BaseModel):
-    """A text as numbers."""
-
-    object: Literal["embedding"] = "embedding"
-    index: int
-    embedding: list[float]
-
-
-class EmbeddingResponse(BaseModel):
-    """Each text as numbers, in the order of the request."""
-
-    object: Literal["list"] = "list"
-    data: list[Embedding]
-    model: str
-    usage: dict[str, int] = {"prompt_tokens": 0, "total_tokens": 0}
 
 
 class CreateCollectionRequest(BaseModel):
@@ -105,10 +96,11 @@ class DeleteRequest(BaseModel):
 
 
 @router.post("/v1/embeddings")
-async def embeddings(archive: ReadableArchive, request: EmbeddingRequest) -> EmbeddingResponse:
+async def embeddings(archive: ReadableArchive, request: EmbeddingRequest) -> EncodingResponse:
     """Return the bytes of each text as numbers."""
-    data = [Embedding(index=n, embedding=encode_text(text)) for n, text in enumerate(request.input)]
-    return EmbeddingResponse(data=data, model=request.model)
+    data = [TextVector(index=n, embedding=encode_text(text)) for n, text in enumerate(request.input)]
+    usage = EncodingUsage(prompt_tokens=0, total_tokens=0)
+    return EncodingResponse(data=data, model=request.model, usage=usage)
 
 
 @router.get("/api/v1/collections/{name}")
@@ -215,3 +207,56 @@ def _delete(archive: Archive, ids: list[str]) -> list[str]:
     if questions := archive.view().docids(ids).keys():
         archive.delete(questions)
     return [id for id in ids if id in questions or delete_answer(archive, id)]
+
+
+class ListedQuestion(BaseModel):
+    """A question as the Ask page lists it. Counts that an archive does not know are 0."""
+
+    id: str
+    title: str
+    url_title: str
+    view_count: int = 0
+    answer_count: int
+    collection_count: int = 0
+    follow_count: int = 0
+    status: Literal["available", "closed"]
+    accepted_answer: bool
+
+
+class ListEnvelope(BaseModel):
+    """The envelope of every response of Answer; `data` has the similar questions, best first."""
+
+    code: int = 200
+    reason: str = "base.success"
+    msg: str = "Success."
+    data: list[ListedQuestion]
+
+
+@ask_page_router.get("/answer/api/v1/question/similar")
+async def question_similar(archive: ReadableArchive, title: TypedTitle = "") -> ListEnvelope:
+    """Return the questions most similar to a title, in the shape of Apache Answer's own response."""
+    return ListEnvelope(data=await archive.run_on_engine(lambda engine: _search_questions(engine, title)))
+
+
+def _search_questions(engine: LocalEngine, title: str) -> list[ListedQuestion]:
+    hits = engine.search(title, MAX_QUESTIONS, prefix=True, explain=False)
+    answers = engine.archive.view().get_answers_to(hit.id for hit in hits)
+    return [_to_listed(hit.question, len(answers[hit.id])) for hit in hits]
+
+
+def _to_listed(question: Question, n_answers: int) -> ListedQuestion:
+    return ListedQuestion(
+        id=question.id,
+        title=question.title,
+        url_title=url_title(question.url),
+        answer_count=n_answers,
+        status="closed" if "closed" in question.states else "available",
+        accepted_answer="answered" in question.states,
+    )
+
+
+def url_title(url: str | None) -> str:
+    """Return the part of a question's URL (`…/questions/ID/TITLE`) that is made from its title; empty without one."""
+    parts = (safe_url(url) or "").partition("?")[0].split("/")
+    after = parts[parts.index("questions") + 2 :] if "questions" in parts else []
+    return unquote(after[0]) if after else ""

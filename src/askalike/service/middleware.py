@@ -1,0 +1,182 @@
+"""The middleware of all routes: request id and log line, checks of host and origin, limits on bodies, and HEAD."""
+
+import asyncio
+import re
+import time
+from secrets import token_hex
+
+from fastapi import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from askalike.core.addresses import is_loopback
+from askalike.core.counts import format_count
+from askalike.service.requests.context import REQUEST_ID_HEADER, REQUEST_STATE_KEY, AppState, RequestState
+from askalike.service.requests.problems import problem_response
+from askalike.service.telemetry import REQUEST_SECONDS, REQUESTS, log_event
+from askalike.store.keys import has_key_for_origin
+
+PREFLIGHT_MAX_AGE_S = 600
+"""Time for which a browser may cache that a site is allowed."""
+HOST_PATTERN = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\[\]]+)(:\d+)?")
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
+REQUEST_ID_PATTERN = re.compile("[A-Za-z0-9._-]{1,64}")
+"""Request ids that are accepted from a client or a proxy; any other is replaced."""
+
+
+class BodyLimitMiddleware:
+    """ASGI middleware: 413 for a body over the limit, 408 for one that arrives too slowly, 415 for another type.
+
+    400 for a request with both a length and chunks. The API accepts only JSON: a page of another site cannot send it
+    unless CORS allows that, while it could send a form or plain text. The pages accept only forms, and check their
+    origin.
+    """
+
+    def __init__(self, app: ASGIApp, max_bytes: int, receive_s: float) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._receive_s = receive_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        if refusal := self._check_headers(request):
+            await problem_response(request, *refusal)(scope, receive, send)
+        else:
+            await self._app(scope, self._limit_receive(receive), send)
+
+    def _check_headers(self, request: Request) -> tuple[int, str] | None:
+        """Return the status and the reason if the headers already show that the request must be refused; else None."""
+        size = request.headers.get("content-length", "0")
+        if size.isdigit() and int(size) > self._max_bytes:
+            return self._too_long_error()
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        chunked = "transfer-encoding" in request.headers
+        if chunked and "content-length" in request.headers:
+            return 400, "content-length: sent together with transfer-encoding; send one of them"
+        has_body = chunked or size != "0"
+        is_api = request.url.path.startswith("/v1/")
+        accepted = "application/json" if is_api else "application/x-www-form-urlencoded"
+        if has_body and media_type != accepted:
+            return 415, f"content-type: {media_type or 'none'} is not accepted; send {accepted}"
+        return None
+
+    def _too_long_error(self) -> tuple[int, str]:
+        return 413, f"body: longer than {format_count(self._max_bytes, 'byte')}; send less at a time"
+
+    def _limit_receive(self, receive: Receive) -> Receive:
+        n_bytes, complete, deadline = 0, False, time.monotonic() + self._receive_s
+
+        async def limited_receive() -> Message:
+            nonlocal n_bytes, complete
+            if complete:
+                return await receive()
+            try:
+                async with asyncio.timeout(deadline - time.monotonic()):
+                    message = await receive()
+            except TimeoutError:
+                detail = f"body: did not arrive within {self._receive_s:g} s; send it faster, or less at a time"
+                raise HTTPException(408, detail, {"connection": "close"}) from None
+            complete = not message.get("more_body", False)
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > self._max_bytes:
+                raise HTTPException(*self._too_long_error())
+            return message
+
+        return limited_receive
+
+
+class HeadMiddleware:
+    """ASGI middleware: passes HEAD to routes as GET, which is all they know; the server drops the response's body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_head = scope["type"] == "http" and scope["method"] == "HEAD"
+        await self._app({**scope, "method": "GET"} if is_head else scope, receive, send)
+
+
+class LoopbackOnlyMiddleware:
+    """ASGI middleware: 421 for a Host other than this machine, to protect a service without keys from DNS rebinding."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not is_loopback(_host_name(Request(scope))):
+            detail = "host: without keys only localhost is accepted; see askalike keys, and --set require_keys=true"
+            await problem_response(Request(scope), 421, detail)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+class ArchiveCORSMiddleware(CORSMiddleware):
+    """ASGI middleware: pages of the origins that the operator or a key allows may search and read."""
+
+    def __init__(self, app: ASGIApp, state: AppState) -> None:
+        super().__init__(
+            app,
+            allow_origins=state.settings.allow_origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=("authorization", "content-type"),
+            expose_headers=(REQUEST_ID_HEADER, "retry-after"),
+            max_age=PREFLIGHT_MAX_AGE_S,
+        )
+        self._archives = state.archives
+
+    def is_allowed_origin(self, origin: str) -> bool:
+        allowed = (has_key_for_origin(archive.key_archive, origin) for archive in self._archives.values())
+        return super().is_allowed_origin(origin) or any(allowed)
+
+
+def _host_name(request: Request) -> str:
+    match = HOST_PATTERN.fullmatch(request.headers.get("host", ""))
+    return match[1].strip("[]") if match else ""
+
+
+class TracingMiddleware:
+    """ASGI middleware: sets the id in the request's state and the response's header, logs and counts the response."""
+
+    def __init__(self, app: ASGIApp, log_texts: bool) -> None:
+        self._app = app
+        self._log_texts = log_texts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        id = request.headers.get(REQUEST_ID_HEADER, "")
+        if not REQUEST_ID_PATTERN.fullmatch(id):
+            id = token_hex(8)
+        state = scope[REQUEST_STATE_KEY] = RequestState(id)
+        start, status = time.perf_counter(), 500
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (REQUEST_ID_HEADER.encode(), id.encode())]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        finally:
+            elapsed_s = time.perf_counter() - start
+            REQUESTS.labels(request.method if request.method in METHODS else "other", status).inc()
+            REQUEST_SECONDS.labels(getattr(scope.get("endpoint"), "__name__", "none")).observe(elapsed_s)
+            texts = {"query": scope["query_string"].decode("latin-1")} if self._log_texts else {}
+            log_event(
+                "request",
+                request_id=id,
+                method=request.method,
+                path=scope["path"],
+                status=status,
+                took_ms=round(1000 * elapsed_s, 2),
+                **texts,
+                **state.log_fields,
+            )
