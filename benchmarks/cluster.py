@@ -31,7 +31,7 @@ from opensearch.nodes import Cluster
 from askalike import rankers
 from askalike.core.types import Question
 from askalike.opensearch.connection import connect
-from askalike.search.opensearch import init_cluster
+from askalike.opensearch.management import init_cluster
 from askalike.store import Archive
 
 THREADS = 8
@@ -64,7 +64,7 @@ def build_in(cluster: Cluster, path: Path, ranker: str, note: Path | None) -> fl
         connect(cluster.url).request("GET", "/_cluster/health", wait_for_status="green", timeout="60s")
         return float(note.read_text())
     init_cluster(cluster.url, shards=len(cluster.nodes), replicas=0)
-    rate = build(path, cluster.url, ranker)
+    rate = build(path, f"opensearch+{cluster.url}", ranker)
     if note:
         note.write_text(str(rate))
     return rate
@@ -136,7 +136,7 @@ def main() -> int:
             try:
                 with Cluster(nodes, heap="1g", folder=folder) as cluster:
                     rate = build_in(cluster, path, ranker, folder and folder / "indexed_per_s")
-                    row = {"indexed_per_s": rate, **measure(path, cluster.url, ranker, queries)}
+                    row = {"indexed_per_s": rate, **measure(path, f"opensearch+{cluster.url}", ranker, queries)}
                     row["bytes_per_question"] = index_bytes(cluster.url) / n
                     store(options.output, n, ranker, f"{nodes} nodes", row)
             except NoClusterError as error:

@@ -32,7 +32,7 @@ from opensearch.nodes import Cluster
 
 from askalike import rankers
 from askalike.core.types import Question
-from askalike.search.opensearch import init_cluster
+from askalike.opensearch.management import init_cluster
 from askalike.store import Archive
 
 SETTINGS = Path(__file__).parents[1] / "docs" / "operators" / "docker-compose.yml"
@@ -57,7 +57,7 @@ def measure(event: str, seconds: float, warm_up: float) -> dict[str, Any]:
         stack.callback(shutil.rmtree, folder)
         with Archive.create(folder / "desk") as made:
             made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(200))
-        archive = stack.enter_context(Archive.open(folder / "desk", cluster.url))
+        archive = stack.enter_context(Archive.open(folder / "desk", f"opensearch+{cluster.url}"))
         rankers.create("bm25").build(archive.view())
         wait_until(lambda: health(cluster.url) == "green")
         victim = (manager_index(cluster.url, 3) + (not event.endswith("the manager"))) % 3

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from askalike.export.exporting import export_archive
     from askalike.health.checks import run_checks
     from askalike.health.statistics import compute_statistics
+    from askalike.index.lexical.index import LexicalIndex
+    from askalike.index.vectors.index import VectorIndex
     from askalike.labels.splits import load_split
     from askalike.learning.loss import Loss as Loss
     from askalike.learning.networks import Network as Network
@@ -78,12 +80,12 @@ __version__ = "0.1.0"
 # fmt: off
 __all__ = [
     "Answer", "Archive", "ArchiveError", "AskalikeError", "Collection", "Contribution", "Encoder",
-    "EvaluationQuery", "Explanation", "Filter", "InputError", "Judgement", "Link", "LocalEngine", "LocatedRecord",
-    "NotFittedError", "Place", "Progress", "Question", "Ranker", "Reader", "RejectedRow", "Reply", "ResolvedQuery",
-    "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher", "Settings", "SettingsError",
-    "Similarity", "SourceFiles", "Split", "TopDocs", "TrainingError", "TrainingView", "VectorPart", "Vectors",
-    "View", "build", "calibrate", "compare", "compute_statistics", "distil", "encode_texts", "evaluate",
-    "evaluate_ranker", "experiment", "export_archive", "import_archive", "load", "load_split", "read_qrels",
+    "EvaluationQuery", "Explanation", "Filter", "InputError", "Judgement", "LexicalIndex", "Link", "LocalEngine",
+    "LocatedRecord", "NotFittedError", "Place", "Progress", "Question", "Ranker", "Reader", "RejectedRow", "Reply",
+    "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher", "Settings",
+    "SettingsError", "Similarity", "SourceFiles", "Split", "TopDocs", "TrainingError", "TrainingView", "VectorIndex",
+    "VectorPart", "Vectors", "View", "build", "calibrate", "compare", "compute_statistics", "distil", "encode_texts",
+    "evaluate", "evaluate_ranker", "experiment", "export_archive", "import_archive", "load", "load_split", "read_qrels",
     "read_queries", "read_run", "run_checks", "serve", "train", "tune", "validate_settings", "write_run",
 ]
 _NAMES = {
@@ -105,6 +107,8 @@ _NAMES = {
     "export.exporting": ("export_archive",),
     "health.checks": ("run_checks",),
     "health.statistics": ("compute_statistics",),
+    "index.lexical.index": ("LexicalIndex",),
+    "index.vectors.index": ("VectorIndex",),
     "labels.splits": ("load_split",),
     "learning.loss": ("Loss",),
     "learning.networks": ("Network",),
@@ -133,18 +137,14 @@ _PLACES = {
 def load(path: "str | Path", ranker: str | None = None, *, engine: str | None = None, **settings: Any) -> "LocalEngine":
     """Return the engine that searches the archive in a directory: `load("riverside").search("my card is lost")`.
 
-    ranker: its name; None for the one that `tune` or `promote` chose. engine: the address of the OpenSearch cluster
-    that holds the indexes; None if they are in the directory. settings: the ranker's settings.
+    ranker: its name; None for the one that `tune` or `promote` chose. engine: the address of the engine that
+    holds the indexes, `NAME+URL`; None if they are in the directory. settings: the ranker's settings.
     Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
-    cluster cannot be reached.
+    engine cannot be reached.
     """
     from askalike.search.local import LocalEngine
 
-    if engine is None:
-        return LocalEngine.open(path, ranker, settings)
-    from askalike.search.opensearch import OpenSearchEngine
-
-    return OpenSearchEngine.open(path, ranker, settings, engine)
+    return LocalEngine.open(path, ranker, settings, engine)
 
 
 def experiment(

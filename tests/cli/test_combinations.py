@@ -35,7 +35,7 @@ from commands import run_command
         ("evaluate nowhere --run run.trec --qrels qrels.txt", "--run and DIR exclude each other"),
         ("import table no.csv -o nowhere --download", "--download needs --encoder"),
         ("import yahoo no.xml -o nowhere --seed 2", "--seed needs --sample"),
-        ("index nowhere --memory 1GB --engine http://127.0.0.1:1", "--engine and --memory exclude each other"),
+        ("index nowhere --memory 1GB --opensearch http://127.0.0.1:1", "--opensearch and --memory exclude each other"),
         ("mcp nowhere --port 8000 --require-keys", "--port and --require-keys need --http"),
         ("mcp nowhere --host 127.0.0.1", "--host needs --http"),
         ("models nowhere --remove mine --json", "--remove and --json exclude each other"),

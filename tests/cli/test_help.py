@@ -44,7 +44,7 @@ CHECKED_VALUES = {
 WITHOUT_DEFAULT = {
     "--accept", "--after", "--allow-origin", "--answer", "--archive", "--before", "--body", "--candidates",
     "--categories", "--category", "--cluster", "--cross-encoder", "--dev", "--encoder", "--endpoint",
-    "--engine", "--ignore", "--model", "--note", "--off-topic", "--only", "--origin",
+    "--opensearch", "--ignore", "--model", "--note", "--off-topic", "--only", "--origin",
     "--output", "--per-query", "--precision", "--qrels", "--records", "--reject", "--remove", "--restore",
     "--run", "--sample", "--set", "--since", "--site", "--skip", "--tag", "--test", "--title", "--without",
     "--workspace",
@@ -180,7 +180,7 @@ def test_wrong_values_are_errors_before_the_archive_is_opened() -> None:
         (("serve", "nowhere", "--port", "99999"), "--port"),
         (("index", "nowhere", "--fields", "tags"), "--fields"),
         (("search", "nowhere", "text", "--set", "k1"), "expected key=value"),
-        (("search", "nowhere", "text", "--engine", "soon"), "expected an address"),
+        (("search", "nowhere", "text", "--opensearch", "soon"), "expected an address"),
         (("answer", "nowhere", "text", "--mode", "grounded"), "--endpoint"),
         (("evaluate", "nowhere", "--measures", ""), "no measure is named"),
         (("evaluate", "nowhere", "--grounded", "3"), "--endpoint"),

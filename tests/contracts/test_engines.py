@@ -11,7 +11,6 @@ from askalike.core.filters import Filter
 from askalike.core.types import Answer, Link, Question
 from askalike.search import SearchRequest
 from askalike.search.local import LocalEngine
-from askalike.search.opensearch import OpenSearchEngine
 from askalike.store import Archive
 from calibration.riverside import riverside
 
@@ -64,9 +63,7 @@ def open_engine(request, library):
     url = request.getfixturevalue("cluster_url") if request.param == "opensearch" else None
 
     def open_with(name, settings=None):
-        opened.append(
-            OpenSearchEngine.open(library, name, settings, url) if url else LocalEngine.open(library, name, settings)
-        )
+        opened.append(LocalEngine.open(library, name, settings, url and f"opensearch+{url}"))
         return opened[-1]
 
     yield open_with
@@ -80,7 +77,7 @@ def test_hits_scores_and_reasons_are_those_of_the_local_engine(cluster_url, libr
         pytest.importorskip("wordllama", reason="needs the extra vectors")
     with LocalEngine.open(library, name) as local:
         by_local = local.search_batch(REQUESTS)  # it saves the threshold of silence, for which a cluster takes minutes
-    with OpenSearchEngine.open(library, name, engine=cluster_url) as engine:
+    with LocalEngine.open(library, name, engine=f"opensearch+{cluster_url}") as engine:
         for request, result, expected in zip(REQUESTS, engine.search_batch(REQUESTS), by_local, strict=True):
             assert [hit.id for hit in result] == [hit.id for hit in expected], request
             for hit, other in zip(result, expected, strict=True):
@@ -139,8 +136,7 @@ def test_originals_stand_for_duplicates_and_states_are_left_out(request, kind, t
             Question("c", "The secret word for the cellar", marks=("closed",)),
             Question("u", "Who has the secret word list?"),
         ])  # fmt: skip
-    opened = OpenSearchEngine.open(tmp_path / "desk", "bm25", None, url) if url else None
-    with opened or LocalEngine.open(tmp_path / "desk", "bm25") as engine:
+    with LocalEngine.open(tmp_path / "desk", "bm25", engine=url and f"opensearch+{url}") as engine:
         hits = engine.search("cannot remember my secret word", 5, min_similarity=0)
         assert (hits[0].id, hits[0].asked_as.id, hits[0].states) == ("o", "d", ("answered",))
         assert {hit.id for hit in hits} == {"o", "c", "u"}
@@ -155,6 +151,6 @@ def test_originals_stand_for_duplicates_and_states_are_left_out(request, kind, t
     [({"lengths": "exact"}, "lengths=byte"), ({"title_weight": 1.5}, "whole numbers")],
 )
 def test_a_ranker_without_a_counterpart_says_so(cluster_url, library, settings, problem):
-    engine = OpenSearchEngine.open(library, "bm25", settings, cluster_url)
+    engine = LocalEngine.open(library, "bm25", settings, f"opensearch+{cluster_url}")
     with engine, pytest.raises(SettingsError, match=problem):
         engine.search("anything")

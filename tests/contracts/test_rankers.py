@@ -195,7 +195,7 @@ def test_incremental_equals_rebuilt_and_reopened(name, tmp_path):
         archived(tmp_path / "grown").close()
         changed = columns(rankers.open_current(ranker, grown.view()).rank(QUERIES, 100))
         grown._connection.backup(fresh._connection)
-        ranker.start_over(grown.view())
+        ranker.start_rebuild(grown.view())
         for rebuilt in (grown, fresh):
             assert changed == columns(rankers.open_current(ranker, rebuilt.view()).rank(QUERIES, 100))
         assert {h for h, _ in changed["q1"]} >= {"00", "01", "04"}

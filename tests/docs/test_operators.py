@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from askalike.opensearch.connection import OpenSearchAddress
-from askalike.search.opensearch import MAX_CLAUSES
+from askalike.opensearch.management import MAX_CLAUSES
 from askalike.service.routes import monitoring
 from commands import run_command
 
@@ -24,7 +24,9 @@ def test_the_compose_file_starts_three_nodes_and_two_desks():
     desks = [service for name, service in services.items() if name.startswith("desk")]
     assert len({tuple(desk["ports"]) for desk in desks}) == len(desks) == 2
     for desk in desks:
-        address = OpenSearchAddress.parse(desk["environment"]["ASKALIKE_ENGINE"].replace("${OPENSEARCH_PASSWORD}", "x"))
+        address = OpenSearchAddress.parse(
+            desk["environment"]["ASKALIKE_OPENSEARCH"].replace("${OPENSEARCH_PASSWORD}", "x")
+        )
         assert {host for host, _ in address.hosts} == nodes.keys()
 
 
@@ -54,7 +56,7 @@ def test_the_desks_of_kubernetes_find_the_cluster_of_the_helm_values():
     pod = deployment["spec"]["template"]
     [container] = pod["spec"]["containers"]
     environment = {one["name"]: one.get("value") for one in container["env"]}
-    address = OpenSearchAddress.parse(environment["ASKALIKE_ENGINE"].replace("$(OPENSEARCH_PASSWORD)", "x"))
+    address = OpenSearchAddress.parse(environment["ASKALIKE_OPENSEARCH"].replace("$(OPENSEARCH_PASSWORD)", "x"))
     name = f"{values['clusterName']}-{values['nodeGroup']}"
     assert [host for host, _ in address.hosts] == [f"{name}-{n}.{name}-headless" for n in range(values["replicas"])]
     assert service["spec"]["selector"] == pod["metadata"]["labels"] == deployment["spec"]["selector"]["matchLabels"]

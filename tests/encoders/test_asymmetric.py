@@ -162,7 +162,7 @@ def test_new_questions_are_looked_up_at_once_and_encoded_when_indexed(tmp_path, 
         rankers.open_current(ranker, growing.view())
         followed = run(ranker, growing, text)
         assert [hit.score for hit in followed[:3]] != [hit.score for hit in pending[:3]]
-        ranker.start_over(growing.view())
+        ranker.start_rebuild(growing.view())
         rankers.open_current(ranker, growing.view())
         assert run(ranker, growing, text) == followed
 

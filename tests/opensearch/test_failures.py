@@ -12,8 +12,8 @@ from opensearch.nodes import Cluster
 from askalike import rankers
 from askalike.core.errors import EngineError
 from askalike.core.types import Question
-from askalike.opensearch.connection import connect
-from askalike.search.opensearch import OpenSearchEngine, init_cluster
+from askalike.opensearch.management import connect_to, init_cluster
+from askalike.search.local import LocalEngine
 from askalike.store import Archive
 from service import serving
 
@@ -77,7 +77,7 @@ def check_nothing_is_lost(load: Load, archive: Archive) -> None:
 
 @pytest.mark.parametrize("which", ["the manager", "another node"])
 def test_a_killed_node_fails_nothing_and_comes_back(cluster, make_archive, which):
-    archive = make_archive(cluster.url)
+    archive = make_archive(f"opensearch+{cluster.url}")
     victim = cluster.nodes[(manager_index(cluster.url, 3) + (which != "the manager")) % 3]
     with Load(archive) as load:
         outlast(load)
@@ -89,9 +89,9 @@ def test_a_killed_node_fails_nothing_and_comes_back(cluster, make_archive, which
 
 
 def test_all_nodes_gone_and_back(cluster, make_archive, monkeypatch):
-    archive = make_archive(cluster.url)
+    archive = make_archive(f"opensearch+{cluster.url}")
     monkeypatch.setattr("askalike.opensearch.connection.RETRY_S", 1.0)
-    with OpenSearchEngine.open(archive.path, "bm25", None, cluster.url) as engine:
+    with LocalEngine.open(archive.path, "bm25", engine=f"opensearch+{cluster.url}") as engine:
         expected = [hit.id for hit in engine.search("bake bread")]
         for node in cluster.nodes:
             node.kill()
@@ -107,7 +107,7 @@ def test_a_node_that_the_network_cuts_off_fails_nothing(make_archive, which):
     try:
         with open_network(3) as network, Cluster(settings=settings_for_operators(), places=network.places) as cluster:
             init_cluster(cluster.url, shards=1, replicas=2)
-            archive = make_archive(f"{cluster.url}?timeout=5")
+            archive = make_archive(f"opensearch+{cluster.url}?timeout=5")
             victim = (manager_index(cluster.url, 3) + (which != "the manager")) % 3
             with Load(archive) as load:
                 outlast(load)
@@ -147,10 +147,10 @@ def test_a_full_disk_refuses_writes_and_they_follow_later(small_disk, make_archi
     try:
         with cluster:
             init_cluster(cluster.url, shards=1, replicas=1)
-            archive = make_archive(cluster.url)
+            archive = make_archive(f"opensearch+{cluster.url}")
             monkeypatch.setattr("askalike.opensearch.connection.RETRY_S", 1.0)
             ballast = small_disk / "ballast"
-            with OpenSearchEngine.open(archive.path, "bm25", None, cluster.url) as engine:
+            with LocalEngine.open(archive.path, "bm25", engine=f"opensearch+{cluster.url}") as engine:
                 bread = [hit.id for hit in engine.search("bake bread")]
                 ballast.write_bytes(bytes(60 << 20))
                 wait_for(lambda: is_blocked(archive))
@@ -167,5 +167,5 @@ def test_a_full_disk_refuses_writes_and_they_follow_later(small_disk, make_archi
 
 def is_blocked(archive: Archive) -> bool:
     """Whether the cluster has forbidden writes to an index of the archive."""
-    settings = connect(str(archive.engine)).request("GET", "/askalike-*/_settings", flat_settings="true")
+    settings = connect_to(archive).request("GET", "/askalike-*/_settings", flat_settings="true")
     return any("index.blocks.read_only_allow_delete" in index["settings"] for index in settings.values())

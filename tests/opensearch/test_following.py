@@ -7,7 +7,7 @@ from askalike.core.errors import EngineError, SearchIndexError
 from askalike.core.types import Question
 from askalike.index.rows import DocAttributes
 from askalike.opensearch.index import OpenSearchWriter
-from askalike.search.opensearch import cluster_status
+from askalike.opensearch.management import index_status
 from askalike.store import Archive
 
 opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
@@ -17,7 +17,7 @@ opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opens
 def archive(cluster_url, tmp_path):
     with Archive.create(tmp_path / "desk") as made:
         made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(300))
-    with Archive.open(tmp_path / "desk", cluster_url) as opened:
+    with Archive.open(tmp_path / "desk", f"opensearch+{cluster_url}") as opened:
         yield opened
 
 
@@ -120,7 +120,7 @@ def test_an_index_of_another_version_is_refused_and_built_again_beside_it(archiv
     index.cluster.request("PUT", f"/{generation}/_doc/state", {"state": state}, refresh="true")
     with pytest.raises(SearchIndexError, match="format 99.*--rebuild"):
         found(archive)
-    [status] = cluster_status(archive, ranker)
+    [status] = index_status(archive, ranker)
     assert "built with other settings or another version; run: askalike index" in status.advice
     assert status.advice.endswith("--rebuild")
     again = rankers.create("bm25")

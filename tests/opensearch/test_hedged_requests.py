@@ -23,7 +23,7 @@ def test_a_batch_takes_no_more_requests_than_a_query(cluster_url, tmp_path, monk
         sent.append(path)
         return send(self, method, path, **options)
 
-    with Archive.open(path) as here, Archive.open(path, cluster_url) as there:
+    with Archive.open(path) as here, Archive.open(path, f"opensearch+{cluster_url}") as there:
         titles = [title for _, _, title in here.view().titles()][:50]
         queries = {f"typed {n}": Question("", misspell(title, 1, random.Random(n))) for n, title in enumerate(titles)}
         local, remote = (rankers.open_current(rankers.create("bm25"), archive.view()) for archive in (here, there))

@@ -49,7 +49,7 @@ def three_shards(cluster_url):
     settings = {"index.number_of_shards": 3}
     template = {"index_patterns": ["askalike-three-shards-*"], "template": {"settings": settings}, "priority": 200}
     connect(cluster_url).request("PUT", "/_index_template/three_shards", template)  # as other workers of this run do
-    return cluster_url
+    return f"opensearch+{cluster_url}"
 
 
 @pytest.mark.parametrize(("name", "ranker", "fields"), CASES)

@@ -9,7 +9,7 @@ from askalike.core.types import Question
 from askalike.opensearch import state
 from askalike.opensearch.state import IndexState, SharedIndex, StoredState
 from askalike.search import SearchRequest
-from askalike.search.opensearch import OpenSearchEngine
+from askalike.search.local import LocalEngine
 from askalike.store import Archive
 
 opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
@@ -21,7 +21,7 @@ OLD, NEW = (StoredState("desk-000001", IndexState("f", change=change)) for chang
 def archive(cluster_url, tmp_path):
     with Archive.create(tmp_path / "desk") as made:
         made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(20))
-    with Archive.open(tmp_path / "desk", cluster_url) as opened:
+    with Archive.open(tmp_path / "desk", f"opensearch+{cluster_url}") as opened:
         rankers.create("bm25").build(opened.view())
         yield opened
 
@@ -41,7 +41,7 @@ def sent(monkeypatch):
 
 
 def open_engine(archive):
-    return OpenSearchEngine(archive, rankers.create("bm25"), archive.view())
+    return LocalEngine(archive, rankers.create("bm25"), archive.view())
 
 
 def test_a_write_makes_three_requests_and_five_where_older_texts_may_be_left(archive, sent):

@@ -94,7 +94,7 @@ def test_an_archive_is_searched_over_tls_with_a_login(port, certificate, tmp_pat
     with Archive.create(tmp_path / "desk") as made:
         made.upsert(Question(f"q{n}", f"how do I bake bread number {n}") for n in range(5))
     address = f"https://{USER}:s%40cret@127.0.0.1:{port}?ca={certificate[0]}"
-    with Archive.open(tmp_path / "desk", address) as archive:
+    with Archive.open(tmp_path / "desk", f"opensearch+{address}") as archive:
         searcher = rankers.open_current(rankers.create("bm25"), archive.view())
         assert len(searcher.rank({"q": Question("q", "bread")}, 10)["q"]) == 5
 

@@ -10,7 +10,7 @@ from askalike.core.errors import EngineError
 from askalike.core.types import Question
 from askalike.opensearch.connection import connect
 from askalike.search import SearchRequest
-from askalike.search.opensearch import OpenSearchEngine
+from askalike.search.local import LocalEngine
 from askalike.store import Archive
 
 SEARCHES_PER_S, SEARCHERS = 50, 10
@@ -60,12 +60,12 @@ class Load:
         for thread in self._threads:
             thread.join()
 
-    def _run(self, work: Callable[[OpenSearchEngine], float], follows: bool) -> None:
+    def _run(self, work: Callable[[LocalEngine], float], follows: bool) -> None:
         """follows: whether the thread sends changes; other threads search what was sent, like a service's processes."""
         try:
             with Archive.open(self._path, self._url) as archive:
                 view = archive.view() if follows else archive.committed_view()
-                engine = OpenSearchEngine(archive, rankers.create("bm25"), view)
+                engine = LocalEngine(archive, rankers.create("bm25"), view)
                 due = time.monotonic()
                 while not self._stopped.is_set():
                     due += work(engine)
@@ -75,13 +75,13 @@ class Load:
             traceback.print_exc()
             self.errors.append(error)
 
-    def _search(self, engine: OpenSearchEngine) -> float:
+    def _search(self, engine: LocalEngine) -> float:
         assert engine.search_batch([SearchRequest("bake bread", explain=False, min_similarity=0.0)])[0].hits
         self._note("search")
         return SEARCHERS / SEARCHES_PER_S
 
-    def _writer(self, number: int) -> Callable[[OpenSearchEngine], float]:
-        def write(engine: OpenSearchEngine) -> float:
+    def _writer(self, number: int) -> Callable[[LocalEngine], float]:
+        def write(engine: LocalEngine) -> float:
             n = self._acknowledged[number]
             engine.archive.upsert([Question(f"new{number}-{n}", f"samovar number {number} {n}")])
             engine.searcher()  # applies the archive's changes: the cluster acknowledges the write

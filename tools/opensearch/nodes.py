@@ -127,7 +127,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """The addresses of all its nodes, in the format of `--engine`."""
+        """The addresses of all its nodes, in the format of `--opensearch`."""
         return "http://" + ",".join(f"{node.host}:{node.port}" for node in self.nodes)
 
     def start(self) -> Self:

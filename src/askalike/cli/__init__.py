@@ -35,16 +35,16 @@ FILES = {
     "copies": "export backup restore",
     "service": "serve keys feedback purge",
     "assistants": "mcp",
-    "cluster": "cluster",
+    "askalike.opensearch.commands": "opensearch",
 }
-"""File of this folder → its commands; `split` is the function or group `split_command`."""
+"""File of this folder, or a module elsewhere → its commands; `split` is the function or group `split_command`."""
 GROUPS = {
     "Start": "import check info index",
     "Search": "search rank answer suggest-tags",
     "Improve": "tune calibrate train encoder distil promote rollback models",
     "Measure": "evaluate compare split experiment replay",
     "Moderate": "dedupe gaps drafts feedback",
-    "Serve": "serve mcp keys cluster",
+    "Serve": "serve mcp keys opensearch",
     "Maintain": "export backup restore purge",
 }
 """The commands by their heading in the help, in the order in which a newcomer needs them."""
@@ -89,7 +89,7 @@ def register(app: typer.Typer, only: str = "") -> None:
     app.registered_commands, app.registered_groups = [], []
     files = [file for file, commands in FILES.items() if only in commands.split()] or FILES
     for file in files:
-        module = importlib.import_module(f"askalike.cli.{file}")
+        module = importlib.import_module(_module_name(file))
         for name in FILES[file].split():
             command = getattr(module, f"{name.replace('-', '_')}_command")
             if isinstance(command, typer.Typer):
@@ -110,7 +110,8 @@ def register_summaries(app: typer.Typer) -> None:
 
 def _read_summaries(file: str) -> Iterator[tuple[str, str]]:
     """Yield the commands of a file with the docstring of each function, or the help of each group."""
-    source = Path(__file__).with_name(f"{file}.py").read_text(encoding="utf-8")
+    path = Path(__file__).parents[2].joinpath(*_module_name(file).split(".")).with_suffix(".py")
+    source = path.read_text(encoding="utf-8")
     texts: dict[str, str] = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef):
@@ -120,6 +121,10 @@ def _read_summaries(file: str) -> Iterator[tuple[str, str]]:
             texts[ast.unparse(node.targets[0])] = next((str(h.value) for h in helps if isinstance(h, ast.Constant)), "")
     for name in FILES[file].split():
         yield name, texts[f"{name.replace('-', '_')}_command"]
+
+
+def _module_name(file: str) -> str:
+    return file if "." in file else f"askalike.cli.{file}"
 
 
 def _print_version(requested: bool) -> None:

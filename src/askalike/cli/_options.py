@@ -56,13 +56,13 @@ SearchedFields = Literal["title", "body", "title,body"]
 Fields = Annotated[
     SearchedFields | None, Option("--fields", help="The fields of questions to search.", show_default="title,body")
 ]
-EngineUrl = Annotated[
+Engine = Annotated[
     str | None,
     Option(
-        "--engine",
+        "--opensearch",
         metavar="URL",
-        envvar="ASKALIKE_ENGINE",
-        callback=checked(parse_url),
+        envvar="ASKALIKE_OPENSEARCH",
+        callback=checked(lambda url: f"opensearch+{parse_url(url)}"),
         help="The OpenSearch cluster that holds the indexes.",
     ),
 ]

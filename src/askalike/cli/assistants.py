@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Option
 
-from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, RankerName, build_ranker
+from askalike.cli._options import Assignments, Directory, Engine, Fields, RankerName, build_ranker
 from askalike.cli._output import print_remark
 from askalike.search.local import LocalEngine
 from askalike.store import Archive
@@ -15,7 +15,7 @@ def mcp_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
-    engine: EngineUrl = None,
+    engine: Engine = None,
     http: Annotated[bool, Option("--http", help="Listen over HTTP instead of standard input and output.")] = False,
     host: Annotated[str, Option(metavar="ADDRESS", help="With --http: the address to listen at.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="With --http: the port; 0 picks a free one.")] = 8081,

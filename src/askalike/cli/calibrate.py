@@ -20,7 +20,7 @@ from askalike.calibration.thresholds import (
     ThresholdChoice,
     ThresholdRow,
 )
-from askalike.cli._options import Assignments, Directory, EngineUrl, Fields, Json, RankerName, Seed, build_ranker
+from askalike.cli._options import Assignments, Directory, Engine, Fields, Json, RankerName, Seed, build_ranker
 from askalike.cli._output import format_proportion, print_remark, to_json
 from askalike.cli._progress import progress_bar
 from askalike.core.counts import format_count
@@ -39,7 +39,7 @@ def calibrate_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
-    engine: EngineUrl = None,
+    engine: Engine = None,
     split: Annotated[
         str | None,
         Option(metavar="SPLIT", help="The split with the queries.", show_default="dev, else the first with enough"),

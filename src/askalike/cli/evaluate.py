@@ -15,7 +15,7 @@ from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._options import (
     Assignments,
     Directory,
-    EngineUrl,
+    Engine,
     Fields,
     Json,
     QrelsFile,
@@ -73,7 +73,7 @@ def evaluate_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
-    engine: EngineUrl = None,
+    engine: Engine = None,
     split: Annotated[
         str | None, Option(metavar="SPLIT", help="The split with the queries.", show_default="test, else the first")
     ] = None,

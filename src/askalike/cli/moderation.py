@@ -11,7 +11,7 @@ from askalike.cli._options import (
     Assignments,
     Body,
     Directory,
-    EngineUrl,
+    Engine,
     Fields,
     Json,
     RankerName,
@@ -40,7 +40,7 @@ def dedupe_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
-    engine: EngineUrl = None,
+    engine: Engine = None,
     min_probability: Annotated[
         float | None,
         Option(min=0, max=1, help="Minimum probability of a pair; needs a calibration.", show_default="0.5"),
@@ -138,7 +138,7 @@ def suggest_tags_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
-    engine: EngineUrl = None,
+    engine: Engine = None,
     evaluate: Annotated[
         bool, Option("--evaluate", help="Measure the suggestions on tagged questions instead.")
     ] = False,

@@ -11,7 +11,7 @@ from askalike.cli._options import (
     Assignments,
     Before,
     Directory,
-    EngineUrl,
+    Engine,
     Fields,
     RankerName,
     Tags,
@@ -38,7 +38,7 @@ def rank_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
-    engine: EngineUrl = None,
+    engine: Engine = None,
     k: Annotated[int, Option("-k", min=1, help="Documents per query.")] = 100,
     candidates: Annotated[
         Path | None, Option(metavar="FILE", help="JSON lines with the documents to rank for each query.")

@@ -16,7 +16,7 @@ from askalike.cli._options import (
     Before,
     Body,
     Directory,
-    EngineUrl,
+    Engine,
     Fields,
     Json,
     Probability,
@@ -51,7 +51,7 @@ def index_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
-    engine: EngineUrl = None,
+    engine: Engine = None,
     rebuild: Annotated[bool, Option("--rebuild", help="Discard the old index first.")] = False,
     memory: Annotated[
         str | None,
@@ -88,7 +88,7 @@ def search_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
-    engine: EngineUrl = None,
+    engine: Engine = None,
     body: Body = "",
     tag: Tags = None,
     before: Before = None,
@@ -162,7 +162,7 @@ def answer_command(
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
-    engine: EngineUrl = None,
+    engine: Engine = None,
     body: Body = "",
     model: Annotated[
         str | None, Option(metavar="NAME", help="The model, of the archive or the endpoint, that writes the answer.")

@@ -9,7 +9,7 @@ from typer import Argument, Option, Typer
 from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._options import (
     Directory,
-    EngineUrl,
+    Engine,
     Fields,
     Json,
     Port,
@@ -65,7 +65,7 @@ def serve_command(
     ranker: RankerName = None,
     settings: Annotated[list[str] | None, assignment_option("A setting of the ranker, or of the service")] = None,
     fields: Fields = None,
-    engine: EngineUrl = None,
+    engine: Engine = None,
     workers: Annotated[int, Option(min=1, help="Number of worker processes.")] = 1,
     allow_origin: Annotated[
         list[str] | None,

@@ -33,8 +33,11 @@ class Kind(NamedTuple):
     """Suffix of the names of built-in classes; a file defines only one of them."""
     methods: tuple[str, ...]
     """The methods that a class of this kind must have."""
+    modules: Mapping[str, str] = {}
+    """Built-in entries elsewhere, in components of their own: name → module."""
 
 
+OTHER_ENGINES = {"opensearch": "askalike.opensearch.engine"}
 KINDS = {
     "reader": Kind("askalike.readers", "askalike.readers", "Reader", ("read",)),
     "similarity": Kind("askalike.similarities", "askalike.similarities", "Similarity", ("score",)),
@@ -44,6 +47,7 @@ KINDS = {
         "Encoder",
         ("from_settings", "open", "fit", "encode_queries", "encode_documents"),
     ),
+    "engine": Kind("", "askalike.engines", "Engine", ("connect", "lexical", "vectors"), OTHER_ENGINES),
     "ranker": Kind("askalike.rankers", "askalike.rankers", "Ranker", ("from_settings", "build", "open")),
     "features": Kind("askalike.text.features", "askalike.features", "Features", ("load", "save", "encode")),
     "loss": Kind("askalike.learning.losses", "askalike.losses", "Loss", ("__call__",)),
@@ -59,9 +63,10 @@ def names(kind: str) -> tuple[str, ...]:
 @cache
 def builtin_names(kind: str) -> tuple[str, ...]:
     """Return the names of one kind that come with askalike, sorted. The kind's package is not imported."""
-    spec = importlib.util.find_spec(KINDS[kind].package)
-    files = pkgutil.iter_modules(spec.submodule_search_locations if spec else ())
-    return tuple(sorted(file.name for file in files if not file.ispkg and not file.name.startswith("_")))
+    spec = importlib.util.find_spec(KINDS[kind].package) if KINDS[kind].package else None
+    files = pkgutil.iter_modules((spec and spec.submodule_search_locations) or ())
+    found = (file.name for file in files if not file.ispkg and not file.name.startswith("_"))
+    return tuple(sorted((*found, *KINDS[kind].modules)))
 
 
 def find_kind(name: str, kinds: Sequence[str]) -> str | None:
@@ -93,7 +98,7 @@ def load(kind: str, name: str) -> type[Any]:
 
 
 def _load_builtin(kind: Kind, name: str) -> type[Any]:
-    module = importlib.import_module(f"{kind.package}.{name}")
+    module = importlib.import_module(kind.modules.get(name) or f"{kind.package}.{name}")
     entries = [
         value
         for key, value in vars(module).items()

@@ -165,7 +165,7 @@ class Experiment(Settings):
 
     title: str = Field(description="title of the report; by default the file's name")
     archive: Path = Field(description="the archive's directory, relative to the working directory")
-    engine: str | None = Field(None, description="the OpenSearch cluster that holds the indexes; by default none does")
+    engine: str | None = Field(None, description="the engine that holds the indexes, NAME+URL; by default files do")
     split: str = Field("test", min_length=1, description="the split whose queries are measured")
     dev: str = Field("dev", min_length=1, description="the split whose queries are used for tuning")
     fields: Literal["title", "body", "title,body"] | None = Field(

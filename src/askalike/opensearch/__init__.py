@@ -1,1 +1,1 @@
-"""Indexes in an OpenSearch cluster, shared by several processes, instead of in local files."""
+"""An engine that keeps the indexes of archives in an OpenSearch cluster, where several processes share them."""

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from askalike.core.errors import EngineError, ReadOnlyIndexError, SettingsError
 from askalike.core.iteration import chunks
+from askalike.index.engine import hide_login
 from askalike.opensearch.hedging import NodesInTurn, Patience, first_answer
 from askalike.opensearch.state import SharedIndex
 
@@ -85,7 +86,7 @@ class OpenSearchAddress:
                 raise ValueError
         except ValueError:
             expected = "expected http[s]://[USER:PASSWORD@]HOST[:PORT][,HOST…][?ca=FILE&timeout=SECONDS]"
-            raise SettingsError(f"{_hide_login(url)}: not the address of an OpenSearch cluster; {expected}") from None
+            raise SettingsError(f"{hide_login(url)}: not the address of an OpenSearch cluster; {expected}") from None
         user, _, password = login.partition(":")
         credentials = (unquote(user), unquote(password)) if login else None
         return cls(pairs, parts.scheme == "https", credentials, ca_file, timeout_s)
@@ -372,11 +373,6 @@ def _split_port(host: str) -> tuple[str, int]:
 
 def _json_lines(lines: Iterable[Mapping[str, Any]]) -> str:
     return "".join(f"{json.dumps(line, ensure_ascii=False, separators=(',', ':'))}\n" for line in lines)
-
-
-def _hide_login(url: str) -> str:
-    before, at, after = url.rpartition("@")
-    return f"{before.partition('//')[0]}//…@{after}" if at else url
 
 
 def _tls_problem(reason: str) -> str:

@@ -57,7 +57,7 @@ class OpenSearchIndex(ABC, Generic[SearcherT, WriterT]):
     def __init__(self, cluster: OpenSearchConnection, name: str, fingerprint: str) -> None:
         self.cluster, self.name, self._fingerprint = cluster, name, fingerprint
         self._shared: SharedIndex[SearcherT] = cluster.shared_index(name)
-        self._was_read = self._started_over = False
+        self._was_read = self._is_rebuilding = False
 
     @abstractmethod
     def schema(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -76,7 +76,12 @@ class OpenSearchIndex(ABC, Generic[SearcherT, WriterT]):
     @property
     def change(self) -> int:
         """The archive's change number up to which the index is synchronised; 0 if it must be rebuilt."""
-        return 0 if self._started_over else self.state.change
+        return 0 if self._is_rebuilding else self.state.change
+
+    @property
+    def change_date(self) -> None:
+        """Not stored: the date of the archive's first change is in the index's name."""
+        return
 
     @property
     def searcher(self) -> SearcherT:
@@ -86,11 +91,11 @@ class OpenSearchIndex(ABC, Generic[SearcherT, WriterT]):
 
     def refresh(self, *, now: bool = False) -> None:
         """Read the state again, unless it was read recently. Raises SearchIndexError for another format or layout."""
-        if self._started_over:
+        if self._is_rebuilding:
             return
         self._shared.refresh(lambda: self._read_state(self.name, realtime="false"), now=now or not self._was_read)
         self._was_read = True
-        state, advice = self.state, "build a new generation: askalike index ARCHIVE --rebuild --engine URL"
+        state, advice = self.state, "build a new generation: askalike index ARCHIVE --rebuild --opensearch URL"
         if state.format != FORMAT:
             raise SearchIndexError(f"{self.name}: format {state.format}, but this askalike uses {FORMAT}; {advice}")
         if state.fingerprint != self._fingerprint:
@@ -103,9 +108,9 @@ class OpenSearchIndex(ABC, Generic[SearcherT, WriterT]):
             self.refresh(now=True)
             yield
 
-    def start_over(self) -> None:
+    def start_rebuild(self) -> None:
         """Make the next writer build a new generation. Searches use the current one until the new one is complete."""
-        self._started_over = True
+        self._is_rebuilding = True
 
     @contextmanager
     def writer(self, change: int) -> Iterator[WriterT]:
@@ -127,7 +132,7 @@ class OpenSearchIndex(ABC, Generic[SearcherT, WriterT]):
         searched = self._shared.stored
         if not searched or searched.generation != generation:
             self._search_generation(generation)
-        self._started_over = False
+        self._is_rebuilding = False
         self._shared.note(StoredState(generation, state), settled=True)
 
     def write_state(self, generation: str, state: IndexState, **params: str) -> None:
@@ -166,7 +171,7 @@ class OpenSearchIndex(ABC, Generic[SearcherT, WriterT]):
     def _unfinished_generation(self) -> StoredState:
         """Return the generation that is being built; a new one if there is none that this version can continue."""
         generations = self.generations()
-        if generations and (not self._started_over or generations[-1] != self.current_generation()):
+        if generations and (not self._is_rebuilding or generations[-1] != self.current_generation()):
             stored = self._read_state(generations[-1])
             if stored is None:
                 return self._empty_generation(generations[-1])

@@ -131,7 +131,9 @@ class OpenSearchLexicalSearcher:
         """Finds terms that are spelt nearly like a word."""
 
     def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> PreparedOpenSearchQueries:
-        """Look up the completions of unfinished words."""
+        """Look up the completions of unfinished words. Raises SettingsError for queries with weights of words."""
+        if any(query.weights is not None for query in queries):
+            raise SettingsError("OpenSearch cannot weight the words of a query; rank without --opensearch")
         completions = []
         for query in queries:
             found = dict.fromkeys([*query.prefix_terms, *self.complete(query.prefix)]) if query.prefix else {}
@@ -231,6 +233,11 @@ class OpenSearchLexicalSearcher:
                     best[docid] = total, TermContributions(phrasing, scores)
             rows.append([best[int(docid)][1] for docid in docids])
         return rows
+
+    @property
+    def scores_pools(self) -> bool:
+        """False: only documents without a score are asked for."""
+        return False
 
     def complete(self, prefix: str) -> list[str]:
         """Return the terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""

@@ -213,7 +213,7 @@ def check_schemas(schemas: Sequence[PartSchema]) -> None:
         problem = f"vectors of more than {MAX_DIMENSION} numbers"
     else:
         return
-    raise SettingsError(f"OpenSearch cannot hold {problem}; choose another encoder, or rank without --engine")
+    raise SettingsError(f"OpenSearch cannot hold {problem}; choose another encoder, or rank without --opensearch")
 
 
 def space_of(schemas: Sequence[PartSchema]) -> str:

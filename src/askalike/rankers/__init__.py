@@ -160,7 +160,7 @@ def fit_and_open(ranker: Ranker, view: TrainingView, progress: Progress | None =
 def open_committed(ranker: Ranker, view: View) -> Searcher:
     """Like `open_current`, but an index that cannot be written now is opened as last committed.
 
-    Another process may be writing it, or its cluster may be read-only. Raises IndexBusyError or ReadOnlyIndexError
+    Another process may be writing it, or its engine may be read-only. Raises IndexBusyError or ReadOnlyIndexError
     if nothing is committed yet.
     """
     try:
@@ -175,7 +175,7 @@ def open_committed(ranker: Ranker, view: View) -> Searcher:
 
 
 def limit_memory(ranker: Ranker, view: View, memory_bytes: int) -> None:
-    """Limit the memory for building each of a ranker's indexes of a view, in bytes; not for indexes in a cluster."""
+    """Limit the memory for building each of a ranker's indexes of a view, in bytes; not for indexes in an engine."""
     for index in ranker.indexes(view):
         if isinstance(index, CommittedIndex):
             index.memory_bytes = memory_bytes
@@ -186,4 +186,4 @@ def delete_indexes(ranker: Ranker, view: View) -> None:
 
     Raises IndexBusyError if another process is writing one, SearchIndexError if one cannot be removed.
     """
-    ranker.start_over(view)
+    ranker.start_rebuild(view)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field
 
@@ -13,17 +13,13 @@ from askalike.core.config import NumberList, Settings, TextList, validate_settin
 from askalike.core.errors import IndexBusyError, SettingsError
 from askalike.core.types import Progress, Vectors
 from askalike.core.values import check_weights
+from askalike.index.engine import ArchiveIndex
 from askalike.labels.learned import LearnedLabels
 from askalike.learning.recipe_files import list_recipes
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker, Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
-
-if TYPE_CHECKING:
-    from askalike.index.commits import CommittedIndex
-    from askalike.opensearch.index import OpenSearchIndex
-
 
 Weights = Annotated[NumberList, AfterValidator(check_weights)]
 
@@ -114,13 +110,11 @@ class CompositeRanker(Ranker):
     def index_paths(self, view: View) -> Sequence[Path]:
         return tuple(path for part in self.parts for path in part.index_paths(view))
 
-    def start_over(self, view: View) -> None:
+    def start_rebuild(self, view: View) -> None:
         for part in self.parts:
-            part.start_over(view)
+            part.start_rebuild(view)
 
-    def indexes(
-        self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any, Any] | OpenSearchIndex[Any, Any]]":
+    def indexes(self, view: View, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
         return tuple(index for part in self.parts for index in part.indexes(view, refresh=refresh))
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,11 @@ from askalike.core.filters import Filter
 from askalike.core.lazy import lazy_property
 from askalike.core.types import AllowedDocs, Contribution, Explanation, Progress, Question, Run, TopDocs, Vectors
 from askalike.index.commits import remove_index
+from askalike.index.engine import ArchiveIndex
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._queries import ResolvedQuery, resolve_queries
 from askalike.store import TrainingView, View
-
-if TYPE_CHECKING:
-    from askalike.index.commits import CommittedIndex
-    from askalike.opensearch.index import OpenSearchIndex
 
 Scores = NDArray[np.float64]
 Docids = NDArray[np.int64]
@@ -122,10 +119,10 @@ class Ranker(ABC):
         """Open the view's index as last committed."""
 
     def index_paths(self, view: View) -> Sequence[Path]:
-        """Return the directories of its indexes of a view; empty if it has none, or only in a cluster."""
+        """Return the directories of its indexes of a view; empty if it has none, or only in an engine."""
         return ()
 
-    def start_over(self, view: View) -> None:
+    def start_rebuild(self, view: View) -> None:
         """Make the next `build` write the view's indexes from scratch.
 
         Raises IndexBusyError if another process is writing one, SearchIndexError if one cannot be removed.
@@ -133,9 +130,7 @@ class Ranker(ABC):
         for path in self.index_paths(view):
             remove_index(path)
 
-    def indexes(
-        self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any, Any] | OpenSearchIndex[Any, Any]]":
+    def indexes(self, view: View, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
         """Return its indexes of a view; empty for a ranker without one.
 
         refresh: read their last commits, which raises SearchIndexError for an index of another version; without it,

@@ -7,10 +7,10 @@ such a term, since terms are stems and encoders need words.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from askalike.index.engine import TermsSearcher
 from askalike.index.lexical.edits import edit_distance
-from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.spelling import NearSearch
 from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
@@ -18,9 +18,6 @@ from askalike.text.analyzer import Analyzer
 from askalike.text.stop_words import stop_words
 from askalike.text.typos import is_likely_typo
 from askalike.text.words import WORD
-
-if TYPE_CHECKING:
-    from askalike.opensearch.lexical import OpenSearchLexicalSearcher
 
 MIN_LETTERS = 4
 """Shorter words are not corrected, and shorter stems are no candidates: too many words are similar to them."""
@@ -70,9 +67,7 @@ class _Typed(NamedTuple):
 class SpellingCorrector:
     """Corrects the titles of queries with the words of a view. postings: the view's index."""
 
-    def __init__(
-        self, view: View, postings: "PostingsSearcher | OpenSearchLexicalSearcher", analyzer: Analyzer
-    ) -> None:
+    def __init__(self, view: View, postings: TermsSearcher, analyzer: Analyzer) -> None:
         self._view, self._postings, self._analyzer = view, postings, analyzer
         self._meant: dict[_Typed, str | None] = {}
         self._finished: dict[tuple[str, str | None], str | None] = {}

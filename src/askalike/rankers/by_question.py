@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from pydantic import Field
@@ -12,15 +12,12 @@ from askalike import rankers
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, Progress, TopDocs, Vectors
+from askalike.index.engine import ArchiveIndex
 from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import DEPTH_FACTOR, Docids, Explanations, Ranker, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
-
-if TYPE_CHECKING:
-    from askalike.index.commits import CommittedIndex
-    from askalike.opensearch.index import OpenSearchIndex
 
 
 class ByQuestionSettings(Settings):
@@ -74,12 +71,10 @@ class ByQuestionRanker(Ranker):
     def index_paths(self, view: View) -> Sequence[Path]:
         return self.inner.index_paths(replace(view, kind="questions"))
 
-    def start_over(self, view: View) -> None:
-        self.inner.start_over(replace(view, kind="questions"))
+    def start_rebuild(self, view: View) -> None:
+        self.inner.start_rebuild(replace(view, kind="questions"))
 
-    def indexes(
-        self, view: View, *, refresh: bool = True
-    ) -> "Sequence[CommittedIndex[Any, Any, Any, Any] | OpenSearchIndex[Any, Any]]":
+    def indexes(self, view: View, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
         return self.inner.indexes(replace(view, kind="questions"), refresh=refresh)
 
     def _questions(self, view: View) -> View:

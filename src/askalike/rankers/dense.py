@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from pydantic import Field
@@ -16,24 +16,21 @@ from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import Settings, validate_settings
 from askalike.core.parallel import map_pieces
-from askalike.core.types import AllowedDocs, Answer, LaterTopDocs, Progress, Question, TopDocs, Vectors
+from askalike.core.types import AllowedDocs, Answer, LaterTopDocs, Question, TopDocs, Vectors
 from askalike.encoders import Encoder
+from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
 from askalike.index.rows import DocAttributes
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._explanations import explain_by_vectors
-from askalike.rankers._indexed import IndexedRanker
+from askalike.rankers._indexed import IndexedRanker, changed_documents
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Searcher, Texts
 from askalike.rankers._word_vectors import TextField, WordReader
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
-
-if TYPE_CHECKING:
-    from askalike.opensearch.connection import OpenSearchConnection
-    from askalike.opensearch.vectors import OpenSearchVectorIndex, OpenSearchVectorSearcher
 
 EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and the attributes for filters."""
@@ -57,11 +54,11 @@ class DenseSettings(Settings):
     exact_up_to: int = Field(
         500_000,
         ge=1,
-        description="maximum number of vectors that a cluster compares exactly; above it, it follows a graph",
+        description="maximum number of vectors that an engine compares exactly; above it, it may follow a graph",
     )
 
 
-class DenseRanker(IndexedRanker["VectorIndex | OpenSearchVectorIndex"]):
+class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
     """Ranking by an encoder's vectors."""
 
     _pending: tuple[tuple[VectorIndex, int, int], VectorSearcher] | None = None
@@ -181,35 +178,22 @@ class DenseRanker(IndexedRanker["VectorIndex | OpenSearchVectorIndex"]):
     def _index_name(self, view: View) -> str:
         return f"vectors-{view.kind}-{self._digest[:12]}"
 
-    @property
-    def _layout(self) -> VectorLayout:
-        return VectorLayout(self._digest, self.settings.storage)
+    def _open_index(
+        self, engine: IndexEngine, location: IndexLocation, view: View
+    ) -> ArchiveIndex[VectorsSearcher, VectorsWriter]:
+        layout = VectorLayout(self._digest, self.settings.storage)
+        return engine.vectors(location, layout, self.settings.exact_up_to, view.__len__)
 
-    def _open_index(self, path: Path) -> VectorIndex:
-        return VectorIndex.open(path, self._layout)
-
-    def _open_cluster_index(self, cluster: "OpenSearchConnection", name: str, view: View) -> "OpenSearchVectorIndex":
-        from askalike.opensearch.vectors import OpenSearchVectorIndex
-
-        return OpenSearchVectorIndex(cluster, name, self._layout, self.settings.exact_up_to, view.__len__)
-
-    def _apply_changes(
-        self, view: View, index: "VectorIndex | OpenSearchVectorIndex", change: int, progress: Progress | None
-    ) -> None:
-        if view.count_changed(index.change) > MAX_FOLLOWED:
+    def _write_documents(self, view: View, writer: VectorsWriter) -> Iterator[int]:
+        if view.count_changed(writer.change) > MAX_FOLLOWED:
             self.encoder.share_vectors(view.path, len(view))
-        with index.writer(change) as writer:
-            writer.delete(view.deleted_docids(writer.change))
-            total = view.count_changed(writer.change) if progress else 0
-            done = 0
-            batches = self._batches(view, writer.change, writer.sent_docid)
-            for batch, vectors in map_pieces(partial(_encode_batch, self.encoder), batches):
-                docids, phrasings, _, attributes = zip(*batch, strict=True)
-                writer.add(np.array(docids), np.array(phrasings), vectors, attributes)
-                done += phrasings.count(0)
-                if progress:
-                    progress(done, total)
-            writer.commit(change, view.change_date(change))
+        done = 0
+        batches = self._batches(view, writer.change, writer.sent_docid)
+        for batch, vectors in map_pieces(partial(_encode_batch, self.encoder), batches):
+            docids, phrasings, _, attributes = zip(*batch, strict=True)
+            writer.add(np.array(docids), np.array(phrasings), vectors, attributes)
+            done += phrasings.count(0)
+            yield done
 
     def _batches(self, view: View, since: int, sent_docid: int) -> Iterator[list[EncodedDocument]]:
         """Yield the documents not sent yet, about BATCH at a time."""
@@ -225,14 +209,13 @@ class DenseRanker(IndexedRanker["VectorIndex | OpenSearchVectorIndex"]):
 
     def _documents(self, view: View, since: int) -> Iterator[tuple[int, list[Question | Answer], DocAttributes]]:
         """Yield (docid, phrasings, attributes) of each document added or changed after a change number."""
-        if view.kind == "answers":
-            for docid, answer in view.answers(since):
-                yield docid, [answer], DocAttributes()
-            return
-        for docid, question in view.questions(since):
-            others = question.rephrasings if self.settings.rephrasings else ()
-            phrasings = [self.select_fields(question), *(replace(question, title=text, body="") for text in others)]
-            yield docid, list(phrasings), DocAttributes(question.tags, question.created_at, question.states)
+        for docid, document, attributes in changed_documents(view, since):
+            if isinstance(document, Answer):
+                yield docid, [document], attributes
+                continue
+            others = document.rephrasings if self.settings.rephrasings else ()
+            phrasings = [self.select_fields(document), *(replace(document, title=text, body="") for text in others)]
+            yield docid, list(phrasings), attributes
 
 
 @dataclass(slots=True, eq=False)
@@ -248,7 +231,7 @@ class PreparedTexts:
 class DenseSearcher(Searcher):
     """See DenseRanker."""
 
-    def __init__(self, ranker: DenseRanker, view: View, vectors: "VectorSearcher | OpenSearchVectorSearcher") -> None:
+    def __init__(self, ranker: DenseRanker, view: View, vectors: VectorsSearcher) -> None:
         super().__init__(ranker.name, view)
         self._ranker = ranker
         self._vectors = vectors

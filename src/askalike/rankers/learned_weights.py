@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.core.config import Settings
-from askalike.core.errors import InputError, NotFittedError, SettingsError
+from askalike.core.errors import InputError, NotFittedError
 from askalike.core.files import replace_file
 from askalike.core.iteration import chunks
 from askalike.core.types import Floats, Question, TrainingPair
@@ -32,10 +32,6 @@ from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, PreparedTerms, split_settings
 from askalike.similarities import Similarity
 from askalike.store import Clusters, TrainingView, View
-
-if TYPE_CHECKING:
-    from askalike.opensearch.connection import OpenSearchConnection
-    from askalike.opensearch.lexical import OpenSearchLexicalIndex
 
 MAX_ITERATIONS = 100
 BATCH_SIZE = 256
@@ -136,9 +132,6 @@ class LearnedWeightsRanker(LexicalRanker):
         if self.learned is None:
             raise NotFittedError(f"{self.name}: not trained yet; fit it, or name a file of weights: --set weights=FILE")
         return LearnedWeightsSearcher(self, view, postings)
-
-    def _open_cluster_index(self, cluster: "OpenSearchConnection", name: str, view: View) -> "OpenSearchLexicalIndex":
-        raise SettingsError(f"{self.name}: a cluster's index cannot weight the words of a query; leave out engine")
 
 
 class LearnedWeightsSearcher(LexicalSearcher):

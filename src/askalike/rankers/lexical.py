@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -20,20 +20,17 @@ from askalike.core.types import (
     Contribution,
     Explanation,
     Markup,
-    Progress,
     Question,
     Span,
     TopDocs,
 )
-from askalike.index.lexical.index import LexicalIndex, LexicalLayout
+from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, TermsSearcher, TermsWriter
+from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.searcher import (
-    PostingsSearcher,
-    PreparedQueries,
     QueryTerms,
     TermContributions,
 )
-from askalike.index.rows import DocAttributes
-from askalike.rankers._indexed import IndexedRanker
+from askalike.rankers._indexed import IndexedRanker, changed_documents
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Docids, Explanations, Scores, Searcher, Texts
 from askalike.rankers._spelling import SpellingCorrector
@@ -42,12 +39,6 @@ from askalike.store import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.language import detect_language
 
-if TYPE_CHECKING:
-    from askalike.opensearch.connection import OpenSearchConnection
-    from askalike.opensearch.lexical import OpenSearchLexicalIndex, OpenSearchLexicalSearcher, PreparedOpenSearchQueries
-
-IndexedDocument = tuple[int, list[tuple[int, list[str]]], DocAttributes]
-"""Docid, (phrasing, terms) of each phrasing, and the attributes for filters."""
 TermScores = Sequence[tuple[str, float]]
 """Terms that a document shares with a query, with their contributions to the score."""
 FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
@@ -121,16 +112,14 @@ class TermExtractor:
         """A digest of everything that determines the terms."""
         return hashlib.sha256(f"{self.settings.digest} {self.analyzer.fingerprint}".encode()).hexdigest()
 
-    def phrasings(self, question: Question, language: str | None) -> list[tuple[int, list[str]]]:
-        """Return the question's own terms as phrasing 0, then those of its rephrasings. language: the archive's."""
+    def phrasings(self, question: Question | Answer, language: str | None) -> list[tuple[int, list[str]]]:
+        """Return the document's own terms as phrasing 0, then those of its rephrasings. language: the archive's."""
+        if isinstance(question, Answer):
+            return [(0, self._terms(question.body, question.markup, language))]
         language = question.language or language
         rephrasings = question.rephrasings if self.settings.rephrasings else ()
         others = (self._terms(text, "text", language) for text in rephrasings)
         return list(enumerate((self.own_terms(question, language), *others)))
-
-    def answer_terms(self, answer: Answer, language: str | None) -> list[str]:
-        """Return the terms of an answer."""
-        return self._terms(answer.body, answer.markup, language)
 
     def query_texts(self, query: Question) -> list[str]:
         """Return the plain texts of a query: its title, and its body if bodies are searched."""
@@ -186,13 +175,13 @@ class TermExtractor:
         return self.analyzer.analyze(self.analyzer.plain_text(text, markup), language)
 
 
-class LexicalRanker(IndexedRanker["LexicalIndex | OpenSearchLexicalIndex"]):
+class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
     """Lexical ranking by a similarity."""
 
     def __init__(self, similarity: Similarity, settings: LexicalSettings | None = None, name: str = "lexical") -> None:
         self.name, self.similarity, self.settings = name, similarity, settings or LexicalSettings()
         self.extractor, self._digest = TermExtractor(self.settings), self.settings.digest
-        self._corrector: tuple[View, PostingsSearcher | OpenSearchLexicalSearcher, SpellingCorrector] | None = None
+        self._corrector: tuple[View, TermsSearcher, SpellingCorrector] | None = None
 
     @classmethod
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:
@@ -222,7 +211,7 @@ class LexicalRanker(IndexedRanker["LexicalIndex | OpenSearchLexicalIndex"]):
     def open(self, view: View) -> "LexicalSearcher":
         return LexicalSearcher(self, view, self._built_index(view).searcher)
 
-    def corrector(self, view: View, postings: "PostingsSearcher | OpenSearchLexicalSearcher") -> SpellingCorrector:
+    def corrector(self, view: View, postings: TermsSearcher) -> SpellingCorrector:
         """Return the spelling corrector of queries, which caches words until the view or its index changes."""
         kept = self._corrector  # another thread may replace it
         if kept is None or kept[:2] != (view, postings):
@@ -232,45 +221,22 @@ class LexicalRanker(IndexedRanker["LexicalIndex | OpenSearchLexicalIndex"]):
     def _index_name(self, view: View) -> str:
         return f"terms-{view.kind}-{self._digest}"
 
-    def _open_index(self, path: Path) -> LexicalIndex:
-        return LexicalIndex.open(path, self._layout)
+    def _open_index(
+        self, engine: IndexEngine, location: IndexLocation, view: View
+    ) -> ArchiveIndex[TermsSearcher, TermsWriter]:
+        exact_lengths = self.settings.lengths == "exact"
+        layout = LexicalLayout(self.extractor.fingerprint, exact_lengths, self.settings.weights[2])
+        return engine.lexical(location, layout, self.similarity)
 
-    def _open_cluster_index(self, cluster: "OpenSearchConnection", name: str, view: View) -> "OpenSearchLexicalIndex":
-        """Return a separate index for each similarity, since a cluster's similarity is a setting of the index."""
-        from askalike.opensearch.lexical import OpenSearchLexicalIndex
-
-        settings = self.similarity.opensearch_settings
-        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
-        return OpenSearchLexicalIndex(cluster, f"{name}-{digest}", self._layout, settings)
-
-    @property
-    def _layout(self) -> LexicalLayout:
-        return LexicalLayout(self.extractor.fingerprint, self.settings.lengths == "exact", self.settings.weights[2])
-
-    def _apply_changes(
-        self, view: View, index: "LexicalIndex | OpenSearchLexicalIndex", change: int, progress: Progress | None
-    ) -> None:
-        with index.writer(change) as writer:
-            writer.delete(view.deleted_docids(writer.change))
-            total = view.count_changed(writer.change) if progress else 0
-            for done, document in enumerate(self._documents(view, writer.change, writer.sent_docid), 1):
-                if document:
-                    writer.add(*document)
-                if progress and (done % PROGRESS_EVERY == 0 or done == total):
-                    progress(done, total)
-            writer.commit(change, view.change_date(change))
-
-    def _documents(self, view: View, since: int, sent_docid: int) -> Iterator[IndexedDocument | None]:
-        """Yield each document added or changed after a change number; None for those sent already."""
-        language, extractor = view.language, self.extractor
-        if view.kind == "answers":
-            for docid, answer in view.answers(since):
-                terms = [(0, extractor.answer_terms(answer, language))] if docid > sent_docid else []
-                yield (docid, terms, DocAttributes()) if terms else None
-            return
-        for docid, question in view.questions(since):
-            attributes = DocAttributes(question.tags, question.created_at, question.states)
-            yield (docid, extractor.phrasings(question, language), attributes) if docid > sent_docid else None
+    def _write_documents(self, view: View, writer: TermsWriter) -> Iterator[int]:
+        done, sent_docid, language = 0, writer.sent_docid, view.language
+        for done, (docid, document, attributes) in enumerate(changed_documents(view, writer.change), 1):
+            if docid > sent_docid:
+                writer.add(docid, self.extractor.phrasings(document, language), attributes)
+            if done % PROGRESS_EVERY == 0:
+                yield done
+        if done % PROGRESS_EVERY:
+            yield done
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,18 +245,17 @@ class PreparedTerms:
 
     queries: Sequence[ResolvedQuery]
     languages: Sequence[str | None]
-    terms: "PreparedQueries | PreparedOpenSearchQueries"
+    terms: Any
+    """What the index's searcher prepared."""
 
 
 class LexicalSearcher(Searcher):
     """See LexicalRanker."""
 
-    def __init__(
-        self, ranker: LexicalRanker, view: View, postings: "PostingsSearcher | OpenSearchLexicalSearcher"
-    ) -> None:
+    def __init__(self, ranker: LexicalRanker, view: View, postings: TermsSearcher) -> None:
         super().__init__(ranker.name, view)
         self._ranker, self._extractor = ranker, ranker.extractor
-        self._postings: Any = postings
+        self._postings = postings
 
     def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
         """See Searcher.correct."""
@@ -314,19 +279,17 @@ class LexicalSearcher(Searcher):
 
     def retrieve(self, prepared: PreparedTerms, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
-        topdocs: Sequence[TopDocs] = self._postings.search(prepared.terms, k, allowed)
-        return topdocs
+        return self._postings.search(prepared.terms, k, allowed)
 
     def score(self, prepared: PreparedTerms, candidates: Sequence[Docids]) -> list[Scores]:
         """See Searcher.score. Documents that share no word with the query score 0."""
-        scores: list[Scores] = self._postings.score(prepared.terms, candidates)
-        return scores
+        return self._postings.score(prepared.terms, candidates)
 
     def score_pools(
         self, prepared: PreparedTerms, retrieved: Sequence[TopDocs], pools: Sequence[Docids]
     ) -> list[Scores]:
-        """See Searcher. A local index scores the whole pool at once; a cluster is queried only for the rest."""
-        if isinstance(self._postings, PostingsSearcher):
+        """See Searcher. An index in files scores the whole pool at once; an engine may be asked only for the rest."""
+        if self._postings.scores_pools:
             return self.score(prepared, pools)
         return super().score_pools(prepared, retrieved, pools)
 

@@ -45,9 +45,15 @@ class LocalEngine:
         self._abstention = AbstentionThreshold(archive, ranker)
 
     @classmethod
-    def open(cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None) -> Self:
-        """Open the archive in a directory with the ranker of that name. Raises ArchiveError, SettingsError."""
-        archive = Archive.open(path)
+    def open(
+        cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None,
+        engine: str | None = None,
+    ) -> Self:  # fmt: skip
+        """Open the archive in a directory with the ranker of that name. engine: see Archive.open.
+
+        Raises ArchiveError, SettingsError.
+        """
+        archive = Archive.open(path, engine)
         return cls(archive, rankers.create(ranker, settings, archive))
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ class ServiceSettings(Settings):
     host: str = Field("127.0.0.1", description="the address to listen at")
     port: int = Field(8080, ge=0, le=65535, description="the port; 0 picks a free one")
     ranker: str | None = Field(None, description="the ranker's name; by default the active one")
-    engine: str | None = Field(None, description="the OpenSearch cluster that holds the indexes; by default none does")
+    engine: str | None = Field(None, description="the engine that holds the indexes, NAME+URL; by default files do")
     values: dict[str, Any] = Field(default_factory=dict, description="the ranker's settings")
     workers: int = Field(1, ge=1, le=64, description="number of worker processes")
     log_texts: bool = Field(False, description="whether the log shows the texts of questions")

@@ -24,14 +24,6 @@ def encode_normalisation(normalisation: Normalisation, c: float, mu: float, z: f
     return NORMALISATIONS.index(normalisation), {"h3": mu, "z": z}.get(normalisation, c)
 
 
-def opensearch_normalisation(normalisation: Normalisation, c: float, mu: float, z: float) -> dict[str, str | float]:
-    """Return the settings of a normalisation in OpenSearch's format."""
-    name, value = {"h3": ("mu", mu), "z": ("z", z)}.get(normalisation, ("c", c))
-    if normalisation == "none":
-        return {"normalization": "no"}
-    return {"normalization": normalisation, f"normalization.{normalisation}.{name}": value}
-
-
 @inlined()
 def normalise_tf(
     normalisation: int, c: float, tf: float, length: float, ttf: float, total: float, average: float

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from askalike.core.config import Settings
-from askalike.core.errors import SettingsError
 from askalike.core.types import Collection, Floats
 
 
@@ -24,8 +23,3 @@ class Similarity(Settings):
         tf: the term's frequency in the document. length: the document's number of tokens. df: the number of documents
         that contain the term. ttf: the term's frequency in the whole collection.
         """
-
-    @property
-    def opensearch_settings(self) -> Mapping[str, Any]:
-        """Return the same formula as a similarity of an OpenSearch index. Raises SettingsError if it has none."""
-        raise SettingsError(f"{type(self).__name__} has no counterpart in OpenSearch; rank without --engine")

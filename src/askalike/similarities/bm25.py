@@ -1,8 +1,6 @@
 """BM25 (Robertson and Zaragoza 2009) as Lucene computes it since version 8: without the constant factor k1 + 1."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -29,7 +27,3 @@ class Bm25Similarity(Similarity):
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
         return bm25(tf, length, df, collection.documents, collection.average, self.k1, self.b)
-
-    @property
-    def opensearch_settings(self) -> Mapping[str, Any]:
-        return {"type": "BM25", "k1": self.k1, "b": self.b}

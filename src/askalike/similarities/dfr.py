@@ -1,8 +1,7 @@
 """Divergence from randomness (Amati and van Rijsbergen 2002; Lucene's DFRSimilarity)."""
 
 import math
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -14,7 +13,6 @@ from askalike.similarities._normalisation import (
     Normalisation,
     encode_normalisation,
     normalise_tf,
-    opensearch_normalisation,
 )
 from askalike.similarities._similarity import Similarity
 
@@ -63,8 +61,3 @@ class DfrSimilarity(Similarity):
         normalisation = encode_normalisation(self.normalisation, self.c, self.mu, self.z)
         variant = BASIC_MODELS.index(self.basic_model), self.after_effect == "b", *normalisation
         return dfr(tf, length, df, ttf, collection.documents, collection.total, *variant)
-
-    @property
-    def opensearch_settings(self) -> Mapping[str, Any]:
-        normalisation = opensearch_normalisation(self.normalisation, self.c, self.mu, self.z)
-        return {"type": "DFR", "basic_model": self.basic_model, "after_effect": self.after_effect, **normalisation}

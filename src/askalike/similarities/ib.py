@@ -1,8 +1,7 @@
 """Information-based models (Clinchant and Gaussier 2010; Lucene's IBSimilarity)."""
 
 import math
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -14,7 +13,6 @@ from askalike.similarities._normalisation import (
     Normalisation,
     encode_normalisation,
     normalise_tf,
-    opensearch_normalisation,
 )
 from askalike.similarities._similarity import Similarity
 
@@ -52,8 +50,3 @@ class IbSimilarity(Similarity):
         normalisation = encode_normalisation(self.normalisation, self.c, self.mu, self.z)
         variant = self.distribution == "spl", self.lam == "ttf", *normalisation
         return ib(tf, length, df, ttf, collection.documents, collection.total, *variant)
-
-    @property
-    def opensearch_settings(self) -> Mapping[str, Any]:
-        normalisation = opensearch_normalisation(self.normalisation, self.c, self.mu, self.z)
-        return {"type": "IB", "distribution": self.distribution, "lambda": self.lam, **normalisation}

@@ -1,8 +1,6 @@
 """Language model with Dirichlet smoothing (Zhai and Lafferty 2001; Lucene's LMDirichletSimilarity)."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -28,7 +26,3 @@ class LmDirichletSimilarity(Similarity):
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
         return lm_dirichlet(tf, length, ttf, collection.total, self.mu)
-
-    @property
-    def opensearch_settings(self) -> Mapping[str, Any]:
-        return {"type": "LMDirichlet", "mu": self.mu}

@@ -1,8 +1,6 @@
 """Language model with Jelinek-Mercer smoothing (Zhai and Lafferty 2001; Lucene's LMJelinekMercerSimilarity)."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -28,7 +26,3 @@ class LmJelinekMercerSimilarity(Similarity):
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
         return lm_jelinek_mercer(tf, length, ttf, collection.total, self.lam)
-
-    @property
-    def opensearch_settings(self) -> Mapping[str, Any]:
-        return {"type": "LMJelinekMercer", "lambda": self.lam}

@@ -1,8 +1,6 @@
 """TF-IDF as in Lucene's ClassicSimilarity since version 7 (the idf counts once, no coordination factor)."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from numpy.typing import ArrayLike
 from pydantic import Field
@@ -28,10 +26,3 @@ class TfidfSimilarity(Similarity):
 
     def score(self, tf: ArrayLike, length: ArrayLike, df: ArrayLike, ttf: ArrayLike, collection: Collection) -> Floats:
         return tfidf(tf, length, df, collection.documents, self.idf_power)
-
-    @property
-    def opensearch_settings(self) -> Mapping[str, Any]:
-        idf = "Math.log((field.docCount + 1.0) / (term.docFreq + 1.0)) + 1.0"
-        weight = f"return query.boost * Math.pow({idf}, {self.idf_power!r});"
-        score = "return weight * Math.sqrt(doc.freq) / Math.sqrt(doc.length);"
-        return {"type": "scripted", "weight_script": {"source": weight}, "script": {"source": score}}

@@ -31,7 +31,7 @@ class Archive:
     def open(cls, path: str | Path, engine: str | None = None) -> Self:
         """Open an existing archive. Raises ArchiveError if the directory is not an archive.
 
-        engine: the address of the OpenSearch cluster that holds its indexes; None if they are in the directory.
+        engine: the address of the engine that holds its indexes, `NAME+URL`; None if they are in the directory.
         """
         path = Path(path)
         if path.is_file():

@@ -46,7 +46,7 @@ class View:
     in the archive (a forum of CQADupStack), whose ids begin with `GROUP/`.
     held_out_splits: splits to evaluate on. The view has all texts, but no links of clusters in such a split.
     held_out_ids: texts whose clusters are hidden in the same way.
-    engine: the address of the cluster that holds the indexes; None if they are in the archive's directory.
+    engine: the address of the engine that holds the indexes; None if they are in the archive's directory.
     """
 
     _connection: SharedConnection

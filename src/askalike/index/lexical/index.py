@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from askalike.core import registry
 from askalike.core.types import AllowedDocs, TopDocs
 from askalike.index.commits import CommittedIndex, CommittedSegment
 from askalike.index.lexical.builder import SegmentBuilder, can_merge, merge_segments
@@ -34,10 +35,9 @@ class LexicalLayout:
 class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, "LexicalWriter"]):
     """An inverted index of documents: numbers (docids) with lists of terms. It knows neither texts nor an archive.
 
-    >>> from askalike.similarities.bm25 import Bm25Similarity
     >>> index = LexicalIndex.create()
     >>> index.add({7: ["reset", "my", "password"], 8: ["where", "is", "my", "order"]})
-    >>> [top] = index.search([["forgot", "password"]], Bm25Similarity())
+    >>> [top] = index.search([["forgot", "password"]], "bm25")
     >>> top.docids.tolist()
     [7]
     """
@@ -53,14 +53,17 @@ class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, 
             writer.commit(self.change + 1)
 
     def search(
-        self, queries: Sequence[Sequence[str]], similarity: TermScorer, k: int = 10, allowed: AllowedDocs | None = None
-    ) -> list[TopDocs]:
+        self, queries: Sequence[Sequence[str]], similarity: TermScorer | str = "bm25", k: int = 10,
+        allowed: AllowedDocs | None = None,
+    ) -> list[TopDocs]:  # fmt: skip
         """Return the k best documents of each query, a list of terms: best first, ties by docid.
 
-        Documents without a term of the query are not found. allowed: the documents that may be found; None for all.
+        Documents without a term of the query are not found. similarity: its name stands for it with its defaults.
+        allowed: the documents that may be found; None for all.
         """
+        scorer = registry.load("similarity", similarity)() if isinstance(similarity, str) else similarity
         searcher = self.searcher
-        return searcher.search(searcher.prepare([QueryTerms(terms) for terms in queries], similarity), k, allowed)
+        return searcher.search(searcher.prepare([QueryTerms(terms) for terms in queries], scorer), k, allowed)
 
     def _make_writer(self) -> "LexicalWriter":
         return LexicalWriter(self)

@@ -193,6 +193,11 @@ class PostingsSearcher:
         self._lock = Lock()
         self._forget_terms()
 
+    @property
+    def scores_pools(self) -> bool:
+        """Whether scoring a whole pool is as fast as scoring only what has no score yet."""
+        return True
+
     def _forget_terms(self) -> None:
         self._terms = KnownTerms(self._statistics)
         self._term_scores: dict[TermScorer, TermScores] = {}

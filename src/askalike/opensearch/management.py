@@ -1,21 +1,14 @@
-"""The engine with indexes in an OpenSearch cluster: any number of processes can search what one of them indexes.
+"""Sets up a cluster, tells how far its indexes are behind an archive, merges and drops them."""
 
-The archive itself is not moved. Ranking, fusion, explanations and calibration are the same as for a local engine: only
-the postings and vectors are in the cluster (askalike.opensearch).
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from askalike import rankers
 from askalike.core.errors import SearchIndexError
 from askalike.opensearch.connection import OpenSearchConnection, connect
+from askalike.opensearch.engine import NAME, PREFIX, archive_prefix
 from askalike.opensearch.index import GENERATION, OpenSearchIndex, expunge
-from askalike.opensearch.names import PREFIX, archive_prefix
 from askalike.rankers import Ranker
-from askalike.search.local import LocalEngine
 from askalike.store import Archive
 
 TEMPLATE = "askalike"
@@ -23,24 +16,8 @@ MAX_CLAUSES = 8_192
 """Maximum number of distinct words of a query."""
 
 
-class OpenSearchEngine(LocalEngine):
-    """Finds similar questions in an archive whose indexes are in a cluster; otherwise as LocalEngine."""
-
-    @classmethod
-    def open(
-        cls, path: str | Path, ranker: str | None = None, settings: Mapping[str, Any] | None = None,
-        engine: str | None = None,
-    ) -> Self:  # fmt: skip
-        """Open the archive in a directory. engine: the cluster's address.
-
-        Raises ArchiveError, SettingsError, EngineError.
-        """
-        archive = Archive.open(path, engine)
-        return cls(archive, rankers.create(ranker, settings, archive))
-
-
 @dataclass(frozen=True, slots=True)
-class OpenSearchIndexStatus:
+class OpenSearchStatus:
     """One index of an archive in a cluster.
 
     behind: the number of the archive's changes that are not indexed yet. replaced: the number of replaced or deleted
@@ -54,6 +31,11 @@ class OpenSearchIndexStatus:
     replaced: int
     behind: int
     advice: str
+
+
+def connect_to(archive: Archive) -> OpenSearchConnection:
+    """Return the connection to the cluster of an archive that was opened with one."""
+    return connect(str(archive.engine).removeprefix(f"{NAME}+"))
 
 
 def init_cluster(url: str, shards: int, replicas: int) -> str:
@@ -70,11 +52,11 @@ def init_cluster(url: str, shards: int, replicas: int) -> str:
     return cluster.version
 
 
-def cluster_status(archive: Archive, ranker: Ranker) -> list[OpenSearchIndexStatus]:
+def index_status(archive: Archive, ranker: Ranker) -> list[OpenSearchStatus]:
     """Return the state of all indexes of a ranker and an archive in the cluster. Raises EngineError."""
     view = archive.view()
-    cluster, statuses = connect(str(archive.engine)), []
-    command = f"askalike index {archive.path} --ranker {ranker.name} --engine {cluster.address}"
+    cluster, statuses = connect_to(archive), []
+    command = f"askalike index {archive.path} --ranker {ranker.name} --opensearch {cluster.address}"
     for index in ranker.indexes(view, refresh=False):
         if not isinstance(index, OpenSearchIndex):
             continue
@@ -94,7 +76,7 @@ def cluster_status(archive: Archive, ranker: Ranker) -> list[OpenSearchIndexStat
 
 def drop_indexes(archive: Archive) -> list[str]:
     """Remove all indexes of an archive from its cluster; return their names. The archive is not changed."""
-    cluster = connect(str(archive.engine))
+    cluster = connect_to(archive)
     names = archive_generations(cluster, archive)
     for name in names:
         cluster.request("DELETE", f"/{name}", missing={})
@@ -110,21 +92,21 @@ def archive_generations(cluster: OpenSearchConnection, archive: Archive) -> list
 
 def merge_indexes(archive: Archive) -> int:
     """Remove replaced documents from the term statistics of an archive's indexes; return how many remain for now."""
-    cluster = connect(str(archive.engine))
+    cluster = connect_to(archive)
     return sum(expunge(cluster, name) for name in archive_generations(cluster, archive))
 
 
 def _describe(
     cluster: OpenSearchConnection, index: OpenSearchIndex[Any, Any], behind: int, advice: str
-) -> OpenSearchIndexStatus:
+) -> OpenSearchStatus:
     generations = index.generations()
     current = index.current_generation()
     if current is None:
-        return OpenSearchIndexStatus(index.name, generations, "absent", 0, 0, behind, advice)
+        return OpenSearchStatus(index.name, generations, "absent", 0, 0, behind, advice)
     stats = cluster.request("GET", f"/{current}/_stats/docs")["_all"]["primaries"]["docs"]
     health = cluster.request("GET", f"/_cluster/health/{current}")["status"]
     if health == "red":
         advice = "some shards have no copy: restart the missing nodes, or rebuild it with --rebuild"
-    return OpenSearchIndexStatus(
+    return OpenSearchStatus(
         index.name, generations, health, int(stats["count"]) - 1, int(stats["deleted"]), behind, advice
     )

@@ -1,0 +1,211 @@
+"""What rankers need of an index that follows an archive, and the engines that open such indexes.
+
+An engine keeps indexes in a place of its own. `FileEngine` has them in the archive's directory; others are registered
+as kind `engine` and named by an address: `NAME+URL`.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+from askalike.core import registry
+from askalike.core.errors import SettingsError
+from askalike.core.types import AllowedDocs, Floats, TopDocs, Vectors
+from askalike.index.commits import ChangeWriter
+from askalike.index.lexical.index import LexicalIndex, LexicalLayout
+from askalike.index.lexical.searcher import QueryTerms, TermContributions
+from askalike.index.lexical.spelling import NearSearch, NearTerm
+from askalike.index.lexical.term_scores import TermScorer
+from askalike.index.rows import Array, DocAttributes
+from askalike.index.vectors.index import VectorIndex, VectorLayout
+from askalike.index.vectors.searcher import VectorQueries
+
+SearcherT_co = TypeVar("SearcherT_co", covariant=True)
+WriterT_co = TypeVar("WriterT_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLocation:
+    """Which index of which archive. created_at: the date of the archive's first change, None for an empty archive."""
+
+    archive: Path
+    created_at: str | None
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        """The index's folder in the archive's directory."""
+        return self.archive / "index" / self.name
+
+
+class ArchiveIndex(Protocol[SearcherT_co, WriterT_co]):
+    """An index that follows an archive's numbered changes."""
+
+    @property
+    def change(self) -> int:
+        """The archive's change number up to which the index is synchronised; 0 if it must be built."""
+
+    @property
+    def change_date(self) -> str | None:
+        """The time of that change, which differs between archives; None if it is unknown."""
+
+    @property
+    def searcher(self) -> SearcherT_co:
+        """The searcher of the state last read or committed."""
+
+    def refresh(self) -> object:
+        """Read the state again if another process has committed. Raises SearchIndexError for another version."""
+
+    def write_lock(self) -> AbstractContextManager[None]:
+        """Wait while another thread updates the index."""
+
+    def writer(self, change: int) -> AbstractContextManager[WriterT_co]:
+        """Open a writer for the changes up to a number. Raises IndexBusyError if another process writes."""
+
+    def start_rebuild(self) -> None:
+        """Make the next writer build the index from scratch."""
+
+
+class FollowingWriter(ChangeWriter, Protocol):
+    """A writer that knows what the index has already."""
+
+    @property
+    def change(self) -> int:
+        """The change number up to which everything is in the index already."""
+
+    @property
+    def sent_docid(self) -> int:
+        """Documents up to this docid were sent by an interrupted update that is continued; 0 for none."""
+
+
+class TermsWriter(FollowingWriter, Protocol):
+    """Adds documents as lists of terms; see LexicalWriter."""
+
+    def add(self, docid: int, phrasings: Sequence[tuple[int, Sequence[str]]], attributes: DocAttributes) -> None:
+        """Add a question (or an answer) as (phrasing, terms), its own text being phrasing 0. Docids must ascend."""
+
+
+class VectorsWriter(FollowingWriter, Protocol):
+    """Adds documents as vectors; see VectorWriter."""
+
+    def add(self, docids: Array, phrasings: Array, vectors: Vectors, attributes: Sequence[DocAttributes]) -> None:
+        """Add one row for each (docid, phrasing). Docids must ascend."""
+
+
+class Speller(Protocol):
+    """Finds terms that are spelt similarly to a word; see TermSpeller."""
+
+    def unknown(self, terms: Sequence[str]) -> set[str]:
+        """Return the terms that no document contains."""
+
+    def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
+        """Return the lowest docids of the questions that contain each term, up to a limit."""
+
+    def near_each(self, searches: Sequence[NearSearch]) -> list[list[NearTerm]]:
+        """Return the terms near each word, best first."""
+
+
+class TermsSearcher(Protocol):
+    """Searches a state of an inverted index; see PostingsSearcher. `prepared` is what `prepare` returned."""
+
+    @property
+    def speller(self) -> Speller:
+        """Finds terms that are spelt similarly to a word."""
+
+    @property
+    def scores_pools(self) -> bool:
+        """Whether scoring a whole pool is as fast as scoring only what has no score yet."""
+
+    def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> Any:
+        """Look up the queries' terms, once for all other methods."""
+
+    def search(self, prepared: Any, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:
+        """Return the k best questions of each query, each by its best phrasing."""
+
+    def score(self, prepared: Any, candidates: Sequence[Array]) -> list[Floats]:
+        """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""
+
+    def self_scores(self, prepared: Any) -> Floats:
+        """Return the score of each query for a text with the same words; 0 for a query without words."""
+
+    def coverage(self, prepared: Any, candidates: Sequence[Array]) -> list[Floats]:
+        """Return the share of each query's words that its candidates have, weighted by idf."""
+
+    def contributions(self, prepared: Any, candidates: Sequence[Array]) -> list[list[TermContributions]]:
+        """Return the contribution of each term to the score of each query's candidates."""
+
+    def complete(self, prefix: str) -> list[str]:
+        """Return the terms that begin with a prefix, by descending document frequency."""
+
+
+class VectorsSearcher(Protocol):
+    """Searches a state of an index of vectors; see VectorSearcher."""
+
+    def search(self, queries: VectorQueries, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:
+        """Return the k best questions of each query, each by its best phrasing. A query of zeros finds nothing."""
+
+    def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
+        """Return the score of each query's candidates: docids in any order; NaN if a vector is missing or zero."""
+
+    def best_phrasing(self, queries: VectorQueries, q: int, docid: int) -> int:
+        """Return the phrasing of a question that scores best for a query; 0 if it has no vector."""
+
+
+class IndexEngine(Protocol):
+    """Opens the indexes of archives; the contract of the kind `engine`."""
+
+    @classmethod
+    def connect(cls, url: str) -> Self:
+        """Return the engine at an address. Raises SettingsError for an invalid one, EngineError if nothing answers."""
+
+    def lexical(
+        self, location: IndexLocation, layout: LexicalLayout, similarity: TermScorer
+    ) -> ArchiveIndex[TermsSearcher, TermsWriter]:
+        """Open an inverted index. Raises SettingsError for a layout or a similarity that the engine cannot have."""
+
+    def vectors(
+        self, location: IndexLocation, layout: VectorLayout, exact_up_to: int, count_documents: Callable[[], int]
+    ) -> ArchiveIndex[VectorsSearcher, VectorsWriter]:
+        """Open an index of vectors.
+
+        exact_up_to: maximum number of documents at which a search must be exact. count_documents: returns their number.
+        """
+
+
+class FileEngine(IndexEngine):
+    """The indexes in the archive's directory."""
+
+    @classmethod
+    def connect(cls, url: str) -> Self:
+        return cls()
+
+    def lexical(self, location: IndexLocation, layout: LexicalLayout, similarity: TermScorer) -> LexicalIndex:
+        return LexicalIndex.open(location.folder, layout)
+
+    def vectors(
+        self, location: IndexLocation, layout: VectorLayout, exact_up_to: int, count_documents: Callable[[], int]
+    ) -> VectorIndex:
+        return VectorIndex.open(location.folder, layout)
+
+
+def open_engine(address: str | None) -> IndexEngine:
+    """Return the engine of an address, `NAME+URL`; None for the indexes in the archive's directory.
+
+    Raises SettingsError for an unknown name or an invalid address, EngineError if nothing answers.
+    """
+    if address is None:
+        return FileEngine()
+    name, plus, url = address.partition("+")
+    if not plus or not registry.find_kind(name, ("engine",)):
+        names = ", ".join(registry.names("engine"))
+        raise SettingsError(f"engine {hide_login(address)}: expected NAME+URL, with NAME one of: {names}")
+    engine: IndexEngine = registry.load("engine", name).connect(url)
+    return engine
+
+
+def hide_login(url: str) -> str:
+    """Return an address without the user and the password in it."""
+    before, at, after = url.rpartition("@")
+    return f"{before.partition('//')[0]}//…@{after}" if at else url
