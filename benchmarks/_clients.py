@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 EVERY_S = 0.25  # interval between the requests of a client while somebody types
-PATIENCE_S = 30
+MIN_TIMEOUT_S = 30
 STEP = 3  # number of characters typed in an interval
 
 
@@ -34,7 +34,7 @@ class Pool:
 
     async def ask(self, method: str, path: str, body: bytes) -> int:
         """Return the status of the response, which is read to its end. Raises TimeoutError if there is none."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(MIN_TIMEOUT_S):
             return await self._ask(method, path, body)
 
     async def _ask(self, method: str, path: str, body: bytes) -> int:

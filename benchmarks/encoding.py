@@ -73,7 +73,7 @@ class TorchEncoder:
     """MiniLM in 32 bits by sentence-transformers."""
 
     def __init__(self) -> None:
-        from askalike.core.packages import find_model
+        from askalike.core.model_folders import find_model
         from askalike.encoders.pretrained import TorchModel
 
         self._model = TorchModel(find_model(MINILM, "model"), "cpu", half=False)
@@ -92,7 +92,7 @@ def encoder_of(name: str, folder: Path, threads: int) -> Any:
     if name == TORCH:
         return TorchEncoder()
     if name == "pretrained":
-        return encoders.build(name, {"model": MINILM, "threads": threads})
+        return encoders.build(name, {"encoder": MINILM, "threads": threads})
     archive = archive_of(folder, 512)
     values: dict[str, Any] = {"min_texts": 1, "passes": 1} if "encoder" in read_tables(name) else quick(name, 1)
     return encoders.open_encoder(models.train(archive, load_recipe(name, values), "made"))

@@ -70,7 +70,7 @@ ENVIRONMENT = {
 IGNORED_KEYS = frozenset(
     (
         *("archive", "change", "path", "query_id", "size_bytes", "took_ms"),
-        *("describe", "meaning", "remark", "sentence", "verdict", "what"),
+        *("describe", "heading", "meaning", "remark", "rule_description", "sentence", "verdict", "what"),
     )
 )
 """Keys of printed JSON with times, places or sentences."""
@@ -113,7 +113,7 @@ VARIANTS: Rankers = {
     "dfr_ine_h3": settings("dfr", "basic_model=ine", "normalisation=h3"),
     "static_title": ("-r", "static", "--fields", "title"),
     "static_int8": settings("static", "storage=int8"),
-    "static_f32": settings("static", "storage=f32", "least=0.2"),
+    "static_f32": settings("static", "storage=f32", "min_score=0.2"),
     "hybrid_ranks": settings("hybrid", "normalise=reciprocal_rank"),
     "hybrid_sums": settings("hybrid", "normalise=none", "depth=20"),
     "hybrid_weights": settings("hybrid", "weights=2,1", "lm_jelinek_mercer.lambda=0.4"),
@@ -459,8 +459,8 @@ dev = "halves/train"
 measures = ["Success@1", "AP", "nDCG@10"]
 typing_curve = true
 [partition]
-of = "rephrasings"
-by = "cluster"
+source_split = "rephrasings"
+method = "cluster"
 name = "halves"
 shares = [0.5, 0.5]
 [[system]]
@@ -652,9 +652,12 @@ def stackfaq(data: Data, plan: Plan) -> None:
     plan.json("answer", "answer", "faq", titles[0])
     plan.experiment("answers", answers_experiment("faq", "all"), ANSWER_RUNS)
     minilm = {
-        "pretrained": settings("pretrained", f"model={PRETRAINED_MODEL}", "rephrasings=false"),
+        "pretrained": settings("pretrained", f"encoder={PRETRAINED_MODEL}", "rephrasings=false"),
         "pretrained_hybrid": settings(
-            "hybrid", "parts=lm_jelinek_mercer,pretrained", f"pretrained.model={PRETRAINED_MODEL}", "rephrasings=false"
+            "hybrid",
+            "parts=lm_jelinek_mercer,pretrained",
+            f"pretrained.encoder={PRETRAINED_MODEL}",
+            "rephrasings=false",
         ),
     }
     write_json_lines(plan.folder / "some.jsonl", ({"id": str(i), "title": t} for i, t in enumerate(titles)))
@@ -679,7 +682,7 @@ ANSWER_RUNS = ("bm25", "lm_jelinek_mercer", "static", "hybrid", "by_question", "
 
 def answers_experiment(archive: str, part: str) -> str:
     """Return an experiment that ranks answers, on all questions with an answer or on a third of them."""
-    cut = '[partition]\nof = "answers"\nby = "cluster"\nname = "thirds"\nshares = [0.67, 0.33]\n'
+    cut = '[partition]\nsource_split = "answers"\nmethod = "cluster"\nname = "thirds"\nshares = [0.67, 0.33]\n'
     systems = [f'[[system]]\nranker = "{name}"\n' for name in ANSWER_RUNS[:-1]]
     last = '[[system]]\nranker = "by_question"\nlabel = "by_hybrid_question"\nsettings = { ranker = "hybrid" }\n'
     split = "answers" if part == "all" else "thirds/test"
@@ -1041,6 +1044,62 @@ def _hash_folder(folder: Path) -> str:
 
 # Comparing.
 
+CALIBRATED = {
+    "": {
+        "way": "method", "first": "first_hits", "later": "later_hits", "mixed": "half_answerable",
+        "picked": "threshold_choice", "macro": "group_averages", "line": "threshold",
+    },
+    "picked": {"asked": "target_precision", "line": "in_sample", "elsewhere": "cross_validated"},
+    "line": {"of": "criterion"},
+    "abstention": {"curve": "points", "wanted": "target_point"},
+    "abstention.curve": {"abstain": "abstained", "kept": "retained", "probability": "threshold"},
+    "abstention.wanted": {"abstain": "abstained", "kept": "retained", "probability": "threshold"},
+}  # fmt: skip
+HIT = {
+    "likeness": "similarity", "asked_as": "matched_duplicate", "matched": "contributions", "words": "matched_words",
+}  # fmt: skip
+PARTITION = {"of": "source_split", "by": "method"}
+RENAMED: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "answer": {"": {"model": "ranker"}},
+    "calibrate": {**CALIBRATED, **{f"titles.{path}".rstrip("."): keys for path, keys in CALIBRATED.items()}},
+    "check": {"": {"found": "count"}, "findings": {"of": "unit", "loud": "serious"}},
+    "info": {"partitions": PARTITION},
+    "replay": {"": {"since": "after", "until": "before"}, "queries": {"asked": "created_at"}},
+    "report": {"systems": {"beside": "diagnostics"}},
+    "responses": {"": {"model": "ranker"}, "results": HIT, "question": HIT, "sources": {"question": "question_id"}},
+    "search": {"": {"model": "ranker"}, "results": HIT},
+    "split": {"": PARTITION},
+    "suggest-tags": {"": {"model": "ranker"}},
+}
+"""Part of an entry's name → path of an object, without the positions in lists → its old key → its key.
+
+For comparing with the tag `before`, whose commands print the old keys.
+"""
+REMOVED_FINDINGS = ("answers_of_other_sources",)
+
+
+def translated(name: str, value: Any) -> Any:
+    """Return a printed value with today's keys. A value that has them already is unchanged."""
+    parts = name.split("/")
+    tables = [table for part, table in RENAMED.items() if part in parts]
+    for table in tables:
+        value = _renamed(value, table)
+    return value
+
+
+def _renamed(value: Any, table: Mapping[str, Mapping[str, str]], path: str = "") -> Any:
+    if isinstance(value, list):
+        rows = [row for row in value if not (isinstance(row, dict) and row.get("name") in REMOVED_FINDINGS)]
+        return [_renamed(row, table, path) for row in rows]
+    if not isinstance(value, dict):
+        return value
+    names = {} if "ranker" in value and "model" in value else table.get(path, {})
+    inner = {key: _renamed(each, table, f"{path}.{key}".removeprefix(".")) for key, each in value.items()}
+    renamed = {names.get(key, key): each for key, each in inner.items()}
+    if "sources" in renamed and "model" in renamed:
+        del renamed["model"]  # the old key named the ranker, or the model that wrote
+    return renamed
+
 
 def compare(
     before: Result, after: Result, tolerance: float, partial: bool = False, ignored: Sequence[str] = ()
@@ -1062,7 +1121,7 @@ def compare(
         elif old["sha256"] != new["sha256"]:
             lines.append(f"{name}: {_describe(old, new, before.folder, after.folder)}")
     for name, old, new in _paired(before.values, after.values):
-        found = list(differences(old, new, tolerance))
+        found = list(differences(translated(name, old), translated(name, new), tolerance))
         lines += [f"{name}{line}" for line in found[:SHOWN_DIFFERENCES]]
         if len(found) > SHOWN_DIFFERENCES:
             lines.append(f"{name}: {len(found) - SHOWN_DIFFERENCES} more differences")

@@ -16,7 +16,6 @@ import pytest
 from opensearch.jars import NoClusterError
 
 import random_examples  # noqa: F401 (how many examples property tests draw)
-import without_torch  # noqa: F401 (first: it hides torch)
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.core import parallel as pieces
@@ -24,6 +23,7 @@ from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
 from chromium import CHROMIUM, launch_chromium
 from shared_cluster import shared_cluster
+from without_torch import needs_torch
 
 COMPILES = """
 import tempfile, askalike
@@ -51,17 +51,22 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Reads no file without a test that needs torch, if only those are run."""
+    """Reads only files with tests of the chosen kind: those that need torch, or the others."""
+    if os.environ.get("WITHOUT_TORCH"):
+        return True if needs_torch(collection_path) else None
     only_torch = str(config.option.markexpr).startswith("torch")
-    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
-    return True if only_torch and is_test and "mark.torch" not in collection_path.read_text("utf-8") else None
+    if not only_torch or collection_path.suffix != ".py" or needs_torch(collection_path):
+        return None
+    return True if "mark.torch" not in collection_path.read_text("utf-8") else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that need real data."""
+    """Marks the tests that need real data, and those in files that need torch."""
     for item in items:
         if "shared_data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
+        if needs_torch(item.path):
+            item.add_marker("torch")
 
 
 @pytest.fixture(scope="session")

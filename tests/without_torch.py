@@ -1,11 +1,35 @@
-"""Hides torch, and what cannot be imported without it, where the variable WITHOUT_TORCH is set."""
+"""Which tests need torch; torch is hidden from the others where the variable WITHOUT_TORCH is set."""
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 HIDDEN = ("torch", "lightning_fabric", "sentence_transformers")
+NEEDS_TORCH = (
+    "cli/test_train_command.py",
+    "contracts/test_held_out_labels.py",
+    "docs/test_settings_page.py",
+    "encoders/test_compiled_layers.py",
+    "encoders/test_onnx.py",
+    "encoders/test_shared_vectors.py",
+    "experiments/test_answer_measures.py",
+    "experiments/test_run.py",
+    "export/test_other_evaluators.py",
+    "learning",
+    "papers",
+    "rankers/test_cross_encoder.py",
+    "search/answering/test_auto.py",
+    "tuning/test_adoption.py",
+)
+"""Folders and files of which most tests need torch. Single tests in other files have the marker `torch`."""
 
 if os.environ.get("WITHOUT_TORCH"):
     modules: dict[str, Any] = sys.modules
     modules |= dict.fromkeys(HIDDEN)
+
+
+def needs_torch(path: Path) -> bool:
+    """Return whether most tests in a file or folder need torch."""
+    relative = path.relative_to(Path(__file__).parent)
+    return any(str(parent) in NEEDS_TORCH for parent in (relative, *relative.parents))

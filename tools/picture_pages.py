@@ -67,7 +67,7 @@ def prepare(service: Any) -> None:
     from serving import wait_for
 
     for title in ASKED_IN_VAIN:
-        service.send("POST", "/v1/riverside/feedback", {"title": title, "shown": [], "verdict": "none_of_these"})
+        service.send("POST", "/v1/riverside/feedback", {"title": title, "shown_ids": [], "verdict": "none_of_these"})
     wait_for(lambda: b"All questions are checked" in service.get("/a/riverside/queue").body, PATIENCE_S)
 
 

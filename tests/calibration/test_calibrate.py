@@ -221,7 +221,7 @@ def test_a_fingerprint_is_of_all_that_was_learned():
     assert hybrid.fingerprint == static.fingerprint
 
 
-def test_18_9_titles_and_whole_questions_have_their_own(tmp_path):
+def test_calibrate_separate_calibrations(tmp_path):
     """One run makes both; a search takes the one for what it asks, and one alone serves both."""
     ranker = rankers.create(DEFAULT_RANKER)
     with Archive.open(riverside(tmp_path / "riverside")) as archive:
@@ -260,8 +260,8 @@ def test_a_damaged_file_is_one_line(report, tmp_path):
             with pytest.raises(ArchiveError, match="askalike calibrate"):
                 load_calibration(archive, rankers.create(DEFAULT_RANKER))
         for key, wrong, message in (
-            ('"first"', '"fist"', r"fist is not a setting \(known: format, ranker, settings, weights"),
-            ('"of"', '"off"', r"line.off is not a setting \(known: probability, of, share\)"),
+            ('"first_hit_curve"', '"fist"', r"fist is not a setting \(known: format, ranker, settings, fingerprint"),
+            ('"criterion"', '"off"', r"threshold.off is not a setting \(known: probability, criterion, share\)"),
         ):
             path.write_text(intact.replace(key, wrong))
             with pytest.raises(SettingsError, match=f"askalike calibrate.*{message}"):
@@ -274,11 +274,11 @@ def test_the_file_is_plain_text_with_the_keys_of_its_format(report, directory):
     values = json.loads(path.read_text())
     assert values["ranker"] == report.calibration.ranker
     assert set(values) == {
-        "format", "ranker", "settings", "weights", "state", "split", "bodies", "queries", "base_rate", "first", "later",
-        "known", "line", "prevalence", "measured", "titles_only",
+        "format", "ranker", "settings", "fingerprint", "state", "split", "has_bodies", "queries", "base_rate",
+        "first_hit_curve", "later_hit_curve", "answerable_curve", "threshold", "prevalence", "quality", "titles_only",
     }  # fmt: skip
-    assert set(values["line"]) == {"probability", "of", "share"}
-    assert set(values["measured"]) == {"queries", "found", "bins", "error", "chance"}
+    assert set(values["threshold"]) == {"probability", "criterion", "share"}
+    assert set(values["quality"]) == {"queries", "found_by_rank", "bins", "error", "chance"}
     assert Calibration.model_validate(values) == report.calibration
 
 

@@ -8,6 +8,12 @@ from commands import run_command
 
 
 @pytest.fixture
+def command() -> Callable[..., tuple[int, str, str]]:
+    """See commands.run_command."""
+    return run_command
+
+
+@pytest.fixture
 def run() -> Callable[..., tuple[int, str, str]]:
     """See commands.run_command."""
     return run_command

@@ -35,7 +35,7 @@ def test_everything_measured_is_printed(desk):
         assert said in text
 
 
-def test_18_14_the_hits_are_saved_for_the_next_call(desk):
+def test_calibrate_saves_hits(desk):
     saved = {file.name for file in (desk / "index").glob("*.jsonl")}
     assert saved == {"calibrate-lm_jelinek_mercer.jsonl", "off-topic-titles-lm_jelinek_mercer.jsonl"}
 
@@ -90,9 +90,9 @@ def test_an_uncalibrated_ranker_says_so(desk):
 def test_json_and_what_is_out_of_reach(desk):
     done = askalike("calibrate", desk, "-r", "bm25", "--precision", 0.9999, "--json")
     told = json.loads(done.stdout)
-    assert told["line"] is None
-    assert told["picked"]["line"] is None
-    assert told["first"]["n"] > 400
+    assert told["threshold"] is None
+    assert told["threshold_choice"]["in_sample"] is None
+    assert told["first_hits"]["n"] > 400
     text = askalike("calibrate", desk, "-r", "bm25", "--precision", 0.9999, "--verbose").stdout
     assert "out of reach" in text
     assert text.count("the archive's similarity threshold") == 2

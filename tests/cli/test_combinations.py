@@ -68,6 +68,7 @@ def test_rules_name_parameters_and_help_texts_have_rules():
     whole = typer.Typer()
     register(whole)
     commands = typer.main.get_command(whole).commands
+    assert commands.keys() >= RULES.keys()
     for name, command in commands.items():
         parameters = [each for each in command.params if each.name != "help"]
         options = {each.name for each in parameters}

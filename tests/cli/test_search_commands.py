@@ -36,12 +36,12 @@ def test_search_says_how_a_misspelt_word_was_read(desk):
 
 def test_search_as_json_has_the_service_s_shape(desk):
     answer = json.loads(askalike("search", desk, "book", "--json", "--tag", "renewal").stdout)
-    assert set(answer) == {"results", "abstained", "model", "took_ms"}
+    assert set(answer) == {"results", "abstained", "ranker", "took_ms"}
     assert answer["results"]
     assert all("renewal" in r["tags"] for r in answer["results"])
     first = answer["results"][0]
     assert {"id", "title", "url", "snippet", "score", "probability", "matched"} <= set(first)
-    assert sum(m["score"] for m in first["matched"]) == pytest.approx(first["score"], rel=1e-9)
+    assert sum(m["score"] for m in first["contributions"]) == pytest.approx(first["score"], rel=1e-9)
 
 
 @pytest.mark.parametrize("text", ["xyzzy plugh", "!? zzz"])
@@ -142,7 +142,7 @@ def test_rankers_by_vectors_take_filters_and_unfinished_words(desk, ranker):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     words = ("search", desk, "can I bring my bicy", "--prefix", "--before", "2024-01-01", "--ranker", ranker)
     answer = json.loads(askalike(*words, "--json").stdout)
-    assert answer["model"] == ranker
+    assert answer["ranker"] == ranker
     assert answer["results"]
     assert all(set(r["parts"]) == ({"lm_jelinek_mercer", "static"} if ranker == "hybrid" else set())
                for r in answer["results"])  # fmt: skip

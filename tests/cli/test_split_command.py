@@ -42,7 +42,7 @@ def test_by_time_as_json(run, directory):
     made = json.loads(out)
     assert code == 0
     assert {part["split"]: part["queries"] for part in made["parts"]} == {"t/train": 3, "t/dev": 5, "t/test": 2}
-    assert (made["of"], made["by"], made["left_out"]) == ("duplicates", "time", 0)
+    assert (made["source_split"], made["method"], made["left_out"]) == ("duplicates", "time", 0)
     assert made["settings"] == {"before": "2013", "after": "2018"}
     assert json.loads(run("info", directory, "--json")[1])["partitions"] == [made]
 

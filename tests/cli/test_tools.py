@@ -64,7 +64,7 @@ def test_check_as_json(run, directory):
         archive.upsert([Question("2", "", "body")])
     code, out, _ = run("check", directory, "--json", "--strict")
     report = json.loads(out)
-    assert (code, report["found"]) == (1, 2)
+    assert (code, report["count"]) == (1, 2)
     first = report["findings"][0]
     assert (first["name"], first["count"], first["n"], first["examples"]) == ("empty_titles", 1, 2, ["2"])
 

@@ -40,7 +40,7 @@ def archive(tmp_path_factory):
 def ranker(archive):
     need("onnx", "onnxruntime", "tokenizers")
     words = sorted({word for title in TITLES for word in title.split()})
-    return rankers.create("cross_encoder", {"model": str(write_cross_encoder(archive.path / "cross", words))})
+    return rankers.create("cross_encoder", {"encoder": str(write_cross_encoder(archive.path / "cross", words))})
 
 
 @pytest.fixture

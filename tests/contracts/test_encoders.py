@@ -51,7 +51,7 @@ def name(request):
 def settings(name, tmp_path_factory):
     if name != "pretrained":
         return SETTINGS.get(name, {})
-    return {"model": str(write_encoder(tmp_path_factory.mktemp("models") / "small", list(dict.fromkeys(WORDS))))}
+    return {"encoder": str(write_encoder(tmp_path_factory.mktemp("models") / "small", list(dict.fromkeys(WORDS))))}
 
 
 @pytest.fixture(scope="module")

@@ -138,7 +138,7 @@ def test_originals_stand_for_duplicates_and_states_are_left_out(request, kind, t
         ])  # fmt: skip
     with LocalEngine.open(tmp_path / "desk", "bm25", engine=url and f"opensearch+{url}") as engine:
         hits = engine.search("cannot remember my secret word", 5, min_similarity=0)
-        assert (hits[0].id, hits[0].asked_as.id, hits[0].states) == ("o", "d", ("answered",))
+        assert (hits[0].id, hits[0].matched_duplicate.id, hits[0].states) == ("o", "d", ("answered",))
         assert {hit.id for hit in hits} == {"o", "c", "u"}
         through_its_duplicate = {"o"} if kind == "local" else set()  # see docs/states.md
         for without, left in ((("closed",), {"o", "u"}), (("closed", "unanswered"), through_its_duplicate)):

@@ -175,14 +175,17 @@ def test_an_empty_archive_answers_with_nothing(name, tmp_path):
 
 
 def test_contributions_add_up_to_the_score(searcher):
+    n_explained = 0
     for query in QUERIES.values():
         hits = searcher.rank({query.id: query}, 100)[query.id]
         reasons = searcher.explain_ids(query, [h.id for h in hits])
+        n_explained += len(hits)
         for hit in hits:
             reason = reasons[hit.id]
             assert reason.score == pytest.approx(hit.score, rel=1e-9)
             assert sum(c.score for c in reason.contributions) == pytest.approx(hit.score, rel=1e-9)
             assert all(0 <= s.start < s.end <= len(reason.text[s.field]) for s in reason.spans)
+    assert n_explained >= len(QUERIES) - 1
 
 
 def test_incremental_equals_rebuilt_and_reopened(name, tmp_path):

@@ -119,7 +119,9 @@ def test_examples_run_and_print_what_is_shown(page: Path, place: Path, monkeypat
     monkeypatch.setenv("PYTHONPATH", str(Path(askalike.__file__).parents[1]))
     monkeypatch.setenv("COLUMNS", "100")
     port = str(free_port())
-    for step in steps(page):
+    found = list(steps(page))
+    assert found
+    for step in found:
         text = step.text.replace(PORT, port)
         code, printed = _run_program(text, place) if step.is_program else _run_command(text, place)
         assert code == step.exit_code, f"$ {text}\n{printed}"

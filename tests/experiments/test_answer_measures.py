@@ -72,13 +72,13 @@ def test_every_report_has_what_was_written(archive, tmp_path):
     values = {
         "task": "answers", "fields": None, "system": systems, "seeds": [1, 2],
         "split": "topic/test", "dev": "topic/dev",
-        "partition": {"by": "category", "of": "answers", "name": "topic", "shares": [0.6, 0.2, 0.2]},
+        "partition": {"method": "category", "source_split": "answers", "name": "topic", "shares": [0.6, 0.2, 0.2]},
     }  # fmt: skip
     outcome = run_experiment(
         read_experiment(toml_at(tmp_path / "written.toml", archive.path, **values)), tmp_path / "out"
     )
     report = json.loads((tmp_path / "out/report.json").read_text())
-    diagnostics = {system["label"]: system["beside"] for system in report["systems"]}
+    diagnostics = {system["label"]: system["diagnostics"] for system in report["systems"]}
     assert diagnostics["bm25"] == diagnostics["both"] == {}
     assert set(diagnostics["DSSM"]) == {"validation triplet loss"}
     assert set(diagnostics["DSSM + generation"]) == {

@@ -59,7 +59,7 @@ def test_each_document_comes_once_and_k_come(archive, tmp_path):
 
 def test_a_part_is_measured_and_settings_are_tuned_on_another(archive, tmp_path):
     changes = {
-        "partition": {"by": "category", "of": "answers", "name": "topic", "shares": [0.4, 0.3, 0.3]},
+        "partition": {"method": "category", "source_split": "answers", "name": "topic", "shares": [0.4, 0.3, 0.3]},
         "split": "topic/test",
         "dev": "topic/dev",
         "system": [{"ranker": "bm25", "tune": {"k1": [1.2, 0.3]}}],

@@ -123,7 +123,7 @@ def test_a_run_file_is_a_system_of_its_own(archive, tmp_path):
         ('[[system]]\nranker = "bm25"\nsettings = 3', "system[0].settings=3: expected a table"),
         ('[[system]]\nranker = "bm25"\nlabel = ""', "system[0].label='': expected some text"),
         ("[[partition]]\nfolds = 2", "partition: expected one table"),
-        ('[partition]\nby = "time"\nbefore = "May"', "partition.before='May': date 'May': expected a date such as"),
+        ('[partition]\nmethod = "time"\nbefore = "May"', "partition.before='May': date 'May': expected a date such as"),
         ("archive = 3", "archive=3: expected a path"),
         ('fields = "titles"', "fields='titles': expected 'title', 'body' or 'title,body'"),
         ('typing_curve = "yes"', "typing_curve='yes': expected true or false"),
@@ -141,7 +141,7 @@ def test_broken_files(tmp_path, text, message):
 @pytest.mark.parametrize("date", ["2022-01-05", '"2022-01-05"'])
 def test_a_date_is_written_as_toml_or_as_text(date):
     values = parse_assignments([f"before={date}", "after=2022"])
-    settings = validate_settings(PartitionSettings, {"by": "time", **values}, "partition")
+    settings = validate_settings(PartitionSettings, {"method": "time", **values}, "partition")
     assert settings.settings == {"before": "2022-01-05", "after": "2022"}
 
 
@@ -161,5 +161,5 @@ def test_variables_and_changes(archive, tmp_path, monkeypatch):
 
 def test_a_table_s_key_can_be_changed_and_a_list_s_cannot(archive, tmp_path):
     path = toml_at(tmp_path / "x.toml", archive)
-    assert "partition.sed is not a setting (known: by, of, name" in error_of(path, {"partition.sed": 3})
+    assert "partition.sed is not a setting (known: method, source_split, name" in error_of(path, {"partition.sed": 3})
     assert "system is not a table" in error_of(path, {"system.k1": 3})

@@ -5,7 +5,6 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.first_day.planted import plant
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
@@ -21,6 +20,7 @@ from askalike.experiments.run import run_experiment
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.labels.splits import load_split
 from askalike.store import Archive
+from planted import plant
 
 pytestmark = pytest.mark.usefixtures("without_figures")
 
@@ -137,7 +137,7 @@ def test_a_calibration_counts_groups_the_same(archive, tmp_path, monkeypatch):
     assert shares == pytest.approx({name: of.means["Success@1"] for name, of in macro.groups.items()})
     assert averages.base_rate == pytest.approx(np.mean([of.base_rate for of in averages.groups.values()]))
     assert averages.base_rate != pytest.approx(report.first_hits.base_rate)
-    assert report.as_dict()["macro"]["groups"].keys() == {"x", "y"}
+    assert report.as_dict()["group_averages"]["groups"].keys() == {"x", "y"}
 
 
 def test_intervals_of_averages_come_from_clusters_within_groups():

@@ -3,10 +3,9 @@
 import json
 import re
 
-from tests.first_day.planted import NETWORK, plant
-
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.run import run_experiment
+from planted import NETWORK, plant
 
 
 def test_epochs_are_logged_and_given_on(tmp_path, without_figures):

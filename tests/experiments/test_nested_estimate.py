@@ -47,7 +47,9 @@ def test_nested_random_labels_are_found_by_chance_alone(archive):
 def test_a_fold_s_own_labels_do_not_touch_its_choice(archive):
     labels = labelled(1)
     first = estimate_tuning(archive, "bm25", SPACE, labels, None, "RR")
-    for at, fold in enumerate(assign_folds(labels.qrels, clusters_from_qrels(labels.qrels), 5)):
+    folds = list(assign_folds(labels.qrels, clusters_from_qrels(labels.qrels), 5))
+    assert len(folds) == 5
+    for at, fold in enumerate(folds):
         rolled = dict(zip(fold, (labels.qrels[q] for q in fold[1:] + fold[:1]), strict=True))
         other = estimate_tuning(archive, "bm25", SPACE, Split(labels.queries, {**labels.qrels, **rolled}), None, "RR")
         assert other.fold_settings[at] == first.fold_settings[at]

@@ -225,7 +225,7 @@ def test_a_hybrid_is_tuned_and_written_with_its_parts_settings(archive, tmp_path
     parts = {"parts": ["bm25", "tfidf"], "bm25.k1": 0.9, "rephrasings": False}
     system = [{"ranker": "hybrid", "settings": parts, "tune": True}, {"ranker": "cascade", "settings": parts}]
     toml = toml_at(tmp_path / "hybrid.toml", archive, split="cluster/test", dev="cluster/dev", system=system,
-                   partition={"of": "rephrasings"})  # fmt: skip
+                   partition={"source_split": "rephrasings"})  # fmt: skip
     first, second = run_experiment(read_experiment(toml), tmp_path / "out").systems
     assert first.settings["bm25.k1"] == second.settings["bm25.k1"] == 0.9
     assert list(first.settings["weights"]) in [[1, 1], [1, 2], [1, 4], [2, 1], [4, 1]]

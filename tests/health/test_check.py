@@ -91,7 +91,7 @@ def test_boilerplate_in_bodies_is_shown_completely(archive):
         Question(f"x{n}", f"x{n}", f"something else entirely that nobody but number {n} wrote") for n in range(7)
     )
     finding = run_check(archive, "body_templates")
-    assert (finding.count, finding.n, finding.of) == (7, 14, "questions")
+    assert (finding.count, finding.n, finding.unit) == (7, 14, "questions")
     assert finding.details == ("7 times: steps to reproduce open the program then press the red button twice",)
 
 
@@ -99,7 +99,7 @@ def test_a_large_archives_bodies_are_sampled(archive, monkeypatch):
     monkeypatch.setattr("askalike.health.boilerplate.SAMPLE_SIZE", 10)
     archive.upsert(Question(str(n), f"t{n}", "one two three four five six seven eight nine") for n in range(30))
     finding = run_check(archive, "body_templates")
-    assert (finding.n, finding.of) == (10, "sampled questions")
+    assert (finding.n, finding.unit) == (10, "sampled questions")
 
 
 def test_leak_banners(archive):
@@ -112,7 +112,7 @@ def test_leak_banners(archive):
 def test_many_texts_without_a_token_are_loud(archive):
     archive.upsert([Question("1", "???", "<pre>= + =</pre>", "html"), Question("2", "!", "word"), Question("3", " ")])
     finding = run_check(archive, "no_tokens")
-    assert (finding.count, finding.n, finding.examples, finding.loud) == (1, 3, ("1",), True)
+    assert (finding.count, finding.n, finding.examples, finding.serious) == (1, 3, ("1",), True)
 
 
 def test_other_scripts_have_tokens(archive):
@@ -125,7 +125,7 @@ def test_languages(archive):
     archive.upsert(Question(x, x, language=x) for x in ("de", "pl", "zh", "th", "xx"))
     archive.upsert([Question("pl2", "pl2", language="pl"), Question("own", "the archive's language")])
     finding = run_check(archive, "unsupported_languages")
-    assert (finding.count, finding.n, finding.examples, finding.loud) == (4, 7, ("pl", "th", "xx"), True)
+    assert (finding.count, finding.n, finding.examples, finding.serious) == (4, 7, ("pl", "th", "xx"), True)
     assert finding.details[0] == "pl: 2 questions; no stemmer: only identical word forms match"
     assert "no spaces" in finding.details[1]
     assert run_check(archive, "unknown_languages").count == 0

@@ -94,7 +94,7 @@ def test_answers_that_quote_their_question(archive):
         ]
     )
     finding = run_check(archive, "answers_quoting_questions")
-    assert (finding.count, finding.n, finding.of, finding.examples) == (2, 4, "answers", ("title", "body"))
+    assert (finding.count, finding.n, finding.unit, finding.examples) == (2, 4, "answers", ("title", "body"))
 
 
 @pytest.mark.parametrize(("site", "both", "of"), [("cs", 137, 212), ("beer", 12, 17), ("ai", 6, 6)])

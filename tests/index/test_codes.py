@@ -103,6 +103,7 @@ def test_a_batch_is_its_queries_one_by_one(tmp_path):
     searcher = build(tmp_path).searcher
     together = searcher.search(make_queries(), 20)
     rows = make_queries().vectors.parts[0].values
+    assert len(rows) > 0
     for row, whole in zip(rows, together, strict=True):
         [alone] = searcher.search(VectorQueries(Vectors((VectorPart(row[None]),)), [(-1, -1)]), 20)
         assert alone.docids.tolist() == whole.docids.tolist()
@@ -116,16 +117,16 @@ def test_likely_scores_are_seldom_too_low_and_leave_few_rows(tmp_path):
     queries = clustered(np.random.default_rng(2), 30)
     exact = queries @ rows.T
     assert segment.codes
-    for scores, likely in zip(exact, segment.codes.likely_scores(queries, segment.live_bits), strict=True):
+    for scores, likely in zip(exact, segment.codes.estimate_scores(queries, segment.live_bits), strict=True):
         live = segment.live_mask
         bounds = likely.rows[: len(scores)]
         assert np.mean(bounds[live] < scores[live]) < 0.005
-        left = likely.find_above(float(np.sort(scores[live])[-20]))
+        left = likely.find_at_least(float(np.sort(scores[live])[-20]))
         assert live[left].all()
         assert len(left) < 0.2 * len(scores)
         padded = np.pad(np.where(live, bounds, -np.inf), (0, len(likely.rows) - len(bounds)), constant_values=-np.inf)
         blocks = padded.reshape(-1, BLOCK).max(axis=1)
-        np.testing.assert_array_equal(likely.peaks[np.isfinite(blocks)], blocks[np.isfinite(blocks)])
+        np.testing.assert_array_equal(likely.block_max[np.isfinite(blocks)], blocks[np.isfinite(blocks)])
 
 
 @pytest.mark.usefixtures("small_segments_have_codes")

@@ -246,7 +246,7 @@ def test_segments_of_a_growing_index_stay_few(tmp_path, monkeypatch):
     [
         (
             {"format": LexicalIndex.FORMAT + 1},
-            r"format 3, but this askalike reads 2; rebuild it: askalike index .* --rebuild",
+            r"format 4, but this askalike reads 3; rebuild it: askalike index .* --rebuild",
         ),
         ({"fingerprint": "y"}, r"another analyzer .*fingerprint differs.*rebuild it: askalike index .* --rebuild"),
         ({"exact_lengths": True}, r"exact_lengths differs.*rebuild it"),
@@ -361,7 +361,9 @@ def test_a_directory_that_cannot_be_made_is_one_line(tmp_path):
 def test_docids_and_scores_are_columns_of_their_types(tmp_path):
     index = LexicalIndex.open(tmp_path, LAYOUT)
     commit(index, 1)
-    for found in (*search(index.searcher, QUERIES, SIX[0], 3), *search(index.searcher, QUERIES, SIX[0], 0)):
+    results = [*search(index.searcher, QUERIES, SIX[0], 3), *search(index.searcher, QUERIES, SIX[0], 0)]
+    assert len(results) == 2 * len(QUERIES)
+    for found in results:
         assert (found.docids.dtype, found.scores.dtype) == (np.int64, np.float64)
 
 

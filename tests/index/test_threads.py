@@ -44,6 +44,7 @@ def test_threads_share_a_searcher():
     with ThreadPoolExecutor(4) as pool:
         hits = list(pool.map(lambda task: search(shared, *task, 10), tasks))
     alone = fresh(documents)
+    assert all(hits)
     for task, of_task in zip(tasks, hits, strict=True):
         for one, other in zip(of_task, search(alone, *task, 10), strict=True):
             assert one.docids.tolist() == other.docids.tolist()

@@ -187,6 +187,7 @@ def test_a_batch_is_its_queries_one_by_one_and_any_k_is_a_prefix(tmp_path, stora
         Vectors((VectorPart(generator.standard_normal((20, 64)).astype(np.float32)),)), [(-1, -1)] * 20
     )
     together = index.searcher.search(batch, 50)
+    assert len(together) == 20
     for i, whole in enumerate(together):
         one = VectorQueries(Vectors((VectorPart(batch.vectors.parts[0].values[i : i + 1]),)), [(-1, -1)])
         for k in (1, 10, 50):

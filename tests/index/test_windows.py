@@ -132,6 +132,7 @@ def assert_filtered_first(similarity, share):
 
 def test_segments_do_not_change_a_result():
     queries = make_queries(60)
+    assert len(queries) == 60
     for similarity in ALL:
         one, four = (search(archive(kind)[1], queries, similarity, 20) for kind in ("plain", "in four segments"))
         for a, b in zip(one, four, strict=True):

@@ -110,10 +110,10 @@ def test_a_client_lists_and_calls_every_tool(archive: Path, http_server: str, tr
     assert {key: used["fetched"][key] for key in ("id", "title", "url")} == used["found"][0]
     first = used["similar"]["questions"][0]
     assert (first["id"], first["url"], first["probability"]) == ("r013", url, None)
-    assert {"lost", "library", "card"} <= set(first["words"])
+    assert {"lost", "library", "card"} <= set(first["matched_words"])
     assert first["accepted_answer"]["text"].startswith("Tell us at once")
     assert used["similar"]["abstained"] is False
-    assert used["similar"]["model"] == WORDS
+    assert used["similar"]["ranker"] == WORDS
 
 
 def test_the_protocol_of_2025_and_the_current_one_are_both_spoken(http_server: str) -> None:
@@ -159,7 +159,7 @@ def test_what_is_asked_for_narrows_what_is_found(engine: LocalEngine) -> None:
     server = create_server(engine)
     assert call(server, "similar_questions", title="zyzzyva quux")["abstained"] is True
     assert call(server, "similar_questions", title=LOST_CARD, before="1990-01-01") == {
-        "questions": [], "abstained": True, "model": WORDS,
+        "questions": [], "abstained": True, "ranker": WORDS,
     }  # fmt: skip
 
 
@@ -177,7 +177,9 @@ def test_a_calibrated_archive_gives_probabilities(archive: Path, tmp_path: Path)
 def test_a_server_that_asks_for_keys_answers_those_who_have_one(archive: Path) -> None:
     with Archive.open(archive) as opened:
         key = create_key(opened, "read")
+    n_asked = 0
     for address in serve(archive, "--require-keys"):
+        n_asked += 1
         assert httpx2.post(address, json={}).status_code == 401
         wrong = httpx2.post(address, json={}, headers={"Authorization": f"Bearer {key[:-1]}"})
         assert wrong.status_code == 401
@@ -190,6 +192,7 @@ def test_a_server_that_asks_for_keys_answers_those_who_have_one(archive: Path) -
                 return (await client.call_tool("search", {"query": LOST_CARD})).structured_content
 
         assert run(search_with_key())["results"][0]["id"] == "r013"
+    assert n_asked == 1
 
 
 def test_a_page_of_another_site_and_another_host_are_refused(http_server: str) -> None:

@@ -118,7 +118,7 @@ def test_parts_are_found_by_name_like_given_splits(archive):
         ("cluster/dev", 8, 4, 8, 2),
         ("cluster/test", 8, 4, 8, 2),
     ]
-    assert (partition.of, partition.by, partition.left_out) == ("duplicates", "cluster", 0)
+    assert (partition.source_split, partition.method, partition.left_out) == ("duplicates", "cluster", 0)
     assert partition.description == "duplicates by cluster, shares 0.6 0.2 0.2, seed 0"
     assert labelled_splits(archive) == ["duplicates", "cluster/train", "cluster/dev", "cluster/test"]
     whole, dev = load_split(archive, "duplicates"), load_split(archive, "cluster/dev")
@@ -286,7 +286,7 @@ def test_titles_with_given_clusters(shared_data, tmp_path):
     import_archive("beir", [shared_data / "askubuntu-titles"], tmp_path / "au")
     with Archive.open(tmp_path / "au") as archive:
         partition = create_partition(archive, "cluster")
-        assert partition.of == "train"
+        assert partition.source_split == "train"
         assert [p.queries for p in partition.parts] == pytest.approx([9842, 1230, 1230], abs=60)
         assert sum(p.clusters for p in partition.parts) == 3483
         sets = [clusters_of(archive, name) for name in ("cluster/train", "cluster/dev", "cluster/test", "dev")]

@@ -124,7 +124,7 @@ def test_errors_name_what_to_change(archive, tmp_path):
         dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "no" / "x.csv")
 
 
-def test_18_7_without_a_calibration_clusters_are_found_by_similarity(archive, tmp_path):
+def test_dedupe_clusters_by_similarity_without_a_calibration(archive, tmp_path):
     """What is asked again is found, and no probability is claimed."""
     report = dedupe(archive, rankers.create("bm25"), tmp_path / "x.csv")
     assert (report.duplicate_rate, report.uncalibrated_reason) == (None, "not calibrated yet")

@@ -43,7 +43,7 @@ def test_phrasings_of_one_question_are_one_gap_by_traffic(archive):
     assert (clocks.count, clocks.reasons) == (1, {"none_of_these": 1})
 
 
-def test_18_7_without_probabilities_there_is_no_least_one(archive):
+def test_gaps_min_probability_without_a_calibration(archive):
     ask(archive, "nobody knows", shown=["r3"])
     for refused in (partial(find_gaps, archive), partial(get_gap, archive, "x")):
         with pytest.raises(UncalibratedError, match="not calibrated, so there are no probabilities"):

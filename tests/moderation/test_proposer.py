@@ -81,7 +81,7 @@ def test_an_estimate_of_0_does_not_silence_it(calibrated, monkeypatch):
     assert pending_proposals(calibrated)
 
 
-def test_18_6_without_a_calibration_pairs_are_proposed_by_their_similarity(archive):
+def test_proposer_by_similarity_without_a_calibration(archive):
     """The first are right, none is below a floor, and no figure depends on what else a question finds."""
     assert scan_progress(archive) is None
     proposer = create_proposer(archive)

@@ -49,7 +49,7 @@ def test_evaluating_calibrating_and_deduplicating_give_the_same_with_and_without
         calibrated = json.loads(run("calibrate", path, *RANKER, *engine, "--json"))
         (path / "index" / "neighbours-lm_jelinek_mercer.jsonl").unlink(missing_ok=True)
         run("dedupe", path, *RANKER, *engine, "-o", tmp_path / "clusters.csv")
-        first = {name: calibrated["first"][name] for name in ("n", "clusters", "base_rate", "error", "skill")}
+        first = {name: calibrated["first_hits"][name] for name in ("n", "clusters", "base_rate", "error", "skill")}
         results.append((measured, (tmp_path / "clusters.csv").read_text(), first))
     (here, clusters, first), (there, *others) = results
     assert there == here

@@ -19,7 +19,7 @@ from service import serving
 
 pytestmark = pytest.mark.long
 
-PATIENCE_S = 400.0
+MIN_TIMEOUT_S = 400.0
 OPERATORS = Path(__file__).parents[2] / "docs" / "operators" / "docker-compose.yml"
 
 
@@ -61,7 +61,7 @@ def make_archive(tmp_path):
 
 
 def wait_for(condition):
-    return serving.wait_for(condition, PATIENCE_S)
+    return serving.wait_for(condition, MIN_TIMEOUT_S)
 
 
 def outlast(load: Load) -> None:

@@ -5,7 +5,7 @@ from threading import Event, Thread
 
 import pytest
 
-from askalike.opensearch.hedging import NodesInTurn, Patience, first_answer
+from askalike.opensearch.hedging import HedgeDelay, RoundRobinSelector, first_answer
 
 NEVER_S = 60.0
 """Longer than any of these tests takes."""
@@ -82,7 +82,7 @@ def test_another_error_is_an_answer(nodes):
 
 
 def test_no_node_is_asked_twice_for_one_request():
-    in_turn, chosen = NodesInTurn({}), []
+    in_turn, chosen = RoundRobinSelector({}), []
 
     def request():
         chosen.append(in_turn.select(["a", "b", "c"]))
@@ -94,16 +94,16 @@ def test_no_node_is_asked_twice_for_one_request():
 
 
 def test_requests_go_to_the_nodes_in_turn():
-    in_turn = NodesInTurn({})
+    in_turn = RoundRobinSelector({})
     assert [in_turn.select(["a", "b"]) for _ in range(3)] == ["a", "b", "a"]
 
 
 def test_patience_follows_what_is_usual_and_doubles_with_each_round():
-    patience = Patience(0.1)
-    assert patience.wait_s == 0.1
-    assert [patience.give_up_s(rounds, 30) for rounds in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
-    patience.note(2)
-    assert (patience.wait_s, patience.give_up_s(0, 30)) == (4, 8)
+    delay = HedgeDelay(0.1)
+    assert delay.wait_s == 0.1
+    assert [delay.give_up_s(rounds, 30) for rounds in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
+    delay.note(2)
+    assert (delay.wait_s, delay.give_up_s(0, 30)) == (4, 8)
     for _ in range(100):
-        patience.note(0.01)
-    assert (patience.wait_s, patience.give_up_s(0, 30)) == (0.1, 0.5)
+        delay.note(0.01)
+    assert (delay.wait_s, delay.give_up_s(0, 30)) == (0.1, 0.5)

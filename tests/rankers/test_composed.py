@@ -38,6 +38,7 @@ def test_min_max_by_hand(archive):
     everything = {q: [str(n) for n in range(len(TITLES))] for q in QUERIES}
     parts = [scores(rankers.create(name), archive, candidates=everything) for name in ("bm25", "tfidf")]
     mine = scores(built(TWO, "weights=0.25,0.75"), archive)
+    assert mine.keys() == QUERIES.keys()
     for query, found in mine.items():
         pool = [id for id in everything[query] if parts[0][query][id] > 0]
         shares = []
@@ -83,6 +84,7 @@ def test_the_absolute_score_of_a_hybrid_is_a_sum_of_its_parts_own(archive):
     names = ("bm25", "lm_jelinek_mercer")
     searchers = [rankers.open_current(rankers.create(name), archive.view()) for name in names]
     mine = scores(built(f"parts={','.join(names)}"), archive)
+    assert mine.keys() == QUERIES.keys()
     for query, found in mine.items():
         title = QUERIES[query].title
         expected = {id: sum(absolute(part, title, id, prefix=False) for part in searchers) / 2 for id in found}
@@ -115,6 +117,7 @@ def test_weights_alone_are_those_of_shares_of_the_pool():
 def test_reciprocal_rank_by_hand(archive):
     parts = [scores(rankers.create(name), archive) for name in ("bm25", "tfidf")]
     mine = scores(built(TWO, "normalise=reciprocal_rank", "weights=1,2"), archive)
+    assert mine.keys() == QUERIES.keys()
     for query, found in mine.items():
         ranks = [{id: n for n, id in enumerate(part[query], 1)} for part in parts]
         expected = {id: 1 / (60 + ranks[0][id]) + 2 / (60 + ranks[1][id]) for id in ranks[0]}
@@ -166,6 +169,7 @@ def test_a_cascade_puts_what_the_first_proposes_into_the_seconds_order(archive):
     first, second = (scores(rankers.create(name), archive) for name in ("bm25", "lm_dirichlet"))
     mine = scores(built("parts=bm25,lm_dirichlet", "depth=3", "lm_dirichlet.mu=50", name="cascade"), archive)
     second = scores(rankers.create("lm_dirichlet", {"mu": 50}), archive)
+    assert mine.keys() == QUERIES.keys()
     for query, found in mine.items():
         proposed = list(first[query])[:3]
         assert found == {id: second[query][id] for id in second[query] if id in proposed}

@@ -9,7 +9,7 @@ from askalike import rankers
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Question
 from askalike.store import Archive
-from askalike.tuning import successive_candidates as ladder_search
+from askalike.tuning import successive_candidates
 from askalike.tuning.run import tune_archive
 from needs import need
 from small_models import ARCHITECTURES, WORDS, make_model_folder
@@ -72,7 +72,7 @@ def test_it_equals_sentence_transformers(name, tokenizer, tmp_path):
 def test_a_cascade_orders_what_another_ranker_proposes(folder, tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(Question(f"{n:02}", " ".join(WORDS[n : n + 4])) for n in range(15))
-        settings = {"parts": ["lm_jelinek_mercer", "cross_encoder"], "cross_encoder.model": str(folder)}
+        settings = {"parts": ["lm_jelinek_mercer", "cross_encoder"], "cross_encoder.encoder": str(folder)}
         ranker = rankers.create("cascade", settings, archive)
         searcher = rankers.open_current(ranker, archive.view())
         query = Question("q", "my bike was stolen")
@@ -88,21 +88,21 @@ def test_a_cascade_orders_what_another_ranker_proposes(folder, tmp_path):
 
 def test_what_is_wrong_is_said(folder, tmp_path):
     with pytest.raises(SettingsError, match="no such model; expected a folder"):
-        rankers.create("cross_encoder", {"model": "nowhere"})
+        rankers.create("cross_encoder", {"encoder": "nowhere"})
     two = make_cross_encoder(tmp_path, "bert", labels=2)
-    ranker = rankers.create("cross_encoder", {"model": str(two)})
+    ranker = rankers.create("cross_encoder", {"encoder": str(two)})
     with pytest.raises(InputError, match="2 labels; expected a cross-encoder with one label"):
         ranker.scorer.score(Question("q", "rice"), [Question("d", "rice")])
     description = json.loads((two / "config.json").read_text())
     (two / "config.json").write_text(json.dumps({**description, "model_type": "mpnet"}))
     with pytest.raises(InputError, match="model_type = 'mpnet'; expected one of bert"):
-        rankers.create("cross_encoder", {"model": str(two)}).scorer.score(
+        rankers.create("cross_encoder", {"encoder": str(two)}).scorer.score(
             Question("q", "rice"), [Question("d", "rice")]
         )
 
 
 def test_tune_tries_it_on_what_it_would_choose_without(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(ladder_search, "LADDER", ())
+    monkeypatch.setattr(successive_candidates, "FAMILIES", ())
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert(
             Question(f"{n:02}", " ".join(WORDS[n : n + 3]), rephrasings=(" ".join(WORDS[n + 1 : n + 4]),))
@@ -115,4 +115,4 @@ def test_tune_tries_it_on_what_it_would_choose_without(folder, tmp_path, monkeyp
     for name in tried:
         without, trial = name.removeprefix("cross_encoder (").removesuffix(")"), results[name].trial
         assert trial.settings["parts"] == [results[without].trial.ranker, "cross_encoder"]
-        assert (trial.ranker, trial.settings["cross_encoder.model"]) == ("cascade", str(folder))
+        assert (trial.ranker, trial.settings["cross_encoder.encoder"]) == ("cascade", str(folder))

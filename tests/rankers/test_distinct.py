@@ -92,7 +92,7 @@ def test_of_a_partition_what_trains_is_known(archive):
     assert len(set(TITLES) - set(hidden)) in (1, 2)  # the siblings of one cluster
 
 
-def test_reasons_and_likenesses_are_the_rankers(archive):
+def test_reasons_and_similarityes_are_the_rankers(archive):
     ranker, plain = distinct(archive), rankers.open_current(rankers.create("bm25"), archive.view())
     assert ranker.explain_ids(QUERY["q"], ["a1", "b"]) == plain.explain_ids(QUERY["q"], ["a1", "b"])
     assert ranker.search(QUERY, 3).similarities is None

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 from scipy.optimize import approx_fprime
-from tests.first_day.planted import plant
 
 import askalike
 from askalike import rankers
@@ -14,6 +13,7 @@ from askalike.core.errors import InputError, NotFittedError
 from askalike.core.types import Link, Question
 from askalike.rankers.learned_weights import TermWeights, _cross_entropy
 from askalike.store import Archive
+from planted import plant
 
 NOISE = 60
 

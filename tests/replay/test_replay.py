@@ -188,7 +188,7 @@ def columns(result):
     ]
 
 
-def test_18_14_an_interrupted_replay_is_resumed_with_equal_hits(forum, monkeypatch):
+def test_replay_resumed(forum, monkeypatch):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     settings = {"lm_jelinek_mercer": {}, "hybrid": {}}
     since, last_step = "2013-09-01", 2
@@ -209,7 +209,7 @@ def test_18_14_an_interrupted_replay_is_resumed_with_equal_hits(forum, monkeypat
     assert dates == [f"{since}T00:00:00", *(moment for moment in moments[last_step:] for _ in settings)]
 
 
-def test_18_14_another_k_is_found_in_saved_hits_until_the_archive_changes(kitchen, monkeypatch):
+def test_replay_saved_hits_with_another_k(kitchen, monkeypatch):
     first = replay(kitchen, {"bm25": {}}, "2012-01-01", k=1)
     dates = searched(monkeypatch)
     other = replay(kitchen, {"bm25": {}}, "2012-01-01", k=5)

@@ -31,8 +31,8 @@ def test_how_alike_hits_are_means_the_same_for_every_query(desk, ranker) -> None
     with load(desk, ranker) as engine:
         [same, *_] = engine.search("How do I boil rice?", 1, min_similarity=0)
         [other, *_] = engine.search("How do people elsewhere measure zebras when they sleep?", 1, min_similarity=0)
-    assert same.likeness == pytest.approx(1, abs=0.2)
-    assert 0 <= other.likeness < same.likeness / 2
+    assert same.similarity == pytest.approx(1, abs=0.2)
+    assert 0 <= other.similarity < same.similarity / 2
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_stored_answers_have_their_origin(service: Service) -> None:
     assert answered["generated"] is False
     assert len(answered["sources"]) == 2
     first = answered["sources"][0]
-    assert (first["question"], first["url"]) == ("r013", "https://desk.example/q/r013")
+    assert (first["question_id"], first["url"]) == ("r013", "https://desk.example/q/r013")
     assert answered["text"] == first["text"]
     assert set(first) == {"id", "text", "question", "title", "author", "license", "url", "score", "probability"}
 
@@ -86,6 +86,6 @@ def test_a_grounded_answer_cites_its_sources_and_a_slow_endpoint_holds_up_no_sea
         answer = answered.result(60).json
     assert (answer["generated"], answer["grounded"], answer["model"]) == (True, True, "small")
     assert answer["text"] == f"{sentence} [r013]."
-    assert [source["question"] for source in answer["sources"]] == ["r013"]
+    assert [source["question_id"] for source in answer["sources"]] == ["r013"]
     server.shutdown()
     server.server_close()

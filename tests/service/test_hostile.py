@@ -106,7 +106,9 @@ def test_injections_stay_text(service: Service, text: str) -> None:
         service.get(f"{SIMILAR}?title={quote(text)}"),
         service.send("POST", SIMILAR, {"title": text, "body": text, "tags": [text], "explain": True, "prefix": True}),
         service.send("POST", f"{V1}/answer", {"title": text}),
-        service.send("POST", f"{V1}/feedback", {"title": text, "shown": [text], "verdict": "accept", "chosen": text}),
+        service.send(
+            "POST", f"{V1}/feedback", {"title": text, "shown_ids": [text], "verdict": "accept", "chosen_id": text}
+        ),
         service.get(f"/v1/{quote(text, safe='')}/similar"),
         service.send("PUT", f"{V1}/questions/{quote(text[:250], safe='')}", {"title": text, "body": text}),
     ):

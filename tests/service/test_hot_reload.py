@@ -25,7 +25,7 @@ def deploy(archive, ranker, settings=None):
 
 
 def model(served: Service) -> str:
-    return str(served.get(SIMILAR).json["model"])
+    return str(served.get(SIMILAR).json["ranker"])
 
 
 class Load:

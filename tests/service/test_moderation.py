@@ -131,12 +131,12 @@ def test_only_moderators_decide_and_each_decision_has_its_key(serve, archive) ->
 
 def test_a_gap_that_is_ignored_stays_so_until_it_is_restored(served: Service) -> None:
     for title in ("Where do zeppelins moor?", "zeppelins mooring", "Xyzzy?"):
-        feedback = {"title": title, "shown": [], "verdict": "none_of_these"}
+        feedback = {"title": title, "shown_ids": [], "verdict": "none_of_these"}
         assert served.send("POST", f"{V1}/feedback", feedback).status == 204
     zeppelins, xyzzy = served.get(f"{V1}/gaps").json["gaps"]
     assert (zeppelins["count"], zeppelins["reasons"], len(zeppelins["examples"])) == (2, {"none_of_these": 2}, 2)
     assert served.send("POST", f"{V1}/gaps/{zeppelins['id']}/ignore").status == 204
-    served.send("POST", f"{V1}/feedback", {"title": "mooring my zeppelin", "shown": [], "verdict": "posted_anyway"})
+    served.send("POST", f"{V1}/feedback", {"title": "mooring my zeppelin", "shown_ids": [], "verdict": "posted_anyway"})
     assert [g["title"] for g in served.get(f"{V1}/gaps").json["gaps"]] == [xyzzy["title"]]
     (ignored,) = served.get(f"{V1}/gaps?ignored=true").json["gaps"]
     assert ignored["count"] == 3

@@ -17,8 +17,7 @@ import pytest
 from serving import Service, wait_for
 
 from askalike.store import Archive
-from askalike.store.query_log import delete_older_than
-from askalike.store.use_counts import daily_use, sum_use
+from askalike.store.query_log import daily_use, delete_older_than, sum_use
 
 V1 = "/v1/riverside"
 

@@ -63,7 +63,7 @@ def test_a_published_key_is_for_searching_and_feedback_and_nothing_else(closed) 
     served, _, public = closed
     headers = {"authorization": f"Bearer {public}", "origin": SITE}
     assert served.send("POST", SIMILAR, {"title": "card"}, headers).status == 200
-    feedback = {"title": "x", "shown": [], "verdict": "none_of_these"}
+    feedback = {"title": "x", "shown_ids": [], "verdict": "none_of_these"}
     assert served.send("POST", FEEDBACK, feedback, headers).status == 204
     assert served.send("POST", FEEDBACK, feedback, headers | {"origin": OTHER}).status == 401
     refused = served.send("POST", "/v1/riverside/answer", {"title": "card"}, headers)

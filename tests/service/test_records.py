@@ -73,7 +73,7 @@ def test_a_batch_is_stored_whole_or_not_at_all(service: Service) -> None:
     wait_for(lambda: set(search(service, "boiled batch 7")) >= {"b7"})
     wrong = [EGG | {"id": "c1"}, {"id": "c2"}]
     refused = service.send("POST", f"{QUESTIONS}:batch", {"items": wrong})
-    assert (refused.status, refused.json["errors"][0]["where"]) == (422, "body.items.1.title")
+    assert (refused.status, refused.json["errors"][0]["location"]) == (422, "body.items.1.title")
     assert service.get(f"{QUESTIONS}/c1").status == 404
 
 
@@ -90,7 +90,7 @@ def test_a_batch_is_stored_whole_or_not_at_all(service: Service) -> None:
 )
 def test_says_what_is_wrong_with_a_question(service: Service, fields: dict[str, Any], where: str) -> None:
     answer = put(service, "wrong", **fields)
-    assert (answer.status, [e["where"] for e in answer.json["errors"]]) == (422, [where])
+    assert (answer.status, [e["location"] for e in answer.json["errors"]]) == (422, [where])
 
 
 def test_answers_belong_to_questions(service: Service) -> None:

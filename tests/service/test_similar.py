@@ -27,8 +27,8 @@ def test_a_result_says_how_sure_it_is_and_why(service: Service) -> None:
     assert result["url"] == "https://desk.example/q/r001"
     assert (result["probability"], result["calibrated"], result["confidence"]) == (None, False, "uncalibrated")
     assert result["snippet"] == "my hired bike was stolen"
-    assert result["words"] == ["stolen", "was", "my"]
-    assert sum(m["score"] for m in result["matched"]) == pytest.approx(result["score"])
+    assert result["matched_words"] == ["stolen", "was", "my"]
+    assert sum(m["score"] for m in result["contributions"]) == pytest.approx(result["score"])
 
 
 def test_post_answers_as_get(service: Service) -> None:
@@ -77,7 +77,7 @@ def test_says_what_is_wrong_and_where(service: Service, query: str, where: str) 
     answer = service.get(f"{SIMILAR}?{query}")
     assert answer.status == 422
     assert answer.headers["content-type"] == "application/problem+json"
-    assert [e["where"] for e in answer.json["errors"]] == [where]
+    assert [e["location"] for e in answer.json["errors"]] == [where]
     assert where in answer.json["detail"]
     assert answer.json["request_id"] == answer.headers["x-request-id"]
 

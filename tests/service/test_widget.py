@@ -14,7 +14,7 @@ from askalike.core.types import Question
 from askalike.moderation.gaps import find_gaps
 from askalike.service.routes.widget import load_script
 from askalike.store import Archive, keys
-from askalike.store.use_counts import daily_use, sum_use
+from askalike.store.query_log import daily_use, sum_use
 
 MAX_BYTES = 5_000
 HOSTILE = "Zeppelin <img src=x onerror=\"document.title='taken'\"> & <b>more</b>"

@@ -50,7 +50,7 @@ def test_a_restored_archive_equals_the_saved_one(archive: Path, tmp_path: Path) 
     assert restore(tmp_path / "b.tar", tmp_path / "again") == manifest
     assert file_names(tmp_path / "again") == [DATABASE_FILE, "calibration/m.json", "models/m/model.toml"]
     with Archive.open(tmp_path / "again") as again, Archive.open(archive) as before:
-        assert content_hash(again) == content_hash(before) == manifest.content
+        assert content_hash(again) == content_hash(before) == manifest.content_hash
         assert len(again.view()) == manifest.questions == N
         assert again.view().change == before.view().change
     assert not list(tmp_path.glob("*.new"))

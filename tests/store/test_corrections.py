@@ -53,7 +53,9 @@ def correct(archive, editor="", **texts) -> None:
 
 
 def history(archive):
-    return [(r.by, r.kind, {f: tuple(c) for f, c in r.changes.items()}) for r in get_revisions(archive, "a")]
+    return [
+        (r.edited_by, r.record_type, {f: tuple(c) for f, c in r.changes.items()}) for r in get_revisions(archive, "a")
+    ]
 
 
 def test_a_correction_stays_while_the_source_says_the_same(archive, source):

@@ -3,7 +3,7 @@
 import pytest
 
 from askalike.store import Archive
-from askalike.store.use_counts import count_use, daily_use, sum_use
+from askalike.store.query_log import count_use, daily_use, sum_use
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def test_events_are_counted_by_day(archive, monkeypatch):
         ("2026-02-27", ["shown", "shown", "opened", "accepted"]),
         ("2026-03-01", ["shown", "opened", "posted", "posted_after_opening"]),
     ):
-        monkeypatch.setattr("askalike.store.use_counts.now", lambda day=day: f"{day}T12:00:00")
+        monkeypatch.setattr("askalike.store.query_log.now", lambda day=day: f"{day}T12:00:00")
         for event in events:
             count_use(archive, [event])
     first, between, last = daily_use(archive, 30)

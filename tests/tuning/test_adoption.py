@@ -17,7 +17,7 @@ from askalike.health.checks import run_checks
 from askalike.health.models import changed_encoder_files
 from askalike.labels.learned import LearnedLabels
 from askalike.store import Archive, get_served_ranker
-from askalike.store.archive_encoder import get_archive_encoder
+from askalike.store.deployments import get_archive_encoder
 from askalike.tuning.adoption import adopt_encoder
 from askalike.tuning.run import _encoder_trial
 from commands import askalike
@@ -75,7 +75,7 @@ def test_tuning_takes_it_without_being_told(archive, model):
     assert _encoder_trial(archive, "") is None
     adopt_encoder(archive, str(model), name="mine")
     assert _encoder_trial(archive, "").ranker == "mine"
-    assert _encoder_trial(archive, str(model)).settings == {"model": str(model)}
+    assert _encoder_trial(archive, str(model)).settings == {"encoder": str(model)}
 
 
 def test_check_finds_files_that_were_changed(archive, model):

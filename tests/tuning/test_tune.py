@@ -128,7 +128,7 @@ def test_a_better_ranker_goes_into_service_whatever_the_seed(tmp_path, monkeypat
     assert rankers.create(None, {}, tmp_path / "a").name == now.ranker
 
 
-def test_18_5_it_never_ends_below_where_it_began(tmp_path, monkeypatch, lexical_settings):
+def test_tune_never_ends_below_the_incumbent(tmp_path, monkeypatch, lexical_settings):
     """Words are all that is tried, and are worse than the default: by labels, by few of them, and by pseudo-queries."""
     pytest.importorskip("wordllama")
     monkeypatch.setattr(successive_candidates, "FAMILIES", ())
@@ -140,7 +140,8 @@ def test_18_5_it_never_ends_below_where_it_began(tmp_path, monkeypatch, lexical_
             assert get_served_ranker(archive).ranker == "hybrid"
 
 
-def test_18_5_a_model_that_lost_is_removed_and_not_trained_again(tmp_path, monkeypatch, lexical_settings):
+@pytest.mark.torch
+def test_tune_removes_losing_models(tmp_path, monkeypatch, lexical_settings):
     pytest.importorskip("torch")
     values = {"epochs": 1, "dim": 16, "start": "random", "words": 1024, "accelerator": "cpu", "least_pairs": 8}
     family = CandidateFamily("words", "static", False, (), ("question_answer",), 1e6, values)
@@ -155,7 +156,7 @@ def test_18_5_a_model_that_lost_is_removed_and_not_trained_again(tmp_path, monke
         assert [skipped.reason for skipped in again.skipped] == ["an earlier run trained it, but did not choose it"]
 
 
-def test_18_5_a_spent_budget_stops_the_search_between_two_trials(tmp_path, monkeypatch):
+def test_tune_budget_spent_between_trials(tmp_path, monkeypatch):
     monkeypatch.setattr(successive_candidates, "FAMILIES", (FAMILIES[0],))
     with Archive.open(labelled(tmp_path / "a")) as archive:
         outcome = run.tune_archive(archive, budget_s=1e-6)
@@ -167,9 +168,7 @@ def test_18_5_a_spent_budget_stops_the_search_between_two_trials(tmp_path, monke
     assert all("no time" in skipped.reason or "not installed" in skipped.reason for skipped in outcome.skipped)
 
 
-def test_18_5_what_no_budget_stops_is_announced_where_it_takes_long(
-    tmp_path, monkeypatch, only_lexical, lexical_settings
-):
+def test_tune_announces_steps_beyond_the_budget(tmp_path, monkeypatch, only_lexical, lexical_settings):
     """What serves now and the verdict; the calibration only begins where it fits in what is left."""
     monkeypatch.setattr(successive_candidates, "INDEXED_PER_SECOND", 8.0)
     monkeypatch.setattr(successive_candidates, "VERDICT_RANKINGS", 1e6)
@@ -188,7 +187,7 @@ def test_18_5_what_no_budget_stops_is_announced_where_it_takes_long(
         assert not any("the active ranker" in line for line in again)
 
 
-def test_18_5_without_time_nothing_is_counted_before_it_is_left_out(tmp_path, monkeypatch):
+def test_tune_without_time_counts_nothing(tmp_path, monkeypatch):
     def refuse(view):
         raise AssertionError("counts pairs")
 
@@ -236,8 +235,8 @@ def test_the_table_fills_while_it_runs(tmp_path):
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout)
     assert outcome["sentence"]
-    assert outcome["tried"]
-    assert outcome["serving"]["ranker"]
+    assert outcome["candidates"]
+    assert outcome["active"]["ranker"]
 
 
 @pytest.mark.long
@@ -273,7 +272,7 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
     assert not list(path.glob("tuning/*/encoded"))
 
 
-def test_18_5_a_trial_is_stopped_between_queries_and_says_where(tmp_path, monkeypatch):
+def test_tune_trial_stopped_between_queries(tmp_path, monkeypatch):
     """What was ranked until then counts for nothing; the same trial with time to spare ranks all."""
     monkeypatch.setattr(trials, "QUERIES_AT_ONCE", 10)
     ranked = []
@@ -292,7 +291,7 @@ def test_18_5_a_trial_is_stopped_between_queries_and_says_where(tmp_path, monkey
         assert evaluator.memory.trial_values(Trial("tfidf"), "dev") is None
 
 
-def test_18_5_an_index_that_takes_too_long_is_not_finished(tmp_path):
+def test_tune_index_over_budget(tmp_path):
     with Archive.open(labelled(tmp_path / "a")) as archive:
         evaluator = trials.TrialEvaluator(RankingTask(archive), {"dev": load_split(archive, "rephrasings")}, ["RR"])
         with pytest.raises(trials.OutOfTimeError, match="documents of its index"):

@@ -67,13 +67,13 @@ class CalibrationReport:
             "ranker": self.calibration.ranker,
             "split": self.sample.split,
             "queries": len(self.sample.queries),
-            "way": self.method,
-            "first": asdict(self.first_hits),
-            "later": asdict(self.later_hits) if self.later_hits else None,
-            "mixed": asdict(self.half_answerable),
+            "method": self.method,
+            "first_hits": asdict(self.first_hits),
+            "later_hits": asdict(self.later_hits) if self.later_hits else None,
+            "half_answerable": asdict(self.half_answerable),
             "thresholds": [row.as_dict() for row in self.thresholds],
-            "picked": self.threshold_choice.as_dict() if self.threshold_choice else None,
-            **({"macro": self.group_averages.as_dict()} if self.group_averages else {}),
+            "threshold_choice": self.threshold_choice.as_dict() if self.threshold_choice else None,
+            **({"group_averages": self.group_averages.as_dict()} if self.group_averages else {}),
         }
 
 

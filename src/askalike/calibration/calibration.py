@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from askalike.calibration.curves import Curve, shift_balanced_prior
 from askalike.calibration.thresholds import Threshold
@@ -33,17 +33,17 @@ class ArchiveState(Settings):
     """The state of the archive at a calibration: its last change and the change's date, and the number of questions."""
 
     change: int
-    made_at: str | None
+    committed_at: str | None
     questions: int
 
     @classmethod
     def from_view(cls, view: View) -> Self:
         """Return the current state of the archive."""
-        return cls(change=view.change, made_at=view.change_date(view.change), questions=len(view))
+        return cls(change=view.change, committed_at=view.change_date(view.change), questions=len(view))
 
     def stale_reason(self, view: View) -> str | None:
         """Return why measurements of this state are not valid for the current archive; None if they are."""
-        if self.change > view.change or self.made_at != view.change_date(self.change):
+        if self.change > view.change or self.committed_at != view.change_date(self.change):
             return "it belongs to another archive"
         moved = view.count_changed(self.change) + len(view.deleted_docids(self.change))
         if moved > MAX_DRIFT * self.questions:
@@ -60,10 +60,8 @@ class CalibrationQuality(Settings):
     error, chance: see Reliability.
     """
 
-    model_config = ConfigDict(serialize_by_alias=True)
-
     queries: int
-    found_by_rank: tuple[int, ...] = Field(validation_alias="found", serialization_alias="found")
+    found_by_rank: tuple[int, ...]
     bins: tuple[tuple[float, float, int], ...]
     error: float
     chance: float
@@ -72,35 +70,32 @@ class CalibrationQuality(Settings):
 class Calibration(Settings):
     """Curves from a hit's features to the probability that it asks the same, and the conditions of their validity."""
 
-    model_config = ConfigDict(serialize_by_alias=True)
-
     format: int = FORMAT
     ranker: str
     settings: str = Field(description="the ranker's settings, as JSON")
     fingerprint: str = Field(
-        "", validation_alias="weights", serialization_alias="weights",
+        "",
         description="fingerprint of the trained ranker; empty if it is untrained",
     )  # fmt: skip
     state: ArchiveState
     split: str
     has_bodies: bool = Field(
-        validation_alias="bodies", serialization_alias="bodies",
         description="whether it was fitted on queries with bodies",
     )  # fmt: skip
     titles_only: bool = Field(False, description="whether the bodies of its queries were ignored")
     queries: int
     base_rate: float = Field(description="share of first hits that were right")
-    first_hit_curve: Curve = Field(validation_alias="first", serialization_alias="first")
-    later_hit_curve: Curve = Field(validation_alias="later", serialization_alias="later")
+    first_hit_curve: Curve
+    later_hit_curve: Curve
     answerable_curve: Curve | None = Field(
-        None, validation_alias="known", serialization_alias="known",
+        None,
         description="the probability that a query has a duplicate, from its first hit, if half of the queries have one",
     )  # fmt: skip
-    threshold: Threshold | None = Field(None, validation_alias="line", serialization_alias="line")
+    threshold: Threshold | None = None
     prevalence: float = Field(
         1.0, gt=0, le=1, description="share of queries in use that have a duplicate; all fitted queries have one"
     )
-    quality: CalibrationQuality | None = Field(None, validation_alias="measured", serialization_alias="measured")
+    quality: CalibrationQuality | None = None
 
     def curve_probabilities(self, features: Floats) -> Floats:
         """Return decreasing probabilities, (hits,), given a duplicate exists. features: (hits, columns), best first."""

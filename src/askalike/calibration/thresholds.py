@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from askalike.calibration.curves import Bools
 from askalike.core.config import Settings
@@ -24,10 +24,8 @@ TARGET_ABSTENTION = 0.9
 class Threshold(Settings):
     """The probability below which no hit is shown, and the criterion by which it was chosen."""
 
-    model_config = ConfigDict(serialize_by_alias=True)
-
     probability: float
-    criterion: Literal["precision", "abstention"] = Field(validation_alias="of", serialization_alias="of")
+    criterion: Literal["precision", "abstention"]
     share: float = Field(
         description="the share requested: of hits that are right, or of off-topic queries that get no hit"
     )
@@ -59,8 +57,9 @@ class ThresholdChoice:
 
     def as_dict(self) -> Mapping[str, Any]:
         """Return the choice for JSON."""
-        line = self.in_sample.as_dict() if self.in_sample else None
-        return {"asked": self.target_precision, "line": line, "elsewhere": self.cross_validated.as_dict()}
+        row = self.in_sample.as_dict() if self.in_sample else None
+        cross_validated = self.cross_validated.as_dict()
+        return {"target_precision": self.target_precision, "in_sample": row, "cross_validated": cross_validated}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,8 @@ class AbstentionPoint:
 
     def as_dict(self) -> Mapping[str, Any]:
         """Return the point for JSON."""
-        return {"probability": self.threshold, "abstain": self.abstained.as_dict(), "kept": self.retained.as_dict()}
+        proportions = {"abstained": self.abstained.as_dict(), "retained": self.retained.as_dict()}
+        return {"threshold": self.threshold, **proportions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class AbstentionCurve:
 
     def as_dict(self) -> Mapping[str, Any]:
         """Return the curve for JSON."""
-        curve = [point.as_dict() for point in self.points]
-        return {"queries": self.query_count, "curve": curve, "wanted": self.target_point.as_dict()}
+        points = [point.as_dict() for point in self.points]
+        return {"queries": self.query_count, "points": points, "target_point": self.target_point.as_dict()}
 
 
 def measure_thresholds(probabilities: Floats, relevant: Bools, query_count: int) -> list[ThresholdRow]:

@@ -1,54 +1,87 @@
 """The command line: one file per command group; a command parses, calls the library, prints."""
 
-import ast
 import errno
 import gc
 import importlib
 import os
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from askalike.cli._command import USAGE_ERROR, ArchiveCommand, CommandGroup
+from askalike.cli._command import ArchiveCommand, CommandGroup
 from askalike.core.errors import AskalikeError
 
 INTERRUPTED_EXIT_CODE = 130
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error numbers of writing to a full or failing disk."""
-FILES = {
-    "importing": "import",
-    "health": "check info",
-    "search": "index search answer",
-    "rank": "rank",
-    "evaluate": "evaluate compare split experiment",
-    "replaying": "replay",
-    "tune": "tune",
-    "calibrate": "calibrate",
-    "models": "train models promote rollback",
-    "encoder": "encoder",
-    "distil": "distil",
-    "moderation": "dedupe gaps suggest-tags",
-    "drafts": "drafts",
-    "copies": "export backup restore",
-    "service": "serve keys feedback purge",
-    "assistants": "mcp",
-    "askalike.opensearch.commands": "opensearch",
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Start": {
+        "import": ("importing", "Import questions and answers from files, a dump or a running site."),
+        "check": ("health", "Check an archive: titles, templates, label leaks, languages, references."),
+        "info": ("health", "Show what an archive holds: counts, lengths, dates, tags, splits, sizes."),
+        "index": ("search", "Build or update the index of a ranker."),
+    },
+    "Search": {
+        "search": ("search", "Find the questions most similar to a text."),
+        "rank": ("rank", "Rank the archive's questions for many queries, as a TREC run."),
+        "answer": ("search", "Answer a question from the archive's stored answers."),
+        "suggest-tags": ("moderation", "Suggest tags for a question, from those of the most similar questions."),
+    },
+    "Improve": {
+        "tune": ("tune", "Find the ranker that suits an archive best, activate it, and calibrate it."),
+        "calibrate": ("calibrate", "Turn a ranker's scores into probabilities, and measure how reliable they are."),
+        "train": ("models", "Train a network on the archive's own labels."),
+        "encoder": ("encoder", "Choose the pre-trained encoder of an archive."),
+        "distil": (
+            "distil",
+            "Make searches with a slow encoder fast: look queries up instead; "
+            "the encoder still encodes each document once.",
+        ),
+        "promote": ("models", "Activate a ranker if it is significantly better on held-out links and feedback."),
+        "rollback": ("models", "Deactivate the current ranker and return to the one before it."),
+        "models": ("models", "List an archive's trained models and its active ranker, or remove a model."),
+    },
+    "Measure": {
+        "evaluate": ("evaluate", "Measure a ranker on an archive's labels, or a run file against qrels."),
+        "compare": ("evaluate", "Compare runs query by query, with intervals and significance."),
+        "split": ("evaluate", "Divide a split into train, dev and test, or folds."),
+        "experiment": ("evaluate", "Run the experiment that a TOML file declares, into a folder that reproduces it."),
+        "replay": (
+            "replaying",
+            "Search again for every known duplicate, in the archive as it was when somebody asked it.",
+        ),
+    },
+    "Moderate": {
+        "dedupe": ("moderation", "Find clusters of duplicates and propose an original for each."),
+        "gaps": ("moderation", "List questions that people ask and the archive does not answer."),
+        "drafts": ("drafts", "Propose FAQ entries: frequent solved questions that have no entry yet."),
+        "feedback": ("service", "Export people's verdicts on the hits that they saw."),
+    },
+    "Serve": {
+        "serve": ("service", "Serve archives over HTTP: pages, a JSON API and a widget."),
+        "mcp": ("assistants", "Serve an archive's read-only tools to assistants over the Model Context Protocol."),
+        "keys": ("service", "Create, list and revoke the keys of an archive's HTTP interface."),
+        "opensearch": (
+            "askalike.opensearch.commands",
+            "Set up and inspect an OpenSearch cluster that holds indexes.",
+        ),
+    },
+    "Maintain": {
+        "export": ("copies", "Export an archive to a new folder."),
+        "backup": ("copies", "Save an archive to one file; the archive may be in use."),
+        "restore": ("copies", "Restore an archive from a backup, after checking every byte."),
+        "purge": ("service", "Delete queries and feedback received over HTTP; the archive's questions stay."),
+    },
 }
-"""File of this folder, or a module elsewhere → its commands; `split` is the function or group `split_command`."""
-GROUPS = {
-    "Start": "import check info index",
-    "Search": "search rank answer suggest-tags",
-    "Improve": "tune calibrate train encoder distil promote rollback models",
-    "Measure": "evaluate compare split experiment replay",
-    "Moderate": "dedupe gaps drafts feedback",
-    "Serve": "serve mcp keys opensearch",
-    "Maintain": "export backup restore purge",
-}
-"""The commands by their heading in the help, in the order in which a newcomer needs them."""
-GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
+"""Heading in the help → command → its file in this folder, or module elsewhere, and its summary, in the order in which
+a newcomer needs them.
+
+The summary is the first paragraph of the command's help, shown without importing its file; `split` is the function or
+group `split_command`.
+"""
+GROUP_OF = {name: group for group, commands in COMMANDS.items() for name in commands}
+FILE_OF = {name: file for commands in COMMANDS.values() for name, (file, _) in commands.items()}
 GC_THRESHOLD = 200_000
 """Number of new objects after which Python collects garbage: imports create many, none of which is garbage."""
 PYDANTIC_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
@@ -59,7 +92,7 @@ COMPLETION_VARIABLES = ("_TYPER_COMPLETE_ARGS", "COMP_WORDS")
 
 class _OrderedCommands(CommandGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands in the order of GROUPS."""
+        """Return the commands in the order of COMMANDS."""
         order = {name: place for place, name in enumerate(GROUP_OF)}
         return sorted(super().list_commands(ctx), key=lambda name: order.get(name, len(order)))
 
@@ -87,10 +120,9 @@ app = typer.Typer(
 def register(app: typer.Typer, only: str = "") -> None:
     """Register commands with the application: all, or only those in the file of the command `only`."""
     app.registered_commands, app.registered_groups = [], []
-    files = [file for file, commands in FILES.items() if only in commands.split()] or FILES
-    for file in files:
-        module = importlib.import_module(_module_name(file))
-        for name in FILES[file].split():
+    for name, file in FILE_OF.items():
+        if not only or file == FILE_OF[only]:
+            module = importlib.import_module(_module_name(file))
             command = getattr(module, f"{name.replace('-', '_')}_command")
             if isinstance(command, typer.Typer):
                 for each in command.registered_commands:
@@ -103,24 +135,9 @@ def register(app: typer.Typer, only: str = "") -> None:
 def register_summaries(app: typer.Typer) -> None:
     """Register all commands with only their summaries, for the list of commands: none is imported or can be run."""
     app.registered_commands, app.registered_groups = [], []
-    for file in FILES:
-        for name, summary in _read_summaries(file):
-            app.command(name, help=summary, rich_help_panel=GROUP_OF[name])(lambda: None)
-
-
-def _read_summaries(file: str) -> Iterator[tuple[str, str]]:
-    """Yield the commands of a file with the docstring of each function, or the help of each group."""
-    path = Path(__file__).parents[2].joinpath(*_module_name(file).split(".")).with_suffix(".py")
-    source = path.read_text(encoding="utf-8")
-    texts: dict[str, str] = {}
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef):
-            texts[node.name] = ast.get_docstring(node) or ""
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            helps = (k.value for k in node.value.keywords if k.arg == "help")
-            texts[ast.unparse(node.targets[0])] = next((str(h.value) for h in helps if isinstance(h, ast.Constant)), "")
-    for name in FILES[file].split():
-        yield name, texts[f"{name.replace('-', '_')}_command"]
+    for group, commands in COMMANDS.items():
+        for name, (_, summary) in commands.items():
+            app.command(name, help=summary, rich_help_panel=group)(lambda: None)
 
 
 def _module_name(file: str) -> str:
@@ -155,7 +172,7 @@ def main() -> None:
         code = INTERRUPTED_EXIT_CODE
     except AskalikeError as error:
         _exit_with_error(str(error))
-    except USAGE_ERROR as error:
+    except typer.TyperException as error:
         _exit_with_error(_format_usage_error(error))
     except (BrokenPipeError, SystemExit) as error:
         if not isinstance(error.__context__ or error, BrokenPipeError):
@@ -193,5 +210,6 @@ def _exit_with_error(message: str) -> NoReturn:
 def _format_usage_error(error: Any) -> str:
     """Return what is wrong with the command line and where to find help; empty if the help was shown instead."""
     problem = " ".join(error.format_message().split()).removesuffix(".").replace("Value error, ", "")
-    command = error.ctx.command_path if error.ctx else "askalike"
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "askalike"
     return f"{problem[:1].lower()}{problem[1:]}; see: {command} --help" if problem else ""

@@ -1,7 +1,6 @@
-"""A command: how it finds its archive, its renamed options, and the format of its help."""
+"""A command: how it finds its archive, and the format of its help."""
 
 import os
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,21 +10,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from askalike.cli._combinations import check_combinations
 
-USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
-"""typer's exception for an invalid command line, which has no public name."""
 DIRECTORY_VARIABLE = "ASKALIKE_DIR"
-RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
-    "calibrate": {"--queries": "--sample"},
-    "check": {"--ignore": "--skip"},
-    "experiment": {"--resume": None},
-    "export": {"--out": "--output"},
-    "replay": {"--since": "--after", "--until": "--before"},
-    "serve": {"--option": "--set"},
-    "split": {"--replace": "--force"},
-    "suggest-tags": {"--queries": "--sample"},
-    "tune": {"--rankers": "--ranker"},
-}
-"""Command → former name of an option → its name; None for an option that was removed. Kept until version 2."""
 VALUE_NAMES = {"str": "TEXT", "path": "FILE", "Path": "FILE", "int": "N", "float": "NUMBER"}
 """Python type → name of its values in the help."""
 
@@ -51,7 +36,7 @@ class ArchiveCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; if an argument is missing, the archive's directory may come from ASKALIKE_DIR."""
-        rest = self._parse_args(ctx, _replace_renamed_options(args, RENAMED_OPTIONS.get(str(self.name), {})))
+        rest = self._parse_args(ctx, args)
         if not ctx.resilient_parsing:
             check_combinations(ctx)
         return rest
@@ -69,7 +54,9 @@ class ArchiveCommand(TyperCommand):
         given = ctx.params.get("directory")
         if given is None or Path(given).is_dir():
             return rest
-        with suppress(USAGE_ERROR):  # the first argument is an optional one, such as the question of suggest-tags
+        with suppress(
+            typer.TyperException
+        ):  # the first argument is an optional one, such as the question of suggest-tags
             return super().parse_args(ctx, [directory, *args])
         return super().parse_args(ctx, list(args))
 
@@ -91,18 +78,3 @@ def _name_values(parameters: list[Any], ctx: Any) -> list[Any]:
 
 def _show_nothing(ctx: Any) -> None:
     """Show no type for an argument: its name makes it clear."""
-
-
-def _replace_renamed_options(args: list[str], renamed: dict[str, str | None]) -> list[str]:
-    """Return the command line with the current names of options; report those replaced on stderr."""
-    replaced = []
-    for word in args:
-        old, equals, value = word.partition("=")
-        if old not in renamed:
-            replaced.append(word)
-            continue
-        new = renamed[old]
-        print(f"askalike: {old} is {f'now {new}' if new else 'no longer needed'}", file=sys.stderr)
-        if new:
-            replaced.append(f"{new}{equals}{value}")
-    return replaced

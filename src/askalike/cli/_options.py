@@ -42,8 +42,6 @@ def assignment_option(help: str) -> Any:
     return Option("--set", metavar="KEY=VALUE", callback=checked(check_assignment), help=f"{help}; may be repeated.")
 
 
-RENAMED_SETTINGS = {"base": "encoder", "model": "encoder"}
-"""Former name of a setting → its name. Kept until version 2."""
 RANKER_NAMES = ", ".join(rankers.names())
 RANKER_HELP = f"A model of the archive, or one of: {RANKER_NAMES}."
 Directory = Annotated[Path, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="The archive's directory.")]
@@ -132,7 +130,7 @@ def check_measure(text: str) -> str:
 
 def announce_compilation() -> None:
     """Explain on stderr why the first search after an installation is slow."""
-    from askalike.index.lexical.maxscore import search_queries
+    from askalike.index.lexical.query_batch import search_queries
 
     if not search_queries.is_cached:
         print_remark("askalike: compiling the search for this machine, once; this can take a minute …")
@@ -146,18 +144,7 @@ def build_ranker(archive: Archive, name: str | None, settings: list[str] | None,
 
 def parse_settings(settings: list[str] | None, fields: str | None = None) -> dict[str, object]:
     """Return the settings given by --set and --fields, as setting → value."""
-    values = {rename_setting(key): value for key, value in parse_assignments(settings or []).items()}
-    return values | ({"fields": fields} if fields else {})
-
-
-def rename_setting(key: str) -> str:
-    """Return the current name of a setting, with a note on stderr if it was renamed."""
-    path, dot, last = key.rpartition(".")
-    if last not in RENAMED_SETTINGS:
-        return key
-    new = f"{path}{dot}{RENAMED_SETTINGS[last]}"
-    print_remark(f"askalike: --set {key}=… is now --set {new}=…")
-    return new
+    return parse_assignments(settings or []) | ({"fields": fields} if fields else {})
 
 
 def split_list(text: str) -> list[str]:

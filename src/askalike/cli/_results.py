@@ -20,14 +20,15 @@ MAX_ANSWER_CHARACTERS = 600
 NO_RESULT_MESSAGE = "nothing similar: no question of the archive is like this one"
 
 
-def matches_as_json(matches: Sequence[SearchHit], model: str, took_ms: float) -> dict[str, Any]:
+def matches_as_json(matches: Sequence[SearchHit], ranker: str, took_ms: float) -> dict[str, Any]:
     """Return the output of `search --json`: the hits, whether there are none, the ranker and the milliseconds."""
     results = [_match_as_json(match) for match in matches]
-    return {"results": results, "abstained": not matches, "model": model, "took_ms": round(took_ms, 2)}
+    return {"results": results, "abstained": not matches, "ranker": ranker, "took_ms": round(took_ms, 2)}
 
 
 def _match_as_json(match: SearchHit) -> dict[str, Any]:
     question, reason = match.question, match.explanation or Explanation(match.score)
+    duplicate = match.matched_duplicate
     return {
         "id": question.id,
         "title": question.title,
@@ -37,25 +38,26 @@ def _match_as_json(match: SearchHit) -> dict[str, Any]:
         "score": match.score,
         "probability": match.probability,
         "calibrated": match.probability is not None,
-        "likeness": match.likeness,
+        "similarity": match.similarity,
         "states": list(match.states),
         "solution": match.solution,
-        "asked_as": {"id": match.asked_as.id, "title": match.asked_as.title} if match.asked_as else None,
+        "matched_duplicate": {"id": duplicate.id, "title": duplicate.title} if duplicate else None,
         "duplicate_of": match.duplicate_of,
         "parts": dict(reason.parts),
-        "matched": [{"word": c.word, "fields": list(c.fields), "score": c.score} for c in reason.contributions],
+        "contributions": [{"word": c.word, "fields": list(c.fields), "score": c.score} for c in reason.contributions],
     }
 
 
 def reply_as_json(reply: Reply, ranker: str, took_ms: float) -> dict[str, Any]:
-    """Return the output of `answer --json`: the text, if any, the stored answers, the model and the milliseconds."""
+    """Return the output of `answer --json`: the text, its sources, the ranker, the model that wrote, milliseconds."""
     return {
         "text": reply.text,
         "generated": reply.generated,
         "grounded": reply.grounded,
         "abstained": reply.abstained,
         "sources": [_source_as_json(source) for source in reply.sources],
-        "model": reply.model or ranker,
+        "ranker": ranker,
+        "model": reply.model,
         "took_ms": round(took_ms, 2),
     }
 
@@ -84,10 +86,10 @@ def match_lines(
     if corrected := corrected_words(matches):
         yield Text(f"read as: {', '.join(corrected)}", "dim")
     for rank, match in enumerate(matches, 1):
-        yield _title_line(rank, _highlight_title(match), match.score, match.probability, match.likeness)
+        yield _title_line(rank, _highlight_title(match), match.score, match.probability, match.similarity)
         yield _about_line(match.id, _describe_states(match), " ".join(match.question.tags), match.question.url)
-        if match.asked_as:
-            yield Text(f"    asked before as: {match.asked_as.title}", "dim")
+        if match.matched_duplicate:
+            yield Text(f"    asked before as: {match.matched_duplicate.title}", "dim")
         if match.snippet:
             yield Text(f"    {match.snippet}")
         if explain and match.explanation:
@@ -112,11 +114,13 @@ def reply_lines(reply: Reply) -> Iterator[Text]:
         yield _about_line(source.answer.id, source.answer.author, source.license, source.url)
 
 
-def _title_line(rank: int, title: Text, score: float, probability: float | None, likeness: float | None = None) -> Text:
+def _title_line(
+    rank: int, title: Text, score: float, probability: float | None, similarity: float | None = None
+) -> Text:
     """Return the title with `83% (12.31)`, or with a bar and `12.31 (uncalibrated)` without a probability."""
     shown = f"{score:.2f} (uncalibrated)" if probability is None else f"{probability:.0%} ({score:.2f})"
-    if likeness is not None:
-        full = round(likeness * BAR_LENGTH)
+    if similarity is not None:
+        full = round(similarity * BAR_LENGTH)
         shown = f"{'▰' * full}{'▱' * (BAR_LENGTH - full)} {shown}"
     return Text.assemble(f"{rank:2}. ", title, "  ", (shown, "dim"))
 

@@ -87,16 +87,17 @@ def outcome_as_dict(outcome: TuningResult) -> Mapping[str, Any]:
     tried = [
         {
             "name": t.candidate.name, "ranker": t.trial.ranker, "settings": dict(t.trial.settings), "mean": t.mean,
-            "shown": t.reported_mean, "n": t.n, "seconds": round(t.seconds, 1), "trials": len(t.candidate.trials),
+            "reported_mean": t.reported_mean, "n": t.n,
+            "seconds": round(t.seconds, 1), "trials": len(t.candidate.trials),
         }
         for t in outcome.candidate_results
     ]  # fmt: skip
     return {
         **outcome.verdict.as_dict(),
-        "tried": tried,
-        "left_out": [{"name": skipped.name, "why": skipped.reason} for skipped in outcome.skipped],
+        "candidates": tried,
+        "skipped": [{"name": skipped.name, "reason": skipped.reason} for skipped in outcome.skipped],
         "calibration": outcome.calibration_result and outcome.calibration_result.as_dict(),
-        "uncalibrated": outcome.uncalibrated_reason,
+        "uncalibrated_reason": outcome.uncalibrated_reason,
         "seconds": round(outcome.spent_s, 1),
     }
 

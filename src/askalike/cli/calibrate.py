@@ -117,7 +117,7 @@ class SavedCalibration:
         """Return everything except the single hits, for JSON."""
         chosen = {
             "abstention": self.curve and self.curve.as_dict(),
-            "line": self.threshold and self.threshold.model_dump(),
+            "threshold": self.threshold and self.threshold.model_dump(),
         }
         return {**self.report.as_dict(), **chosen, "path": str(self.path)}
 

@@ -80,5 +80,5 @@ def restore_command(
 
 
 def _print_manifest(verb: str, manifest: BackupManifest, json: bool) -> None:
-    text = f"{format_count(manifest.questions, 'question')} {verb}, content {manifest.content}"
+    text = f"{format_count(manifest.questions, 'question')} {verb}, content {manifest.content_hash}"
     print(to_json(asdict(manifest)) if json else text)

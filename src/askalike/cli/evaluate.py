@@ -143,7 +143,7 @@ class _Measured:
     def as_dict(self) -> dict[str, Any]:
         """Return everything except the values of single queries, for JSON."""
         more = {"grounded": self.support.as_dict()} if self.support else {}
-        return {"what": self.heading, **self.result.as_dict(), **more}
+        return {"heading": self.heading, **self.result.as_dict(), **more}
 
     def as_text(self) -> str:
         """Return the tables, for people."""

@@ -41,9 +41,9 @@ def check_command(
     """
     with Archive.open(directory) as archive, progress_tracker() as track:
         findings = run_checks(archive, ignored=skip or (), track=track)
-    hits = sorted((finding for finding in findings if finding.count), key=lambda finding: not finding.loud)
+    hits = sorted((finding for finding in findings if finding.count), key=lambda finding: not finding.serious)
     if json:
-        print(to_json({"found": len(hits), "findings": [asdict(finding) for finding in findings]}))
+        print(to_json({"count": len(hits), "findings": [asdict(finding) for finding in findings]}))
     else:
         console = Console(highlight=False)
         console.print(_findings_table(findings), "")
@@ -63,18 +63,18 @@ def _findings_table(findings: list[Finding]) -> Table:
     table.add_column("found", justify="right")
     table.add_column("of")
     for finding in findings:
-        row = (_format_name(finding), f"{finding.count:,}", f"{finding.n:,} {finding.of}")
+        row = (_format_name(finding), f"{finding.count:,}", f"{finding.n:,} {finding.unit}")
         table.add_row(*row, style=_style(finding) if finding.count else None)
     return table
 
 
 def _style(finding: Finding) -> str:
-    return "bold red" if finding.loud else "bold"
+    return "bold red" if finding.serious else "bold"
 
 
 def _format_name(finding: Finding) -> str:
     words = finding.name.replace("_", " ")
-    return words.upper() if finding.loud and finding.count else words
+    return words.upper() if finding.serious and finding.count else words
 
 
 def info_command(directory: Directory, json: Json = False) -> None:

@@ -23,8 +23,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.registry import load, names
 from askalike.core.values import parse_encoding, parse_ids, parse_language
 from askalike.readers import import_archive
-from askalike.store.import_counts import describe_counts
-from askalike.store.rejects import REJECTS_FILE
+from askalike.store.import_report import REJECTS_FILE, describe_counts
 
 COMMON_PARAMETERS: dict[str, Any] = {
     "paths": Annotated[list[Path], Argument(metavar="PATH", help="Files or folders to read.")],

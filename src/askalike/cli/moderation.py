@@ -164,7 +164,7 @@ def suggest_tags_command(
             return
         tags = suggest_tags(archive, built, question, body, k)
     if json:
-        print(to_json({"tags": [asdict(tag) for tag in tags], "model": built.name}))
+        print(to_json({"tags": [asdict(tag) for tag in tags], "ranker": built.name}))
     else:
         print("\n".join(f"{tag.share:4.0%}  {tag.name}" for tag in tags) or NO_RESULT_MESSAGE)
 
@@ -176,8 +176,9 @@ def _print_evaluation(evaluation: TagEvaluation, ranker_name: str, json: bool) -
     }
     n = evaluation.query_count
     if json:
-        shown = {what: {"P@1": _as_dict(p), f"R@{K}": _as_dict(recall)} for what, (p, recall) in rows.items()}
-        print(to_json({"queries": n, **shown}))
+        names = "neighbours", "most_frequent"
+        shown = [{"P@1": _as_dict(p), f"R@{K}": _as_dict(recall)} for p, recall in rows.values()]
+        print(to_json({"queries": n, "ranker": ranker_name, **dict(zip(names, shown, strict=True))}))
         return
     print(
         f"{format_count(n, 'question')} with tags of their own, none of which finds itself; in brackets 95 % (Wilson)"

@@ -151,4 +151,4 @@ def _tune_lexical(
             if not json:
                 print(_tuning.format_estimate(estimate), flush=True)
     notes = f"\n{_tuning.ESTIMATE_NOTES}\n{results[0].tuned['test'].describe}"
-    print(to_json({"what": heading, "rankers": [result.as_dict() for result in results]}) if json else notes)
+    print(to_json({"heading": heading, "rankers": [result.as_dict() for result in results]}) if json else notes)

@@ -73,23 +73,11 @@ SettingsT = TypeVar("SettingsT", bound=Settings)
 def validate_settings(model: type[SettingsT], values: Mapping[str, Any], source: str) -> SettingsT:
     """Return the settings that `values` describe. Raises SettingsError, which names every wrong key with its path."""
     try:
-        return model.model_validate(_drop_earlier_keys(model, values))
+        return model.model_validate(dict(values))
     except ValidationError as error:
         unknown = any(each["type"] == UNKNOWN for each in error.errors())
         error_class = UnknownSettingError if unknown else SettingsError
         raise error_class(f"{source}: {'; '.join(describe_errors(model, error))}") from None
-
-
-def _drop_earlier_keys(model: type[Settings], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values without earlier names of keys that are also given by their current name, which wins."""
-    earlier = {name for key, (name, _) in _fields_by_key(model).items() if key != name and key in values}
-    return {key: value for key, value in values.items() if key not in earlier}
-
-
-def accepted_keys(model: type[Settings]) -> dict[str, str]:
-    """Return key → field name for all keys that a settings class accepts, including earlier names."""
-    named = _fields_by_key(model).items()
-    return {key: name for key, (name, _) in named} | {name: name for _, (name, _) in named}
 
 
 def describe_errors(model: type[Settings], error: ValidationError) -> list[str]:

@@ -78,12 +78,6 @@ def find_kind(name: str, kinds: Sequence[str]) -> str | None:
     return builtin or next((kind for kind in kinds if name in _entry_points(kind)), None)
 
 
-def foreign_packages() -> Sequence[str]:
-    """Return the names of the importable packages that add entries of any kind, sorted."""
-    points = (point for kind in KINDS.values() for point in installed_entry_points().select(group=kind.group))
-    return sorted({point.module.partition(".")[0] for point in points} - {"askalike"})
-
-
 def load(kind: str, name: str) -> type[Any]:
     """Return the class registered under a name, imported on first use.
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Question
-from askalike.encoders._concatenation import concatenate_parts
-from askalike.encoders._encoder import Encoder, Role, TextWords, TracedText, VectorContributions
+from askalike.encoders._encoder import Encoder, Role, TextWords, TracedText, VectorContributions, concatenate_parts
 from askalike.encoders._vector_cache import VectorCache
 
 __all__ = ["Encoder", "Role", "TextWords", "TracedText", "VectorCache", "VectorContributions"]

@@ -4,17 +4,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
-from askalike.core.types import Answer, Question, Vectors
+from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders._vector_cache import VectorCache
 from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView
 from askalike.text.words import find_form
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Role = Literal["query", "document"]
 
@@ -151,3 +154,25 @@ class TextWords(NamedTuple):
 
 def _word_starts(words: Sequence[str]) -> list[int]:
     return list(accumulate((len(word) + 1 for word in words[:-1]), initial=0)) if words else []
+
+
+def concatenate_parts(vectors: Vectors) -> "NDArray[np.float32] | csr_array":
+    """Concatenate all parts into one, whose dot products are the scores. Raises SettingsError for Euclidean parts."""
+    parts = [_scale_part(part) for part in vectors.parts]
+    if any(part.is_sparse for part in vectors.parts):
+        from scipy.sparse import hstack  # slow to import
+
+        return hstack(parts, format="csr")
+    return np.concatenate(parts, 1)
+
+
+def _scale_part(part: VectorPart) -> "NDArray[np.float32] | csr_array":
+    if part.metric == "euclidean" or part.weight < 0:
+        raise SettingsError("expected vectors compared by cosine or dot product, with weights above 0")
+    values = part.values
+    if part.metric == "cosine":
+        squares = values.multiply(values) if part.is_sparse else values * values
+        lengths = np.sqrt(np.asarray(squares.sum(1), np.float32)).reshape(-1, 1)
+        inverse = np.where(lengths > 0, 1 / np.maximum(lengths, 1e-12), 0).astype(np.float32)
+        values = values.multiply(inverse).tocsr() if part.is_sparse else values * inverse
+    return values * np.float32(np.sqrt(part.weight))

@@ -10,7 +10,7 @@ word that occurred in no training text is encoded by the teacher, once. The file
     words.txt       the words of the training questions
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from askalike import encoders
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import InputError, SettingsError
+from askalike.core.files import folder_errors
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import (
     MODEL_FILE,
@@ -31,8 +32,13 @@ from askalike.encoders import (
     encode_texts,
     read_model_file,
 )
-from askalike.encoders._unknown_words import UnknownWords as UnknownWords
 from askalike.encoders.static import StaticEncoder
+from askalike.text.words import WORD
+
+WORDS_FILE = "words.txt"
+MAX_REMEMBERED = 1 << 16
+
+Array = NDArray[np.float32]
 
 
 class TeacherReference(Settings):
@@ -47,6 +53,55 @@ class TeacherReference(Settings):
     fingerprint: str
     lookup_share: float = 0.0
     unknown_share: float = 0.0
+
+
+class UnknownWords:
+    """Adds the vectors of words that occurred in no training question, and caches them.
+
+    The lookup of such a word consists of its subwords as used in other words, and of random rows due to collisions.
+    known: the words of the training questions, in lower case.
+
+    read: returns the vectors of words, each encoded as a text; None if there is no encoder for them.
+    """
+
+    def __init__(self, known: Collection[str], read: Callable[[Sequence[str]], Array | None]) -> None:
+        self._known, self._read = known, read
+        self._vectors: dict[str, Array] = {}
+
+    @classmethod
+    def open(cls, folder: Path, read: Callable[[Sequence[str]], Array | None]) -> Self:
+        """Read the known words from a model's folder. Raises ArchiveError."""
+        path = folder / WORDS_FILE
+        with folder_errors(path, "distil the model again"):
+            return cls(frozenset(path.read_text(encoding="utf-8").splitlines()), read)
+
+    @staticmethod
+    def save(folder: Path, known: Collection[str]) -> None:
+        """Write the known words, one per line."""
+        (folder / WORDS_FILE).write_text("\n".join(sorted(known)), encoding="utf-8")
+
+    def add_to(self, vectors: Array, texts: Sequence[str]) -> None:
+        """Add to each text's vector, (texts, dim), those of its unknown words, except an unfinished word at its end."""
+        found = [[word for word in _finished_words(text) if word not in self._known] for text in texts]
+        by_word = self._look_up({word: None for words in found for word in words})
+        for vector, words in zip(vectors, found, strict=True):
+            for word in words:
+                vector += by_word.get(word, np.float32(0))
+
+    def _look_up(self, words: Collection[str]) -> dict[str, Array]:
+        vectors = {word: vector for word in words if (vector := self._vectors.get(word)) is not None}
+        new = [word for word in words if word not in vectors]
+        if new and (read := self._read(new)) is not None:
+            if len(self._vectors) + len(new) > MAX_REMEMBERED:
+                self._vectors.clear()
+            self._vectors |= zip(new, read, strict=True)
+            vectors |= zip(new, read, strict=True)
+        return vectors
+
+
+def _finished_words(text: str) -> list[str]:
+    words = WORD.findall(text.lower())
+    return words[:-1] if words and text.lower().endswith(words[-1]) else words
 
 
 class AsymmetricEncoder(Encoder):
@@ -146,7 +201,7 @@ class AsymmetricEncoder(Encoder):
     @cached_property
     def teacher(self) -> Encoder:
         """The encoder of documents. Raises SettingsError if it is not installed, InputError if it has changed."""
-        values = {"model": self._teacher.model} if self._teacher.model else {}
+        values = {"encoder": self._teacher.model} if self._teacher.model else {}
         own = self._folder.parent / self._teacher.encoder
         name = self._teacher.encoder
         teacher = encoders.open_encoder(own, values) if own.is_dir() else encoders.build(name, values)

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field
 from askalike.core import config
 from askalike.core.config import Tables
 from askalike.core.errors import InputError, SettingsError
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
 from askalike.labels.learned import LearnedLabels
@@ -37,11 +37,7 @@ PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "document": (
 class PretrainedEncoderSettings(config.Settings):
     """The model and the settings of its use."""
 
-    model: str = Field(
-        "",
-        validation_alias="encoder",
-        description="the model's folder, or an installed package that contains the model",
-    )
+    encoder: str = Field("", description="the model's folder, or an installed package that contains the model")
     query_prompt: str | None = Field(None, description="text put before each query; by default the model's own")
     document_prompt: str | None = Field(None, description="text put before each document; by default the model's own")
     code: CodeRule = Field("drop", description="whether code is read")
@@ -64,7 +60,7 @@ class PretrainedEncoder(Encoder):
 
     def __init__(self, settings: PretrainedEncoderSettings) -> None:
         self.settings = settings
-        self.folder = find_model(settings.model, "encoder")
+        self.folder = find_model(settings.encoder, "encoder")
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
         self.document_cache: VectorCache | None = None
@@ -85,10 +81,10 @@ class PretrainedEncoder(Encoder):
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
         """Open a fine-tuned model in the subfolder `pretrained` of a folder of `models/`."""
-        encoder = cls.from_settings({**values, "model": str(folder / MODEL_FOLDER)})
+        encoder = cls.from_settings({**values, "encoder": str(folder / MODEL_FOLDER)})
         model = read_model_file(folder)
         encoder.trained_until = model.get("trained", {}).get("knows_until")
-        encoder.learned_labels = LearnedLabels.read(folder, model)
+        encoder.learned_labels = LearnedLabels.read(folder)
         return encoder
 
     @staticmethod
@@ -132,11 +128,6 @@ class PretrainedEncoder(Encoder):
         values = cache.get_or_encode(prompted, self._encode_texts) if cache else self._encode_texts(prompted)
         values[[not text for text in plain]] = 0
         return Vectors((VectorPart(values, "cosine"),))
-
-    def encode_tokens(self, text: str, role: Role) -> NDArray[np.float32]:
-        """Return the last states of a plain text's tokens, of length 1, (tokens, hidden)."""
-        [states] = self.model.encode_tokens([self._prompts[role] + text])
-        return np.asarray(states, np.float32)
 
     @property
     def averages_words(self) -> bool:
@@ -220,12 +211,6 @@ class TorchModel:
         options = {"batch_size": batch, "show_progress_bar": False, "convert_to_tensor": True}
         vectors = self._model.encode(list(texts), **options)
         return np.asarray(vectors.float().cpu(), np.float32).reshape(len(texts), -1)
-
-    def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Return the last states of each text's tokens, of length 1: (tokens, hidden) for each text."""
-        options = {"output_value": "token_embeddings", "show_progress_bar": False}
-        states = [own.float().cpu().numpy() for own in self._model.encode(list(texts), **options)]
-        return [own / np.linalg.norm(own, axis=1, keepdims=True) for own in states]
 
 
 def load_sentence_transformer(folder: Path, device: str | None) -> Any:

@@ -105,7 +105,7 @@ class StaticEncoder(Encoder):
         except KeyError as missing:
             raise InputError(f"{folder / WEIGHTS_FILE}: no tensor {missing}; expected vectors and weights") from None
         encoder.trained_until = model.get("trained", {}).get("knows_until")
-        encoder.learned_labels = LearnedLabels.read(folder, model)
+        encoder.learned_labels = LearnedLabels.read(folder)
         return encoder
 
     @staticmethod

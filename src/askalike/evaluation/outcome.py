@@ -74,7 +74,7 @@ class Evaluation:
             "n": self.n,
             **self._counts(),
             "rule": self.rule,
-            "describe": self.describe,
+            "rule_description": self.describe,
         }
 
     def table(self) -> ResultTable:

@@ -28,7 +28,7 @@ class AnswerDiagnostics:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the diagnostics for JSON."""
-        return {"beside": dict(self.values), "samples": [dict(sample) for sample in self.samples]}
+        return {"diagnostics": dict(self.values), "samples": [dict(sample) for sample in self.samples]}
 
 
 def diagnose_answers(ranker: Ranker, task: RankingTask, labels: Split, validation: Split | None) -> AnswerDiagnostics:

@@ -76,11 +76,9 @@ class PartitionSettings(Settings):
     It is divided if the archive has no partition of that name. One that was made with other options is refused.
     """
 
-    by: str = Field("cluster", description="what separates the parts: cluster, category, tag, time or folds")
-    of: str | None = Field(None, description="the split to divide; by default the archive's first")
-    name: str | None = Field(
-        None, min_length=1, description="name of the parts, as in NAME/dev; by default the value of `by`"
-    )
+    method: str = Field("cluster", description="what separates the parts: cluster, category, tag, time or folds")
+    source_split: str | None = Field(None, description="the split to divide; by default the archive's first")
+    name: str | None = Field(None, min_length=1, description="name of the parts, as in NAME/dev; by default the method")
     shares: tuple[StrictFloat, ...] | None = Field(
         None, description="shares of train, dev and test, by cluster, category or tag"
     )
@@ -92,7 +90,7 @@ class PartitionSettings(Settings):
     @property
     def settings(self) -> dict[str, Any]:
         """The given settings of its splitter."""
-        return self.model_dump(exclude={"by", "of", "name"}, exclude_none=True)
+        return self.model_dump(exclude={"method", "source_split", "name"}, exclude_none=True)
 
 
 class SystemSettings(Settings):
@@ -390,5 +388,5 @@ def _find_missing_data(values: Mapping[str, Any], keys: Sequence[str]) -> Iterat
 
 def _part_names(partition: PartitionSettings) -> list[str]:
     """Return the names of the parts of a partition. Raises SettingsError if its settings are invalid."""
-    splitter = create_splitter(partition.by, partition.settings)
-    return [f"{partition.name or partition.by}/{part}" for part in splitter.part_names]
+    splitter = create_splitter(partition.method, partition.settings)
+    return [f"{partition.name or partition.method}/{part}" for part in splitter.part_names]

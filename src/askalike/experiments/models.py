@@ -17,7 +17,7 @@ from askalike.learning.recipes import Recipe, TextEncoder
 from askalike.learning.settings import NegativesSettings
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, get_served_ranker, imported_splits, partition_parts
-from askalike.store.archive_encoder import get_archive_encoder, set_archive_encoder
+from askalike.store.deployments import get_archive_encoder, set_archive_encoder
 
 if TYPE_CHECKING:
     from askalike.learning.trainer import TrainingProgress

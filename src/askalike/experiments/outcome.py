@@ -97,7 +97,7 @@ class SystemResult:
             "remark": self.remark,
             "measures": means,
             "cost": dict(self.cost()),
-            "beside": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in self.diagnostics().items()},
+            "diagnostics": {name: {"mean": mean, "sd": sd} for name, (mean, sd) in self.diagnostics().items()},
             "seeds": {str(seed): result.evaluation.as_dict() for seed, result in self.seed_results.items()},
         }
 
@@ -186,11 +186,11 @@ def describe_findings(findings: Sequence[Finding]) -> str:
     """Return one line about the check of the archive, which names leaks and other serious findings."""
     positive = [finding for finding in findings if finding.count]
     leaks = {check.__name__ for check in LEAK_CHECKS}
-    loud = [
-        f"{f.name.replace('_', ' ').upper()} ({f.count:,} of {f.n:,})" for f in positive if f.loud or f.name in leaks
+    serious = [
+        f"{f.name.replace('_', ' ').upper()} ({f.count:,} of {f.n:,})" for f in positive if f.serious or f.name in leaks
     ]
     text = f"check: {len(positive)} of {len(findings)} checks found something"
-    return f"{text}, including {', '.join(loud)}" if loud else f"{text}; no leaks" if positive else text
+    return f"{text}, including {', '.join(serious)}" if serious else f"{text}; no leaks" if positive else text
 
 
 def _table_row(outcome: ExperimentResult, i: int, system: SystemResult) -> list[str | TableCell]:

@@ -59,7 +59,9 @@ def run_experiment(
         experiment = resolve(experiment, archive)
         place = ExperimentFolder(folder, log)
         if partition := experiment.partition:
-            create_partition(archive, partition.by, partition.settings, source_split=partition.of, name=partition.name)
+            create_partition(
+                archive, partition.method, partition.settings, source_split=partition.source_split, name=partition.name
+            )
         context = CellContext.open(experiment, archive, place)
         complete = partial(_complete_declaration, archive)
         place.begin(declaration(experiment), resume=resume, force=force, complete=complete)

@@ -30,7 +30,6 @@ CHECKS: Sequence[Check] = (
     references.unanswered_questions,
     references.absent_accepted_answers,
     references.answers_without_question,
-    references.answers_of_other_sources,
     references.broken_duplicate_links,
     references.broken_related_links,
     references.broken_judgements,

@@ -16,18 +16,18 @@ MAX_EXAMPLES = 5
 class Finding:
     """The result of a check: `count` of `n` things have the fault, 0 if the archive is clean.
 
-    of: what the things are. meaning: a sentence on why the fault matters and what to do. examples: at most five
-    ids. details: at most five lines about the fault. loud: whether the finding is serious.
+    unit: what the things are. meaning: a sentence on why the fault matters and what to do. examples: at most five
+    ids. details: at most five lines about the fault. serious: whether the finding is serious.
     """
 
     name: str
     count: int
     n: int
-    of: str
+    unit: str
     meaning: str
     examples: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
-    loud: bool = False
+    serious: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from askalike.core.files import compute_sha256
 from askalike.health.findings import CheckContext, Finding, count_with_examples
-from askalike.store.archive_encoder import get_archive_encoder
+from askalike.store.deployments import get_archive_encoder
 
 ENCODER_FOLDER = "models/{}/pretrained"
 

@@ -24,15 +24,6 @@ def answers_without_question(context: CheckContext) -> Finding:
     return _find(context, "answers_without_question", "answers", meaning)
 
 
-def answers_of_other_sources(context: CheckContext) -> Finding:
-    """Find answers to a question that was imported from another source."""
-    meaning = (
-        "An earlier version replaced questions of one source by those of another with the same ids; "
-        "import both sources into a new archive."
-    )
-    return _find(context, "answers_of_other_sources", "answers", meaning)
-
-
 def broken_duplicate_links(context: CheckContext) -> Finding:
     """Find duplicate links with an absent end."""
     return _find(context, "broken_duplicate_links", "duplicate links", BROKEN_LINKS)

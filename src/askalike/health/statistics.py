@@ -9,8 +9,8 @@ import numpy as np
 from askalike.core.files import measure_folder
 from askalike.labels.partitions import Partition, list_partitions
 from askalike.store import Archive, ArchiveSummary, count_questions_by, sample_answers, sample_questions, statistics
-from askalike.store.archive_encoder import ArchiveEncoder, get_archive_encoder
 from askalike.store.database import DATABASE_FILE
+from askalike.store.deployments import ArchiveEncoder, get_archive_encoder
 from askalike.store.sources import SourceSummary, summarise_sources
 from askalike.store.statistics import SplitSize
 from askalike.text.analyzer import Analyzer, AnalyzerSettings

@@ -14,7 +14,7 @@ from askalike.text.clean import strip_banner
 from askalike.text.language import LANGUAGES
 
 LOUD_SHARE = 0.01
-"""A finding is loud if more than this share of the questions cannot be found."""
+"""A finding is serious if more than this share of the questions cannot be found."""
 BIGRAM_LANGUAGES = ("ja", "ko", "zh")
 """Languages that need no stemmer: their terms are pairs of characters."""
 UNSEGMENTED_LANGUAGES = ("th", "lo", "km", "my")
@@ -70,7 +70,7 @@ def no_tokens(context: CheckContext) -> Finding:
     count, examples = count_with_examples(unsearchable)
     n = len(context.view)
     meaning = "No query can find these: they hold only punctuation or markup; correct or delete them."
-    return Finding("no_tokens", count, n, "questions", meaning, examples, loud=count > LOUD_SHARE * n)
+    return Finding("no_tokens", count, n, "questions", meaning, examples, serious=count > LOUD_SHARE * n)
 
 
 def unknown_languages(context: CheckContext) -> Finding:
@@ -91,7 +91,9 @@ def unsupported_languages(context: CheckContext) -> Finding:
     meaning = "Searches in these languages find less; an encoder that knows the language helps."
     firsts = (question_in_language(context.view, x, context.language) for x in list(unsupported)[:MAX_EXAMPLES])
     examples, count, n = tuple(filter(None, firsts)), sum(unsupported.values()), len(context.view)
-    return Finding("unsupported_languages", count, n, "questions", meaning, examples, details, loud=bool(unsupported))
+    return Finding(
+        "unsupported_languages", count, n, "questions", meaning, examples, details, serious=bool(unsupported)
+    )
 
 
 def _limitation(language: str) -> str:

@@ -57,8 +57,9 @@ class IndexWriter(ChangeWriter, ABC, Generic[LiveT]):
         """Return whether these segments can become one."""
         return True
 
-    def _finish(self, segment: LiveT) -> None:
-        """Write additional files of a segment before it is committed; may be called again for the same segment."""
+    def _complete(self, segment: LiveT) -> LiveT:
+        """Return the segment with additional files that are written before it is committed; itself if it has them."""
+        return segment
 
     def delete(self, docids: Iterable[int]) -> None:
         self._deleted_docids.extend(docids)
@@ -71,9 +72,8 @@ class IndexWriter(ChangeWriter, ABC, Generic[LiveT]):
         segments += self._new_segments
         while group := self._choose_merge(segments):
             segments = [s for s in segments if s not in group] + [*self._merge([segment.live for segment in group])]
-        for segment in segments:
-            self._finish(segment.live)
-        self._index.commit(change, segments, change_date)
+        completed = [CommittedSegment(s.name, self._complete(s.live), s.deletions) for s in segments]
+        self._index.commit(change, completed, change_date)
         self._new_segments, self._deleted_docids = [], array("q")
 
     def _choose_merge(self, segments: Sequence[CommittedSegment[LiveT]]) -> list[CommittedSegment[LiveT]]:

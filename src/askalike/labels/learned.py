@@ -1,10 +1,10 @@
 """The labels that a model was trained on, and must not be evaluated on."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from askalike.core.errors import SettingsError
 from askalike.core.types import Answer, Split, TrainingPair
@@ -19,23 +19,16 @@ LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings", "feedback")
 
 @dataclass(frozen=True, slots=True)
 class LearnedLabels:
-    """The ids of the questions whose duplicates or answers a model was trained on.
-
-    all_but: for a model of an earlier version, which recorded no ids: it may have been trained on all labels except
-    those of the splits with these names.
-    """
+    """The ids of the questions whose duplicates or answers a model was trained on."""
 
     duplicates: frozenset[str] = frozenset()
     answers: frozenset[str] = frozenset()
-    all_but: frozenset[str] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.duplicates or self.answers or self.all_but is not None)
+        return bool(self.duplicates or self.answers)
 
     def __or__(self, other: "LearnedLabels") -> "LearnedLabels":
-        known = [labels.all_but for labels in (self, other) if labels.all_but is not None]
-        all_but = frozenset.intersection(*known) if known else None
-        return LearnedLabels(self.duplicates | other.duplicates, self.answers | other.answers, all_but)
+        return LearnedLabels(self.duplicates | other.duplicates, self.answers | other.answers)
 
     @classmethod
     def from_training(cls, pairs: Iterable[TrainingPair], dev: Split, dev_ranks_answers: bool) -> Self:
@@ -51,24 +44,17 @@ class LearnedLabels:
         return cls(frozenset(duplicates), frozenset(answers))
 
     @classmethod
-    def read(cls, folder: Path, model: Mapping[str, Any]) -> Self:
-        """Read the training labels of the model in a folder. model: the tables of its model.toml."""
+    def read(cls, folder: Path) -> Self:
+        """Read the training labels of the model in a folder; none if it has no file of them."""
         path = folder / LEARNED_FILE
-        if path.exists():
-            ids = json.loads(path.read_text(encoding="utf-8"))
-            all_but = frozenset(ids["all_but"]) if "all_but" in ids else None
-            return cls(frozenset(ids["duplicates"]), frozenset(ids["answers"]), all_but)
-        signals = model.get("data", {}).get("signals", LABEL_SIGNALS)
-        if model.get("teacher", {}).get("encoder") or not {*LABEL_SIGNALS, "question_answer", "question_answers"} & {
-            *signals
-        }:
+        if not path.exists():
             return cls()
-        return cls(all_but=frozenset(model.get("trained", {}).get("hidden", ())))
+        ids = json.loads(path.read_text(encoding="utf-8"))
+        return cls(frozenset(ids["duplicates"]), frozenset(ids["answers"]))
 
     def write(self, folder: Path) -> None:
         """Write the file for `read`."""
         ids = {"duplicates": sorted(self.duplicates), "answers": sorted(self.answers)}
-        ids |= {} if self.all_but is None else {"all_but": sorted(self.all_but)}
         (folder / LEARNED_FILE).write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")
 
     def count_queries(self, archive: Archive, labels: Split, rank_answers: bool = False) -> int:
@@ -83,11 +69,9 @@ class LearnedLabels:
 
     def cluster_test(self, archive: Archive, rank_answers: bool = False) -> Callable[[str], bool]:
         """Return a function that returns whether the model was trained on a label of a text's cluster."""
-        clusters = Clusters.read(archive, sorted(self.all_but or ()))
+        clusters = Clusters.read(archive)
         learned = {clusters.cluster_of(id) for id in (self.answers if rank_answers else self.duplicates)}
-        if self.all_but is None:
-            return lambda id: clusters.cluster_of(id) in learned
-        return lambda id: clusters.cluster_of(id) in learned or not clusters.is_held_out(id)
+        return lambda id: clusters.cluster_of(id) in learned
 
     def unlearned_splits(self, archive: Archive) -> list[str]:
         """Return the names of the splits suitable for testing the model, those named test first."""

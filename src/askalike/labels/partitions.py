@@ -29,11 +29,11 @@ class PartSize:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The split `of`, divided into parts `by` a splitter with its settings; `left_out` queries are in no part."""
+    """A split, divided into parts by the method of a splitter with its settings; `left_out` queries are in no part."""
 
     name: str
-    of: str
-    by: str
+    source_split: str
+    method: str
     settings: Mapping[str, Any]
     parts: tuple[PartSize, ...]
     left_out: int
@@ -42,7 +42,7 @@ class Partition:
     def description(self) -> str:
         """A description of the division."""
         settings = ", ".join(f"{key} {_format_value(x)}" for key, x in self.settings.items() if x is not None)
-        return f"{self.of} by {self.by}, {settings}"
+        return f"{self.source_split} by {self.method}, {settings}"
 
 
 def create_partition(

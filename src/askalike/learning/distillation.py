@@ -49,7 +49,7 @@ def load_teacher(view: View, settings: TeacherSettings, on_gpu: bool) -> Encoder
     folder = view.path / "models" / settings.encoder
     registered = folder.is_dir() or settings.encoder in registry.names("encoder")
     name, model = (settings.encoder, settings.model) if registered else ("pretrained", settings.encoder)
-    values = {"model": model} if model else {}
+    values = {"encoder": model} if model else {}
     values |= {"precision": "bf16"} if settings.half else {}
     values |= {"device": "cuda"} if on_gpu and name == "pretrained" else {}
     return encoders.open_encoder(folder, values) if folder.is_dir() else encoders.build(name, values)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from askalike.core.config import Tables
 from askalike.core.counts import format_count
 from askalike.core.files import replace_folder
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.encoders import MODEL_FILE
 from askalike.labels.learned import LearnedLabels
 from askalike.learning.recipes import Recipe, format_toml
@@ -53,7 +53,7 @@ def render_card(
         f"All its settings are in `model.toml`; it has {trained['parameters']:,} parameters.",
         f"## Data\n\n- {data}, at change {view.change}{held_out}.\n{_describe_licence(view)}"
         + (f"\n- {coverage[0].upper()}{coverage[1:]}." if coverage else "")
-        + _describe_base(getattr(recipe.network, "base", "")),
+        + _describe_base(getattr(recipe.network, "encoder", "")),
         "## Measures",
         f"{trained['measure']} on {format_count(trained['dev_queries'], 'dev query')} over "
         f"{format_count(trained['dev_documents'], 'document')}. The best epoch, {trained['best_epoch']}, was chosen by "

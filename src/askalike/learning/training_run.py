@@ -19,7 +19,7 @@ from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.files import replace_file, replace_folder
 from askalike.core.types import Answer, LogCallback, Question, Run
-from askalike.encoders import MODEL_FILE, Encoder, read_model_file
+from askalike.encoders import MODEL_FILE, Encoder
 from askalike.encoders.static import StaticEncoder
 from askalike.labels.learned import LearnedLabels
 from askalike.learning import distillation
@@ -305,7 +305,7 @@ class TrainingRun:
             learned = LearnedLabels.from_training(data.pairs, data.dev, data.documents_are_answers)
             learned |= LearnedLabels(frozenset({pair.query.id for pair in data.pairs} & self.judged_negatives.keys()))
         for folder in find_start_models(self.recipe):
-            learned |= LearnedLabels.read(folder, read_model_file(folder))
+            learned |= LearnedLabels.read(folder)
         return learned
 
     def _save_model(

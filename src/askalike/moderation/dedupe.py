@@ -20,7 +20,7 @@ from askalike.moderation.pairs import PairProbabilities, cluster_pairs, mean_lin
 from askalike.rankers import Ranker, open_current
 from askalike.rankers.distinct import DistinctRanker
 from askalike.store import Archive, Clusters, View
-from askalike.store.originals import find_originals
+from askalike.store.filtering import find_originals
 
 COLUMNS = ("cluster", "question", "title", "role", "probability", "strength", "reason", "similarity")
 DEFAULT_PROBABILITY, DEFAULT_SIMILARITY = 0.5, 0.7

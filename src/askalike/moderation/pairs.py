@@ -6,7 +6,7 @@ from itertools import combinations
 
 from askalike.store import Archive, connected_components
 from askalike.store.candidate_pairs import list_proposals
-from askalike.store.identical import find_identical_questions
+from askalike.store.integrity import find_identical_questions
 
 MIN_PROBABILITY = 0.05
 """Minimum probability of a pair that is kept."""

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from askalike.core.errors import EngineError, ReadOnlyIndexError, SettingsError
 from askalike.core.iteration import chunks
 from askalike.index.engine import hide_login
-from askalike.opensearch.hedging import NodesInTurn, Patience, first_answer
+from askalike.opensearch.hedging import HedgeDelay, RoundRobinSelector, first_answer
 from askalike.opensearch.state import SharedIndex
 
 DEFAULT_PORT = 9200
@@ -172,10 +172,10 @@ class OpenSearchConnection:
             dead_timeout=DEAD_S,
             http_compress=False,
             pool_maxsize=CONNECTIONS_PER_NODE,
-            selector_class=NodesInTurn,
+            selector_class=RoundRobinSelector,
         )
         self._make_timeout = partial(urllib3.Timeout, connect=min(CONNECT_S, address.timeout_s))
-        self._reads, self._writes = Patience(READ_WAIT_S), Patience(WRITE_WAIT_S)
+        self._reads, self._writes = HedgeDelay(READ_WAIT_S), HedgeDelay(WRITE_WAIT_S)
         self._local = local()
         self._indexes: WeakValueDictionary[str, SharedIndex[Any]] = WeakValueDictionary()
         self._opening = Lock()
@@ -280,8 +280,8 @@ class OpenSearchConnection:
     ) -> Any:  # fmt: skip
         """tries: how often this request was sent before; each attempt may have used several nodes."""
         is_read, most_s = method == "GET" or path.endswith(READS), self.address.timeout_s
-        patience, nodes = (self._reads if is_read else self._writes), len(self.address.hosts)
-        give_up_s = patience.give_up_s(tries, most_s) if is_read and nodes > 1 else most_s
+        delay, nodes = (self._reads if is_read else self._writes), len(self.address.hosts)
+        give_up_s = delay.give_up_s(tries, most_s) if is_read and nodes > 1 else most_s
         timeout: Any = self._make_timeout(read=give_up_s)
 
         def ask() -> Any:
@@ -291,11 +291,11 @@ class OpenSearchConnection:
                 raise self._errors.ConnectionError("N/A", "the answer is empty", EOFError())
             if isinstance(answer, str) and path != "/":  # such as the page of a proxy
                 raise self._errors.SerializationError(f"expected JSON, got {answer[:60]!r}")
-            patience.note(time.monotonic() - started)
+            delay.note(time.monotonic() - started)
             return answer
 
         try:
-            return first_answer(ask, nodes, patience.wait_s, self._errors.ConnectionError)
+            return first_answer(ask, nodes, delay.wait_s, self._errors.ConnectionError)
         except self._errors.NotFoundError as error:
             if missing is not None:
                 return missing
@@ -309,8 +309,8 @@ class OpenSearchConnection:
             raise EngineError(f"{self.address}: {_tls_problem(str(error.info))}") from None
         except self._errors.ConnectionError as error:
             reason = f"no node answers ({type(error.info).__name__}); is it running, and is this its address?"
-            is_impatient = isinstance(error, self._errors.ConnectionTimeout) and give_up_s < most_s
-            raise _Unavailable(503, reason, is_impatient) from None
+            is_early = isinstance(error, self._errors.ConnectionTimeout) and give_up_s < most_s
+            raise _Unavailable(503, reason, is_early) from None
         except self._errors.TransportError as error:
             raise _Unavailable.from_answer(int(error.status_code), error.info or error.error) from None
         except (self._errors.SerializationError, self._errors.OpenSearchException) as error:
@@ -328,7 +328,7 @@ class OpenSearchConnection:
                 return attempt(tries)
             except _Unavailable as problem:
                 tries += 1
-                is_over = time.monotonic() + wait > until and not problem.is_impatient
+                is_over = time.monotonic() + wait > until and not problem.is_early
                 if "read-only" in problem.reason:
                     raise ReadOnlyIndexError(f"{self.address}: takes no writes: {problem.reason}; {ADVICE}") from None
                 if problem.status not in RETRIED_STATUSES or is_over:
@@ -348,10 +348,10 @@ class OpenSearchConnection:
 class _Unavailable(Exception):
     """An answer other than success."""
 
-    def __init__(self, status: int, reason: str, is_impatient: bool = False) -> None:
-        """is_impatient: whether a node might have answered if given more time."""
+    def __init__(self, status: int, reason: str, is_early: bool = False) -> None:
+        """is_early: whether a node might have answered if given more time."""
         super().__init__(reason)
-        self.status, self.reason, self.is_impatient = status, reason, is_impatient
+        self.status, self.reason, self.is_early = status, reason, is_early
 
     @classmethod
     def from_answer(cls, status: int, error: Any) -> Self:

@@ -11,8 +11,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-HEDGE_FACTOR, PATIENCE_FACTOR, DECAY = 2.0, 4.0, 0.9
-PATIENCE_S = 0.5
+HEDGE_FACTOR, TIMEOUT_FACTOR, DECAY = 2.0, 4.0, 0.9
+MIN_TIMEOUT_S = 0.5
 """Minimum time that a node has for an answer, if there are others."""
 AnswerT = TypeVar("AnswerT")
 _asked: ContextVar[list[Any] | None] = ContextVar("asked", default=None)
@@ -52,7 +52,7 @@ def first_answer(request: Callable[[], AnswerT], nodes: int, wait_s: float, fail
             raise error
 
 
-class NodesInTurn:
+class RoundRobinSelector:
     """Round-robin selection of nodes, for opensearch-py; a request uses a node twice only if there is no other."""
 
     def __init__(self, options: Any) -> None:
@@ -68,7 +68,7 @@ class NodesInTurn:
         return chosen
 
 
-class Patience:
+class HedgeDelay:
     """The time to wait for requests of a kind, according to their recent durations."""
 
     def __init__(self, min_s: float) -> None:
@@ -86,4 +86,4 @@ class Patience:
 
     def give_up_s(self, rounds: int, most_s: float) -> float:
         """Return the timeout for a node's answer in seconds; it doubles with each round through all nodes."""
-        return min(max(PATIENCE_S, PATIENCE_FACTOR * self._usual_s) * 2.0 ** min(rounds, 10), most_s)
+        return min(max(MIN_TIMEOUT_S, TIMEOUT_FACTOR * self._usual_s) * 2.0 ** min(rounds, 10), most_s)

@@ -25,11 +25,7 @@ from askalike.text.clean import CodeRule, plain_text
 class CrossEncoderSettings(Settings):
     """The model, and the settings of its use."""
 
-    model: str = Field(
-        "",
-        validation_alias="encoder",
-        description="the model's folder, or an installed package that contains the model",
-    )
+    encoder: str = Field("", description="the model's folder, or an installed package that contains the model")
     fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
     code: CodeRule = Field("drop", description="whether code is read")
     precision: Annotated[Literal["8", "32"], BeforeValidator(str)] = Field("8", description="number of bits per weight")
@@ -42,7 +38,7 @@ class CrossEncoderScorer:
     """Scores pairs with a cross-encoder: the probability of its only label, from 0 to 1."""
 
     def __init__(self, settings: CrossEncoderSettings) -> None:
-        self.settings, self.folder = settings, _find_folder(settings.model)
+        self.settings, self.folder = settings, _find_folder(settings.encoder)
 
     @property
     def values(self) -> Mapping[str, Any]:

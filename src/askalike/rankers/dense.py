@@ -50,7 +50,7 @@ class DenseSettings(Settings):
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     storage: Storage = Field("f16", description="number format of stored vectors: f16, int8 (half the space) or f32")
-    least: float | None = Field(None, description="minimum score of a hit; by default the encoder's own")
+    min_score: float | None = Field(None, description="minimum score of a hit; by default the encoder's own")
     exact_up_to: int = Field(
         500_000,
         ge=1,
@@ -121,7 +121,7 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
     @property
     def min_score(self) -> float | None:
         """The score below which nothing is retrieved; None for no minimum."""
-        return self.encoder.min_score if self.settings.least is None else self.settings.least
+        return self.encoder.min_score if self.settings.min_score is None else self.settings.min_score
 
     def fit(self, view: TrainingView) -> Ranker:
         """Return a ranker with the trained encoder; itself if there is nothing to learn."""

@@ -42,7 +42,7 @@ class LearnedWeightsSettings(Settings):
 
     similarity: str = Field("bm25", description="the similarity; its settings and those of lexical are accepted, too")
     weights: str = Field("", description="a JSON file that maps words to weights; with it, none are learned")
-    of_query: int = Field(4, ge=1, description="maximum number of pairs of one query")
+    max_pairs_per_query: int = Field(4, ge=1, description="maximum number of pairs of one query")
     max_pairs: int = Field(10_000, ge=1, description="maximum number of pairs")
     negatives: int = Field(20, ge=1, description="number of first hits that compete with a relevant document")
     temperature: float = Field(10.0, gt=0, description="temperature of the cross-entropy: scores are divided by it")
@@ -232,7 +232,7 @@ def _draw_pairs(pairs: Iterable[TrainingPair], settings: LearnedWeightsSettings)
     chosen = []
     for pair in drawn:
         seen[pair.query.id] += 1
-        if seen[pair.query.id] <= settings.of_query:
+        if seen[pair.query.id] <= settings.max_pairs_per_query:
             chosen.append(pair)
     return chosen[: settings.max_pairs]
 

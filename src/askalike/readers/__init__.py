@@ -13,7 +13,7 @@ from askalike.readers._queries import read_candidates, read_queries
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
 from askalike.readers._threads import ThreadReader
 from askalike.store import ArchiveSummary
-from askalike.store.draft_importing import DraftImport, import_drafts
+from askalike.store.drafts import DraftImport, import_drafts
 from askalike.store.importing import ImportRequest, import_records, open_for_import, open_for_plan, plan_import
 
 __all__ = ["Reader", "SourceFiles", "import_archive", "parse_rows", "read_candidates", "read_queries", "reject"]

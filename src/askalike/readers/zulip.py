@@ -146,7 +146,9 @@ def _add_message(
 
 def _read_messages(file: Path, people: _Directory, source: SourceFiles) -> Iterator[tuple[Place, Row | RejectedRow]]:
     """Yield the messages in a file; its people and channels are added to `people`. Raises InputError."""
+    is_empty = True
     for place, document in read_json_values(source, file):
+        is_empty = False
         if not isinstance(document, dict):
             raise InputError(f"{place}: expected a response of Zulip's API, or a file of an export")
         if "zerver_stream" in document:
@@ -166,6 +168,8 @@ def _read_messages(file: Path, people: _Directory, source: SourceFiles) -> Itera
                 yield place, reject(place, "expected a message with its id and date", row)
             else:
                 yield place, {**row, "solved": to_text(row["id"]) in solved, "sent_at": sent_at}
+    if is_empty:
+        raise InputError(f"{file}: is empty; expected a response of Zulip's API, or a file of an export")
 
 
 def _rows(document: Row, name: str) -> list[Row]:

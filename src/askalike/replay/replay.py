@@ -96,8 +96,8 @@ class Replay:
         """Return everything except the hits, for JSON."""
         return {
             "archive": str(self.archive),
-            "since": self.since,
-            "until": self.until,
+            "after": self.since,
+            "before": self.until,
             "questions": len(self.selection.queries),
             "links_to_newer": self.selection.newer_links,
             "links_without_date": self.selection.undated_links,
@@ -109,7 +109,7 @@ class Replay:
     def _query_dict(self, query: Question) -> dict[str, Any]:
         ranks = {result.ranker: result.ranks[query.id] for result in self.results}
         originals = self.selection.originals[query.id]
-        return {"id": query.id, "asked": query.created_at, "originals": originals, "ranks": ranks}
+        return {"id": query.id, "created_at": query.created_at, "originals": originals, "ranks": ranks}
 
 
 def replay(

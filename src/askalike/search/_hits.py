@@ -13,7 +13,7 @@ from askalike.core.types import Floats, Question, SearchHit
 from askalike.rankers import SearchSession
 from askalike.search._display import extract_shown_snippet, name_links
 from askalike.search._engine import SearchRequest
-from askalike.store.originals import find_originals
+from askalike.store.filtering import find_originals
 
 
 class _Candidate(NamedTuple):

@@ -96,7 +96,7 @@ class LocalEngine:
         `min_probability`. Without a threshold, no hit is below the absolute score that nearly all everyday questions
         stay below on this archive, or below `min_similarity`; 0 shows all that the ranker finds. A query of function
         words alone finds nothing. A duplicate is never shown: its original is shown instead, with the duplicate as
-        `asked_as`. prefix: the last word may be unfinished.
+        `matched_duplicate`. prefix: the last word may be unfinished.
         explain: each hit has an explanation, and the passage of its body that matched.
         Raises SettingsError for a tag that no question has, for a `min_probability` outside [0, 1], or if there are no
         probabilities.
@@ -120,7 +120,7 @@ class LocalEngine:
         explanations = self.searcher().explain_ids(question, ids)
         return {id: name_links(explanation) for id, explanation in explanations.items()}
 
-    def likeness(self, question: Question, id: str) -> float | None:
+    def similarity(self, question: Question, id: str) -> float | None:
         """Return a question's absolute score for another one, from 0 to 1; None if it is not in the archive."""
         session = self.searcher().search({question.id: question}, 1, candidates={question.id: [id]})
         [scores] = session.absolute_scores

@@ -13,8 +13,8 @@ from askalike.core.types import Place, Question
 from askalike.search import SearchRequest, SearchResult
 from askalike.search.local import LocalEngine
 from askalike.store import Archive
-from askalike.store.checking import check_record
 from askalike.store.languages import LanguageAssigner
+from askalike.store.records import check_record
 
 T = TypeVar("T")
 

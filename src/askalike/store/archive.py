@@ -9,10 +9,9 @@ from typing import Any, Self
 from askalike.core.errors import ArchiveError
 from askalike.core.iteration import check_list
 from askalike.core.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question, Split
-from askalike.store.checking import check_record
-from askalike.store.connection import SharedConnection
-from askalike.store.database import DATABASE_FILE, connect, storage_errors
+from askalike.store.database import DATABASE_FILE, SharedConnection, connect, storage_errors
 from askalike.store.labels import labelled_ids, split_exists
+from askalike.store.records import check_record
 from askalike.store.view import CommittedView, TrainingView, View
 from askalike.store.writer import ArchiveWriter
 

@@ -20,8 +20,7 @@ from askalike.core.clock import now
 from askalike.core.errors import ArchiveError
 from askalike.core.files import PARTIAL_SUFFIX, compute_sha256, folder_errors, fsync_folder, fsync_path, scratch_folder
 from askalike.store.archive import Archive
-from askalike.store.database import DATABASE_FILE, storage_errors
-from askalike.store.schema import SCHEMA_VERSION
+from askalike.store.database import DATABASE_FILE, SCHEMA_VERSION, storage_errors
 from askalike.store.statistics import content_hash
 
 FORMAT_VERSION = 1
@@ -35,13 +34,13 @@ IF_UNWRITABLE = "free some space or choose another place"
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """The description of a backup. content: the archive's content hash; files: file name → SHA-256."""
+    """The description of a backup. content_hash: the archive's; files: file name → SHA-256."""
 
     format: int
-    made_at: str
+    created_at: str
     questions: int
     schema: int
-    content: str
+    content_hash: str
     files: Mapping[str, str]
 
 
@@ -87,7 +86,7 @@ def restore(file: Path, directory: Path) -> BackupManifest:
         content = scratch / "content"
         manifest = _unpack(file, content)
         with Archive.open(content) as archive:
-            if content_hash(archive) != manifest.content:
+            if content_hash(archive) != manifest.content_hash:
                 raise ArchiveError(f"{file}: differs from the saved data (content hash); use another backup")
         fsync_folder(content)
         os.replace(content, directory)

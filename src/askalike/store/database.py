@@ -4,13 +4,32 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
-from typing import Protocol, Self
+from threading import RLock
+from typing import Any, Protocol, Self
 
 from askalike.core.clock import now
 from askalike.core.errors import ArchiveError
-from askalike.store.connection import SharedConnection
-from askalike.store.schema import create_schema
+
+
+class SharedConnection(sqlite3.Connection):
+    """A connection at which one thread at a time executes a statement; a transaction holds `in_use` until it ends."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.in_use = RLock()
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        """Execute a statement."""
+        with self.in_use:
+            return super().execute(*arguments)
+
+    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+        """Execute a statement for each row of values."""
+        with self.in_use:
+            return super().executemany(*arguments)
+
 
 DATABASE_FILE = "archive.sqlite"
 IN_JSON_SQL = "IN (SELECT value FROM json_each(?))"
@@ -151,3 +170,31 @@ class FirstTextStore:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+
+
+SCHEMA_VERSION = 1
+
+
+def create_schema(connection: sqlite3.Connection, path: str) -> None:
+    """Create the tables of a new archive; two processes may do so at the same time.
+
+    Raises ArchiveError if the archive has the schema of another version.
+    """
+    if _schema_version(connection) == 0:
+        schema = files("askalike.store").joinpath("schema.sql").read_text(encoding="utf-8")
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE; {schema}; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT")
+        except sqlite3.OperationalError:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if _schema_version(connection) == 0:  # no other process has created the tables
+                raise
+    version = _schema_version(connection)
+    if version != SCHEMA_VERSION:
+        problem = f"has schema {version}; this askalike reads schema {SCHEMA_VERSION}"
+        remedy = "use the version that wrote it, import its sources again, or run tools/carry_over.py (for schema 14)"
+        raise ArchiveError(f"{path}: {problem}; {remedy}")
+
+
+def _schema_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])

@@ -8,9 +8,9 @@ from typing import Literal
 from askalike.core.errors import ArchiveError
 from askalike.core.types import Answer, Link, Question
 from askalike.store.archive import Archive
-from askalike.store.checking import check_record
 from askalike.store.database import change_transaction, storage_errors
 from askalike.store.languages import detect_text_language
+from askalike.store.records import check_record
 from askalike.store.view import ANSWER_SQL, answer_from_row
 from askalike.store.writer import ArchiveWriter
 

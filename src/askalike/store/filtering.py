@@ -1,5 +1,8 @@
-"""Selects the documents that satisfy a filter."""
+"""Selects the documents that satisfy a filter, and finds the original of a duplicate."""
 
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,61 @@ from askalike.core.filters import Filter
 from askalike.core.states import LeftOut
 from askalike.core.types import DocumentKind
 from askalike.store.database import Database
-from askalike.store.originals import HAS_ORIGINAL_SQL
+
+TARGETS_SQL = """SELECT l.source, l.target, t.number FROM json_each(?) k
+    CROSS JOIN links l ON l.source = k.value AND l.kind = 'duplicate' AND l.target != l.source
+    LEFT JOIN questions t ON t.id = l.target ORDER BY l.source, t.number, l.target"""
+HAS_ORIGINAL_SQL = """SELECT s.number FROM links l JOIN questions s ON s.id = l.source
+    JOIN questions t ON t.id = l.target WHERE l.kind = 'duplicate' AND l.source != l.target"""
+"""SQL for the docids of duplicates whose original is in the archive."""
+
+
+@dataclass(slots=True)
+class Originals:
+    """The originals of some questions. in_archive: duplicate → original. absent: duplicate → a missing original."""
+
+    in_archive: dict[str, str] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+
+
+def find_originals(database: Database, ids: Iterable[str]) -> Originals:
+    """Follow the duplicate links of these questions, through duplicates of duplicates, to their originals.
+
+    Of several originals, the first in the archive counts. In a cycle of duplicates, the first one is the original.
+    """
+    wanted = list(dict.fromkeys(ids))
+    targets: dict[str, list[str]] = {}
+    docids: dict[str, int] = {}
+    originals = Originals()
+    unread, read = wanted, set[str]()
+    while unread:
+        rows = database._connection.execute(TARGETS_SQL, (json.dumps(unread),)).fetchall()
+        for source, target, docid in rows:
+            if docid is None:
+                originals.absent.setdefault(source, target)
+            else:
+                targets.setdefault(source, []).append(target)
+                docids[target] = docid
+        read.update(unread)
+        unread = sorted({target for _, target, docid in rows if docid is not None} - read)
+    for id in wanted:
+        if id in targets and (original := _first_end(id, targets, docids)) != id:
+            originals.in_archive[id] = original
+    originals.absent = {id: target for id, target in originals.absent.items() if id not in targets}
+    return originals
+
+
+def _first_end(id: str, targets: dict[str, list[str]], docids: dict[str, int]) -> str:
+    """Return the reachable question with the smallest docid that has no original itself; in a cycle the smallest."""
+    reached: dict[str, None] = {}
+    waiting = list(targets[id])
+    while waiting:
+        if (target := waiting.pop()) not in reached:
+            reached[target] = None
+            waiting += targets.get(target, ())
+    ends = [target for target in reached if target not in targets] or list(reached)
+    return min(ends, key=lambda target: docids[target])
+
 
 LEFT_OUT_SQL: dict[LeftOut, str] = {
     "closed": """(instr(q.marks, '"closed"') OR (q.marks = '[]' AND (q.closed_at IS NOT NULL)))""",

@@ -12,11 +12,9 @@ from askalike.core.errors import InputError
 from askalike.core.types import EvaluationQuery, Link, LocatedRecord, Place, Question, RejectedRow
 from askalike.store.comparison import BatchRecord, Difference
 from askalike.store.database import Database
-from askalike.store.import_counts import ImportCounts
+from askalike.store.import_report import ImportCounts, RejectLog
 from askalike.store.records import StoredRecord, check_numbers
-from askalike.store.rejects import RejectLog
-from askalike.store.source_ids import SourceIds
-from askalike.store.sources import Source, id_prefix, import_numbers, plan_source, source_name
+from askalike.store.sources import Source, SourceIds, id_prefix, import_numbers, plan_source, source_name
 from askalike.store.writer import BATCH_SIZE
 
 

@@ -21,12 +21,10 @@ from askalike.core.files import lock_folder
 from askalike.core.types import LocatedRecord
 from askalike.store.archive import Archive, make_directory
 from askalike.store.database import DATABASE_FILE, fetch_int, storage_errors
-from askalike.store.import_counts import ImportCounts, sum_counts
 from askalike.store.import_pass import ImportPass, OpenedFiles, RecordSource
-from askalike.store.import_sinks import ArchiveSink, PlanSink
+from askalike.store.import_report import REJECTS_FILE, ImportCounts, RejectLog, sum_counts
+from askalike.store.import_sinks import ArchiveSink, PlanSink, count_missing, prune_source
 from askalike.store.languages import LanguageAssigner
-from askalike.store.pruning import count_missing, prune_source
-from askalike.store.rejects import REJECTS_FILE, RejectLog
 from askalike.store.sources import check_source_name, count_records, has_records
 from askalike.store.statistics import ArchiveSummary, summarise_archive
 

@@ -1,6 +1,7 @@
 """Integrity checks of an archive: rows with missing references, contradictions, or missing values."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from askalike.store.database import Database, fetch_int
@@ -21,9 +22,6 @@ FAULTS: Mapping[str, tuple[str, str, str]] = {
         "NOT EXISTS (SELECT 1 FROM answers a WHERE a.id = q.accepted_answer_id) ORDER BY number"),
     "answers_without_question": ("id", "answers a WHERE TRUE",
         "NOT EXISTS (SELECT 1 FROM questions q WHERE q.id = a.question_id) ORDER BY number"),
-    "answers_of_other_sources": ("a.id", """answers a JOIN questions q ON q.id = a.question_id
-        JOIN imports ia ON ia.number = a.import_number JOIN imports iq ON iq.number = q.import_number WHERE TRUE""",
-        "ia.source_number != iq.source_number ORDER BY a.number"),
     "broken_duplicate_links": ("source || ' → ' || target", "links WHERE kind = 'duplicate'", f"({BROKEN_LINK_SQL})"),
     "broken_related_links": ("source || ' → ' || target", "links WHERE kind = 'related'", f"({BROKEN_LINK_SQL})"),
     "broken_judgements": ("j.split || ': ' || j.query_id || ' → ' || j.document_id", "judgements j WHERE TRUE", """
@@ -59,3 +57,11 @@ def question_in_language(database: Database, language: str, default: str | None)
     sql = "SELECT id FROM questions WHERE COALESCE(language, ?) = ? ORDER BY number LIMIT 1"
     row = database._connection.execute(sql, (default, language)).fetchone()
     return row[0] if row else None
+
+
+def find_identical_questions(database: Database) -> Iterator[list[str]]:
+    """Yield the sorted ids of each group of questions with the same title (ignoring case) and the same body."""
+    sql = """SELECT json_group_array(id) FROM questions GROUP BY lower(trim(title)), trim(body)
+        HAVING COUNT(*) > 1 ORDER BY MIN(number)"""
+    for (ids,) in database._connection.execute(sql):
+        yield sorted(json.loads(ids))

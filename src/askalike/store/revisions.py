@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from askalike.core.clock import now
 from askalike.core.types import DocumentKind
-from askalike.store.comparison import BatchRecord, Difference, StoredRow
-from askalike.store.corrections import LISTS, changed_fields
+from askalike.store.comparison import LISTS, BatchRecord, Difference, StoredRow, changed_fields
 from askalike.store.database import Database
 from askalike.store.records import RecordTable, decode_strings, encode_json
 
@@ -23,17 +22,17 @@ class FieldChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One change of the question or answer given by `kind` and `id`.
+    """One change of the question or answer given by `record_type` and `record_id`.
 
-    by: the note of the key, or its id without a note, `operator` if no key was needed, or the import with the source's
-    new text.
+    edited_by: the note of the key, or its id without a note, `operator` if no key was needed, or the import with the
+    source's new text.
     """
 
     number: int
-    kind: DocumentKind
-    id: str
-    at: str
-    by: str
+    record_type: DocumentKind
+    record_id: str
+    created_at: str
+    edited_by: str
     changes: Mapping[str, FieldChange]
 
 

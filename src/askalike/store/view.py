@@ -17,8 +17,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
 from askalike.core.iteration import chunks
 from askalike.core.types import Answer, DocumentKind, Link, LinkKind, Question, Split
-from askalike.store.connection import SharedConnection
-from askalike.store.database import IN_JSON_SQL
+from askalike.store.database import IN_JSON_SQL, SharedConnection
 from askalike.store.filtering import escape_surrogates, select_filtered_docids
 from askalike.store.labels import Clusters
 from askalike.store.records import ANSWER_COLUMNS, QUESTION_COLUMNS, decode_strings

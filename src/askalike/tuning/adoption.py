@@ -10,7 +10,7 @@ import tomli_w
 from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import compute_sha256, folder_errors, replace_folder
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.core.types import Question
 from askalike.encoders import MODEL_FILE, read_model_file
 from askalike.encoders.onnx.hub import fetch_model, needed_files
@@ -18,7 +18,7 @@ from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, serve_ranker
-from askalike.store.archive_encoder import ArchiveEncoder, get_archive_encoder, set_archive_encoder
+from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder
 from askalike.tuning.candidates import DEFAULT_RANKER
 from askalike.tuning.promotion import is_served
 
@@ -85,7 +85,7 @@ def _read_training(source: Path) -> tuple[LearnedLabels, dict[str, Any]]:
         return LearnedLabels(), {}
     described = read_model_file(folder)
     until = described.get("trained", {}).get("knows_until")
-    return LearnedLabels.read(folder, described), {"trained": {"knows_until": until}} if until else {}
+    return LearnedLabels.read(folder), {"trained": {"knows_until": until}} if until else {}
 
 
 def _fetch_or_copy(model: str, target: Path, download: bool) -> str | None:
@@ -101,7 +101,7 @@ def _fetch_or_copy(model: str, target: Path, download: bool) -> str | None:
 
 
 def _try(folder: Path) -> None:
-    PretrainedEncoder.from_settings({"model": str(folder)}).encode_queries([PROBE])
+    PretrainedEncoder.from_settings({"encoder": str(folder)}).encode_queries([PROBE])
 
 
 def _copy_files(source: Path, target: Path) -> None:

@@ -50,7 +50,7 @@ class Teacher:
     @property
     def source(self) -> str:
         """The encoder's name in the archive, or its folder or package."""
-        return str(self.trial.settings.get("model", self.trial.ranker))
+        return str(self.trial.settings.get("encoder", self.trial.ranker))
 
     @property
     def recipe_values(self) -> Mapping[str, Any]:

@@ -7,15 +7,14 @@ from typing import Any
 from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport
 from askalike.core.errors import SettingsError
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.core.types import LogCallback
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.rankers import Ranker, active_ranker, default_name, open_current
 from askalike.store import Archive, content_hash, get_served_ranker, serve_ranker
-from askalike.store.archive_encoder import get_archive_encoder
-from askalike.store.deployments import serving_history
+from askalike.store.deployments import get_archive_encoder, serving_history
 from askalike.tuning.calibration import calibrate_served
 from askalike.tuning.candidates import CROSS_ENCODER_RANKER, DEFAULT_RANKER, FAMILIES, PRETRAINED_RANKER
 from askalike.tuning.model_training import ModelTrainer, Teacher
@@ -123,7 +122,7 @@ def _try_candidates(search: SuccessiveCandidates, incumbent: Trial, cross_encode
     search.try_lexical()
     search.try_dense()
     if cross_encoder:
-        search.try_cross_encoder(Trial(CROSS_ENCODER_RANKER, {"model": cross_encoder}))
+        search.try_cross_encoder(Trial(CROSS_ENCODER_RANKER, {"encoder": cross_encoder}))
     search.try_distinct()
 
 
@@ -145,7 +144,7 @@ def _encoder_trial(archive: Archive, encoder: str) -> Trial | None:
     """Return the pre-trained encoder to try: the given one, else the archive's own; None if there is none."""
     if encoder:
         find_model(encoder, "encoder")
-        return Trial(PRETRAINED_RANKER, {"model": encoder})
+        return Trial(PRETRAINED_RANKER, {"encoder": encoder})
     own = get_archive_encoder(archive)
     return Trial(own.name) if own else None
 

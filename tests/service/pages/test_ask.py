@@ -127,7 +127,7 @@ def test_hostile_texts_are_only_texts(visit, hostile_title) -> None:
     assert 'print("a long line' in prose.locator("pre code").inner_text()
 
 
-def test_18_12_what_is_found_stands_right_below_the_question_on_narrow_pages(visit) -> None:
+def test_ask_results_on_narrow_pages(visit) -> None:
     """And beside the whole form on wide ones; the keyboard goes the same way."""
     page = visit("/a/riverside?title=lost+my+card")
     hit, body = page.locator(".item").first, page.locator("#body")

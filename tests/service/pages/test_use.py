@@ -6,7 +6,7 @@ Figures of use: shown, opened, accepted, and not asked after all; on Quality and
 from serving import wait_for
 
 from askalike.store import Archive
-from askalike.store.use_counts import daily_use, sum_use
+from askalike.store.query_log import daily_use, sum_use
 
 ASK = "/a/riverside"
 
@@ -64,6 +64,6 @@ def test_programs_say_what_counts(service) -> None:
     for values in ({"title": "library card"}, {"title": "library card", "count_shown": True}, {"title": "xyzzy"}):
         service.send("POST", f"{api}/similar", values)
     for opened in (False, True):
-        said = {"title": "boats", "shown": [], "verdict": "posted_anyway", "opened": opened}
+        said = {"title": "boats", "shown_ids": [], "verdict": "posted_anyway", "opened": opened}
         assert service.send("POST", f"{api}/feedback", said).status == 204
     assert since(service, before) == {"shown": 1, "posted": 2, "posted_after_opening": 1}

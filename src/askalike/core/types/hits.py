@@ -53,8 +53,8 @@ class SearchHit:
     """A similar question as it is shown to users.
 
     snippet: the passage of its body that matches. probability: that it asks the same; None without a calibration.
-    likeness: its score from 0 to 1, on the same scale for every query; None if the probability is known.
-    asked_as: the matching duplicate that it is shown instead of; score and explanation are the duplicate's.
+    similarity: its score from 0 to 1, on the same scale for every query; None if the probability is known.
+    matched_duplicate: the matching duplicate that it is shown instead of; score and explanation are the duplicate's.
     duplicate_of: the id of its own original, if that is not in the archive.
     """
 
@@ -63,8 +63,8 @@ class SearchHit:
     snippet: str
     probability: float | None = None
     explanation: Explanation | None = None
-    likeness: float | None = None
-    asked_as: Question | None = None
+    similarity: float | None = None
+    matched_duplicate: Question | None = None
     duplicate_of: str | None = None
 
     @property

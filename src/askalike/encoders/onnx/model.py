@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from askalike.encoders.onnx.architectures import ARCHITECTURES, Transformer
 from askalike.encoders.onnx.graph import find_exported, round_weights
 from askalike.encoders.onnx.layers import Bits, BuiltLayers, open_session
-from askalike.encoders.onnx.modules import is_mean_of_tokens, normalise, read_json, read_steps
+from askalike.encoders.onnx.modules import is_mean_of_tokens, read_json, read_steps
 from askalike.encoders.onnx.weights import WEIGHT_FILES, map_tensors
 from askalike.text.subwords import open_tokenizer
 
@@ -54,15 +54,6 @@ class OnnxModel:
         for places, values in zip(batches, encoded, strict=True):
             vectors[places] = values
         return vectors
-
-    def encode_tokens(self, texts: Sequence[str], batch: int = 32) -> list[Array]:
-        """Return the last states of each text's tokens, of length 1: (tokens, hidden) for each text."""
-        rows = self._tokenize(texts)
-        states: list[Array] = [np.zeros((0, 0), np.float32)] * len(rows)
-        for places in batches_of_equal_length(rows, batch):
-            for place, own in zip(places, self._layers.run(np.array([rows[n] for n in places], np.int64)), strict=True):
-                states[place] = normalise(own)
-        return states
 
     @property
     def averages_tokens(self) -> bool:

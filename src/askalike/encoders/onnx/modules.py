@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import InputError
-from askalike.core.packages import MODULES_FILE
+from askalike.core.model_folders import MODULES_FILE
 from askalike.encoders.onnx.weights import map_tensors, to_float32
 
 Array = NDArray[np.float32]

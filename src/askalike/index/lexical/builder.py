@@ -162,8 +162,8 @@ def _build_segment(forward: ForwardIndex, exact_lengths: bool, scale: int) -> Se
         raise TooManyCodesError
     df, ttf = (np.zeros(len(starts) - 1, np.int64) for _ in range(2))
     _count_statistics(starts, docs, tf, forward.phrasings, df, ttf)
-    peak_starts, peaks = np.empty(len(starts), np.int64), np.empty(len(codes), np.uint16)
-    _find_peaks(starts, codes, code_tf, code_length, peak_starts, peaks)
+    pareto_starts, pareto = np.empty(len(starts), np.int64), np.empty(len(codes), np.uint16)
+    _find_pareto(starts, codes, code_tf, code_length, pareto_starts, pareto)
     long_lists = np.flatnonzero(np.diff(starts) > max(len(lengths) // LONG_LIST_DIVISOR, LONG_LIST_DIVISOR))
     bitmap_of = np.full(len(starts) - 1, -1, np.int32)
     bitmap_of[long_lists] = np.arange(len(long_lists), dtype=np.int32)
@@ -173,7 +173,7 @@ def _build_segment(forward: ForwardIndex, exact_lengths: bool, scale: int) -> Se
     return Segment(
         forward.docids, forward.phrasings, lengths.astype(np.int32), term_bytes, term_offsets, starts,
         (docs >> 16).astype(np.uint16), docs.astype(np.uint16), codes,
-        code_tf, code_length, df, ttf, peak_starts, peaks[: peak_starts[-1]].copy(), bitmap_of, bitmaps, ranks,
+        code_tf, code_length, df, ttf, pareto_starts, pareto[: pareto_starts[-1]].copy(), bitmap_of, bitmaps, ranks,
     )  # fmt: skip
 
 
@@ -286,31 +286,31 @@ def _count_statistics(
 
 
 @compiled()
-def _find_peaks(
+def _find_pareto(
     starts: NDArray[np.int64], codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
-    peak_starts: NDArray[np.int64], peaks: NDArray[np.uint16],
+    pareto_starts: NDArray[np.int64], pareto: NDArray[np.uint16],
 ) -> None:  # fmt: skip
     """Write, for each term, the codes that no other code of the term beats in both frequency and shortness."""
-    peak_starts[0] = end = 0
+    pareto_starts[0] = end = 0
     for v in range(len(starts) - 1):
         first = end
         for i in range(starts[v], starts[v + 1]):
             tf, length = code_tf[codes[i]], code_length[codes[i]]
             beaten = False
             for p in range(first, end):
-                if code_tf[peaks[p]] >= tf and code_length[peaks[p]] <= length:
+                if code_tf[pareto[p]] >= tf and code_length[pareto[p]] <= length:
                     beaten = True
                     break
             if beaten:
                 continue
             kept = first
             for p in range(first, end):
-                if code_tf[peaks[p]] > tf or code_length[peaks[p]] < length:
-                    peaks[kept] = peaks[p]
+                if code_tf[pareto[p]] > tf or code_length[pareto[p]] < length:
+                    pareto[kept] = pareto[p]
                     kept += 1
-            peaks[kept] = codes[i]
+            pareto[kept] = codes[i]
             end = kept + 1
-        peak_starts[v + 1] = end
+        pareto_starts[v + 1] = end
 
 
 @compiled()

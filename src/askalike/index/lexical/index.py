@@ -42,7 +42,7 @@ class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, 
     [7]
     """
 
-    FORMAT: ClassVar[int] = 2
+    FORMAT: ClassVar[int] = 3
     LAYOUT = LexicalLayout
 
     def add(self, documents: Mapping[int, Sequence[str]]) -> None:

@@ -5,7 +5,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.index.lexical.maxscore import PostingArrays, QueryBatch, ScoreTables, doc_at, find_posting, lower_bound
+from askalike.index.lexical.maxscore import PostingArrays, doc_at, find_posting, lower_bound
+from askalike.index.lexical.query_batch import QueryBatch, ScoreTables
 from askalike.native.compiled import Matrix, compiled, inlined
 
 LAST_ROW = np.iinfo(np.int64).max

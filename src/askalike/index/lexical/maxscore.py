@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.rows import Array
-from askalike.native.compiled import Matrix, compiled, inlined, prechecked
+from askalike.native.compiled import Matrix, inlined, prechecked
 from askalike.native.llvm import MASK_SIZE, count_ones, mark_reaching, read_four, trailing_zeros
 
 WINDOW = 65_536  # documents: a block, whose sums (256 KiB) fit into the second-level cache
@@ -158,13 +158,15 @@ def _is_worse(heap: TopKHeap, a: int, b: int) -> bool:
 
 
 @inlined()
-def _swap(heap: TopKHeap, a: int, b: int) -> None:
+def swap(heap: TopKHeap, a: int, b: int) -> None:
+    """Exchange two entries."""
     heap.scores[a], heap.scores[b] = heap.scores[b], heap.scores[a]
     heap.docids[a], heap.docids[b] = heap.docids[b], heap.docids[a]
 
 
 @inlined()
-def _sift_down(heap: TopKHeap, at: int) -> None:
+def sift_down(heap: TopKHeap, at: int) -> None:
+    """Move an entry down until none below it is worse."""
     while True:
         worst, left = at, 2 * at + 1
         if left < heap.size[0] and _is_worse(heap, left, worst):
@@ -173,14 +175,14 @@ def _sift_down(heap: TopKHeap, at: int) -> None:
             worst = left + 1
         if worst == at:
             return
-        _swap(heap, at, worst)
+        swap(heap, at, worst)
         at = worst
 
 
 @inlined()
 def _sift_up(heap: TopKHeap, at: int) -> None:
     while at and _is_worse(heap, at, (at - 1) // 2):
-        _swap(heap, at, (at - 1) // 2)
+        swap(heap, at, (at - 1) // 2)
         at = (at - 1) // 2
 
 
@@ -192,7 +194,7 @@ def offer(heap: TopKHeap, score: int, docid: int, has_rephrasings: bool) -> None
             if heap.docids[i] == docid:
                 if score > heap.scores[i]:
                     heap.scores[i] = score
-                    _sift_down(heap, i)
+                    sift_down(heap, i)
                 return
     if heap.size[0] < len(heap.scores):
         at = heap.size[0]
@@ -201,7 +203,7 @@ def offer(heap: TopKHeap, score: int, docid: int, has_rephrasings: bool) -> None
         _sift_up(heap, at)
     elif score > heap.scores[0] or (score == heap.scores[0] and docid < heap.docids[0]):
         heap.scores[0], heap.docids[0] = score, docid
-        _sift_down(heap, ZERO)
+        sift_down(heap, ZERO)
 
 
 @inlined()
@@ -371,6 +373,7 @@ def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: i
 
     It adds up the first postings of the highest-scoring terms, and the scores of the other terms in the best documents.
     """
+    # A first limit close to the final one lets the first window skip lists; it would otherwise begin with 1.
     blocks, places, codes, bitmaps, ranks, scores = p.blocks, p.places, p.codes, p.bitmaps, p.ranks, t.scores
     window, candidates, sums, lasts = buffers.window, buffers.docs, buffers.sums, buffers.positions[0]
     i, room = count, MAX_SEED_POSTINGS
@@ -387,6 +390,7 @@ def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: i
     n = _filter_candidates(p, query, candidates, sums, n, buffers.seed_docids)
     if n < k:
         return 0
+    # Scores of lists without a bitmap are left out: the seed is then too low, which is safe, and need not search them.
     for j in range(i - 1, max(i - 1 - MAX_SEED_LISTS, -1), -1):
         one = _get_posting_list(p, t, j)
         if one.bitmap_row >= 0:
@@ -418,16 +422,16 @@ def _select_nth(values: Array, n: int, nth: int) -> int:
 
 
 @inlined()
-def _select_largest(candidates: Array, sums: Array, n: int, min_count: int, peaks: Array) -> int:
+def _select_largest(candidates: Array, sums: Array, n: int, min_count: int, block_max: Array) -> int:
     """Move the documents with the largest sums, 1 to 4 times `min_count`, to the front; return their number."""
     if n <= 2 * min_count:
         return n
     size = n // (2 * min_count)
     for b in range(2 * min_count):
-        peaks[b] = sums[b * size]
+        block_max[b] = sums[b * size]
         for c in range(b * size + 1, (b + 1) * size):
-            peaks[b] = max(peaks[b], sums[c])
-    median = _select_nth(peaks, 2 * min_count, min_count)  # at least min_count sums reach it
+            block_max[b] = max(block_max[b], sums[c])
+    median = _select_nth(block_max, 2 * min_count, min_count)  # at least min_count sums reach it
     kept = 0
     for c in range(n):
         if sums[c] >= median and kept < 4 * min_count:
@@ -522,12 +526,14 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
     """
     terms, documents = len(t.ids), len(p.docids)
     rest, firsts, lasts, counts = buffers.positions[0], buffers.positions[1], buffers.positions[2], buffers.positions[3]
+    # Completions are always added up: only the best of a document's counts, which a bound per term cannot express.
     loose = 0  # terms that may become inessential: all but the completions, which come last
     while loose < terms and not t.is_completion[loose]:
         loose += 1
     seed = 0
     if heap.size[0] < len(heap.scores) and documents > SAMPLE_SIZE:
         seed = _seed_score(p, t, query, loose, len(heap.scores), buffers)
+    # rest[i] is the most that the terms before i can add to a document: the terms ascend by their maximum scores.
     rest[0] = 0
     for i in range(loose):
         rest[i + 1] = rest[i] + t.max_scores[i]
@@ -538,6 +544,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
     essential, low, planned = 0, 0, False
     while low < documents:
         limit = _min_competitive_score(heap, seed, p.docids[low])
+        # A document with inessential terms only cannot reach the limit, so that it need not become a candidate.
         while essential < loose and rest[essential + 1] < limit:
             essential += 1
         high, sampling = low - low % WINDOW + WINDOW, False
@@ -552,6 +559,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
                     nearest = min(nearest, doc_at(blocks, places, lasts[i]))
             if nearest == documents:
                 return
+            # Whole blocks: the sums of a block are examined and cleared together.
             low = nearest - nearest % BLOCK_SIZE
             high = low - low % WINDOW + WINDOW
             added = essential
@@ -564,6 +572,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
             firsts[i] = _advance(blocks, places, ranks, one, lasts[i], low)
             lasts[i] = _advance(blocks, places, ranks, one, firsts[i], high)
             touched += lasts[i] - firsts[i]
+        # Few touched documents are found through the lists again, which is cheaper than a scan of the whole window.
         sparse = touched * SPARSE_DIVISOR < high - low
         for i in range(loose, terms):
             _add_scores(places, codes, scores, _get_posting_list(p, t, i), firsts[i], lasts[i], window, True)
@@ -575,6 +584,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
         if sampling:
             planned = True
             counts[0] = _count_at_least(part, limit)
+        # What the terms that are looked up can still add is granted; a sum below this cannot reach the limit.
         min_sum = max(1, limit - rest[added])
         n = ZERO
         if sparse:
@@ -583,6 +593,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
         else:
             end = min(high, documents + BLOCK_SIZE - documents % BLOCK_SIZE)
             n = _collect_window(window, low, end, min_sum, candidates, sums)
+        # The highest-scoring list first: it drops most candidates before the others are looked up.
         for i in range(added - 1, -1, -1):
             if n == 0:
                 break
@@ -593,122 +604,3 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
                 n = _rescore_by_search(blocks, places, codes, scores, one, candidates, sums, n, limit - rest[i])
         _offer_candidates(p, query, heap, candidates, sums, n, seed)
         low = high
-
-
-class ScoreTables(NamedTuple):
-    """Cached scores of terms in one segment. A: terms looked up so far, E: entries."""
-
-    ids: NDArray[np.int64]
-    """(A): position in the segment's dictionary, −1 if the segment does not have the term."""
-    starts: NDArray[np.int64]
-    """(A): where the term's entries begin."""
-    entries: NDArray[np.float64]
-    """(E): one per code if the list is longer than the number of codes, else one per posting."""
-    code_count: int
-    """The number of the segment's codes."""
-    peak_starts: NDArray[np.int64]
-    peaks: NDArray[np.uint16]
-    """See Segment."""
-
-
-class QueryBatch(NamedTuple):
-    """Q queries as columns. Terms are positions in A, each once per query, M in total."""
-
-    offsets: NDArray[np.int64]
-    """(Q + 1): where each query's terms begin."""
-    terms: NDArray[np.int64]
-    """(M)."""
-    weights: NDArray[np.float64]
-    """(M): the frequency of the term in the query."""
-    is_completion: NDArray[np.bool_]
-    """(M)."""
-    scales: NDArray[np.float64]
-    """(Q): integer scores are scores times this."""
-    excluded_docids: NDArray[np.int64]
-    excluded_phrasings: NDArray[np.int64]
-    """(Q): see QueryTerms."""
-
-    @property
-    def max_terms(self) -> int:
-        """The maximum number of terms of a query."""
-        return int(np.diff(self.offsets).max(initial=0))
-
-    def select(self, rows: slice) -> "QueryBatch":
-        """Return some of the queries as a batch."""
-        offsets = self.offsets[rows.start : rows.stop + 1]
-        own = (self.scales[rows], self.excluded_docids[rows], self.excluded_phrasings[rows])
-        return QueryBatch(offsets, self.terms, self.weights, self.is_completion, *own)
-
-
-@inlined()
-def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: int, t: SegmentTerms) -> int:
-    """Write the terms of query q in the segment, with their scores as integers, into `t`; return their number."""
-    n = at = ZERO
-    for m in range(batch.offsets[q], batch.offsets[q + 1]):
-        term = tables.ids[batch.terms[m]]
-        if term < 0:
-            continue
-        length = p.starts[term + 1] - p.starts[term]
-        factor = batch.weights[m] * batch.scales[q]
-        entries = min(length, tables.code_count)
-        source = tables.entries[tables.starts[batch.terms[m]] :][:entries]
-        table = t.scores[at : at + entries]
-        by_code = length > tables.code_count
-        peak = np.int32(0)
-        for j in range(entries):
-            table[j] = max(np.int32(source[j] * factor + 0.5), np.int32(source[j] > 0.0))  # every match scores above 0
-        if by_code:
-            for j in range(tables.peak_starts[term], tables.peak_starts[term + 1]):
-                peak = max(peak, table[tables.peaks[j]])
-        else:
-            for j in range(entries):
-                peak = max(peak, table[j])
-        _insert_term(t, n, term, at, by_code, peak, batch.is_completion[m])
-        at += entries
-        n += 1
-    return n
-
-
-@inlined()
-def _insert_term(
-    t: SegmentTerms, n: int, term: int, table_start: int, by_code: bool, max_score: int, is_completion: bool
-) -> None:
-    """Insert a term into the first n, in the order of SegmentTerms; completions are last."""
-    at = n
-    while not is_completion and at and (t.is_completion[at - 1] or t.max_scores[at - 1] > max_score):
-        t.ids[at], t.table_starts[at], t.by_code[at] = t.ids[at - 1], t.table_starts[at - 1], t.by_code[at - 1]
-        t.max_scores[at], t.is_completion[at] = t.max_scores[at - 1], t.is_completion[at - 1]
-        at -= 1
-    t.ids[at], t.table_starts[at], t.by_code[at] = term, table_start, by_code
-    t.max_scores[at], t.is_completion[at] = max_score, is_completion
-
-
-@compiled()
-def search_queries(
-    p: PostingArrays, tables: ScoreTables, batch: QueryBatch, heaps: TopKHeaps,
-    allowed_mask: NDArray[np.bool_], has_rephrasings: bool, buffers: Buffers,
-) -> None:  # fmt: skip
-    """Search one segment for every query; row q of `heaps` is the heap of query q."""
-    for q in range(len(batch.scales)):
-        t = buffers.terms
-        n = _select_terms(p, tables, batch, q, t)
-        if n:
-            terms = SegmentTerms(
-                t.ids[:n], t.table_starts[:n], t.by_code[:n], t.max_scores[:n], t.is_completion[:n], t.scores
-            )
-            query = SegmentQuery(allowed_mask, batch.excluded_docids[q], batch.excluded_phrasings[q], has_rephrasings)
-            heap = TopKHeap(heaps.scores[q], heaps.docids[q], heaps.size[q : q + 1])
-            search_segment(p, terms, query, heap, buffers)
-
-
-@compiled()
-def sort_heaps(heaps: TopKHeaps) -> None:
-    """Sort every heap: best first, equal scores by docid."""
-    for q in range(len(heaps.size)):
-        size = heaps.size[q]
-        heap = TopKHeap(heaps.scores[q], heaps.docids[q], heaps.size[q : q + 1])
-        for last in range(size - 1, 0, -1):
-            _swap(heap, ZERO, last)
-            heap.size[0] = last
-            _sift_down(heap, ZERO)
-        heap.size[0] = size

@@ -17,7 +17,8 @@ from askalike.core.lazy import lazy_property
 from askalike.core.types import AllowedDocs, TopDocs
 from askalike.index.lexical.completions import TermCompleter
 from askalike.index.lexical.matching import DocumentMatches, ListCursors, match_documents
-from askalike.index.lexical.maxscore import QueryBatch, TopKHeaps, borrow_buffers, search_queries, sort_heaps
+from askalike.index.lexical.maxscore import TopKHeaps, borrow_buffers
+from askalike.index.lexical.query_batch import QueryBatch, search_queries, sort_heaps
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.spelling import TermSpeller
 from askalike.index.lexical.term_scores import (

@@ -16,8 +16,6 @@ from askalike.index.lexical.terms import find_prefix_range, find_terms, term_at
 from askalike.index.rows import Array, LiveRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 
-STORED_NAMES = {"docids": "numbers"}
-"""Field name → name of the stored array, where they differ."""
 STEP = 64
 """Number of postings decoded at a time when only the first few are needed."""
 MAX_REMEMBERED_TERMS = 1 << 18
@@ -57,8 +55,8 @@ class Segment:
     df: Array
     ttf: Array
     """int64 (V): the number of questions whose own text contains the term, and its occurrences there."""
-    peak_starts: Array
-    peaks: Array
+    pareto_starts: Array
+    pareto: Array
     """Per term, the codes that no other of its codes beats in both frequency and shortness, for its maximum score."""
     bitmap_of: Array
     """int32 (V): the row of a long list in the bitmaps, −1 for a short one."""
@@ -80,7 +78,7 @@ class Segment:
     def open(cls, path: Path) -> Self:
         """Map the arrays into memory."""
         arrays = open_arrays(path)
-        return cls(**{field.name: arrays[_stored_name(field.name)] for field in fields(cls)})
+        return cls(**{field.name: arrays[field.name] for field in fields(cls)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +107,7 @@ class LiveSegment(LiveRows):
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True)
         segment = self.segment
-        write_arrays(folder, {_stored_name(field.name): getattr(segment, field.name) for field in fields(Segment)})
+        write_arrays(folder, {field.name: getattr(segment, field.name) for field in fields(Segment)})
 
     def deletion_arrays(self) -> Mapping[str, Array]:
         return {"deleted": self.deleted, "changed": self.deleted_statistics}
@@ -189,10 +187,6 @@ class LiveSegment(LiveRows):
     def terms_at(self, ids: Array) -> list[str]:
         """Return the terms at these positions of the dictionary."""
         return [term_at(self.segment.term_bytes, self.segment.term_offsets, int(i)) for i in ids]
-
-
-def _stored_name(field: str) -> str:
-    return STORED_NAMES.get(field, field)
 
 
 @compiled()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.core.types import Collection, Floats
-from askalike.index.lexical.maxscore import ScoreTables
+from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment, Segment
 from askalike.index.rows import Array
 
@@ -158,7 +158,7 @@ class TermScores:
         segment = self.terms.statistics.segments[at].segment
         return ScoreTables(
             self.terms.segment_ids[at], self._starts[at], self._entries[at].values, len(segment.code_tf),
-            segment.peak_starts, segment.peaks,
+            segment.pareto_starts, segment.pareto,
         )  # fmt: skip
 
     def score_in_text(self, numbers: NDArray[np.int64], tf: Floats, length: Floats) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from askalike.core.types import AllowedDocs
 from askalike.index.rows import Array
-from askalike.index.vectors.codes import LikelyScores
+from askalike.index.vectors.codes import ScoreEstimates
 from askalike.index.vectors.parts import DensePart
 from askalike.index.vectors.segment import VectorSegment
 from askalike.index.vectors.sketch import Sketch
@@ -83,7 +83,7 @@ def candidate_generators(
     [part, *_], codes = segment.parts, segment.codes
     if codes and isinstance(part, DensePart):
         live = codes.mark_live(mask, len(segment.docids)) if allowed else segment.live_bits
-        scores, sketch, vectors = codes.likely_scores(queries.parts[0], live), part.sketch, queries.parts[0]
+        scores, sketch, vectors = codes.estimate_scores(queries.parts[0], live), part.sketch, queries.parts[0]
         return lambda q: CodedRows(segment, scores[q], sketch, vectors[q], excluded[q])
     low, high = segment.score_bounds(queries.parts)
     return lambda q: ScannedRows.without(segment, low[q], high[q], mask, excluded[q])
@@ -112,7 +112,7 @@ class CodedRows(CandidateGenerator):
     """The likely scores of all rows of a segment; bounds are computed only for the rows that these leave."""
 
     segment: VectorSegment
-    scores: LikelyScores
+    scores: ScoreEstimates
     sketch: Sketch
     query: Array
     excluded: Array
@@ -122,10 +122,10 @@ class CodedRows(CandidateGenerator):
 
         Enough rows are bounded that the k-th of their bounds is near the k-th of all, and few other rows reach it.
         """
-        peaks = self.scores.peaks
+        block_max = self.scores.block_max
         count = SURPLUS * (int(k * self.segment.rows_per_docid) + len(self.excluded))
-        while count < len(peaks):
-            found = self._bound(float(np.partition(peaks, -count)[-count]))
+        while count < len(block_max):
+            found = self._bound(float(np.partition(block_max, -count)[-count]))
             if len(found.lows()) >= k:
                 return found
             count *= DEEPER
@@ -136,7 +136,7 @@ class CodedRows(CandidateGenerator):
 
     def _bound(self, min_likely: float) -> BoundedRows:
         """Return the rows whose likely score is at least `min_likely`."""
-        rows = self.scores.find_above(min_likely)
+        rows = self.scores.find_at_least(min_likely)
         if len(self.excluded):
             rows = rows[~np.isin(rows, self.excluded)]
         return BoundedRows(self.segment, rows, *self.sketch.bound_rows(rows, self.query))

@@ -41,17 +41,18 @@ REMOVED = np.float32(-1e30)
 Floats = NDArray[np.float32]
 
 
-class LikelyScores(NamedTuple):
+class ScoreEstimates(NamedTuple):
     """The upper bounds of scores for one query: of every row, (blocks · 64), and of every block, (blocks)."""
 
     rows: Floats
-    peaks: Floats
+    block_max: Floats
 
-    def find_above(self, min_score: float) -> Array:
+    def find_at_least(self, min_score: float) -> Array:
         """Return the rows that may score at least `min_score`, ascending."""
+        # The next smaller float32, since a bound that was rounded down must not lose a row at the limit itself.
         least = float(np.nextafter(np.float32(max(min_score, float(REMOVED) / 2)), REMOVED))
-        rows = np.empty(BLOCK * int(np.count_nonzero(self.peaks >= least)), np.int64)
-        return rows[: _find_above(self.rows, self.peaks, least, rows)]
+        rows = np.empty(BLOCK * int(np.count_nonzero(self.block_max >= least)), np.int64)
+        return rows[: _find_at_least(self.rows, self.block_max, least, rows)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,26 +82,26 @@ class Codes:
         live[:n_rows] = mask if len(mask) else True
         return np.packbits(live, bitorder="little").view(np.uint64)
 
-    def likely_scores(self, queries: Floats, live: NDArray[np.uint64]) -> list[LikelyScores]:
+    def estimate_scores(self, queries: Floats, live: NDArray[np.uint64]) -> list[ScoreEstimates]:
         """Return the upper bounds of scores for each query. queries: (queries, dim). live: see `mark_live`."""
-        turned = queries @ self.axes[1:]
-        steps = np.maximum(np.abs(turned).max(axis=1, initial=0), MIN_LENGTH) / MAX_STEP
+        rotated = queries @ self.axes[1:]
+        steps = np.maximum(np.abs(rotated).max(axis=1, initial=0), MIN_LENGTH) / MAX_STEP
         numbers = np.zeros((len(queries), self.words.size // len(self.factors) * GROUP), np.int8)
-        numbers[:, : turned.shape[1]] = np.rint(turned / steps[:, None])
-        terms = steps, -1.5 * turned.sum(axis=1), queries @ self.axes[0], np.linalg.norm(queries, axis=1)
+        numbers[:, : rotated.shape[1]] = np.rint(rotated / steps[:, None])
+        terms = steps, -1.5 * rotated.sum(axis=1), queries @ self.axes[0], np.linalg.norm(queries, axis=1)
         rows = np.empty((len(queries), len(self.factors)), np.float32)
-        peaks = np.empty((len(queries), len(live)), np.float32)
+        block_max = np.empty((len(queries), len(live)), np.float32)
         _bound_scores(
             self.words, self.factors, self.errors, live, numbers, np.stack(terms).astype(np.float32),
-            np.empty(BLOCK, np.int32), rows, peaks,
+            np.empty(BLOCK, np.int32), rows, block_max,
         )  # fmt: skip
-        return list(map(LikelyScores, rows, peaks))
+        return list(map(ScoreEstimates, rows, block_max))
 
 
 @compiled(fastmath=True)
 def _bound_scores(
     words: Matrix[np.uint32], factors: Floats, errors: Floats, live: NDArray[np.uint64], numbers: Matrix[np.int8],
-    terms: Matrix[np.float32], products: NDArray[np.int32], rows: Matrix[np.float32], peaks: Matrix[np.float32],
+    terms: Matrix[np.float32], products: NDArray[np.int32], rows: Matrix[np.float32], block_max: Matrix[np.float32],
 ) -> None:  # fmt: skip
     """Write the upper bound of the score of every row, and of every block, for each query.
 
@@ -109,30 +110,31 @@ def _bound_scores(
     """
     groups = numbers.shape[1] // GROUP
     for block in range(len(live)):
+        # All queries read a block of codes while it is in the cache.
         for q in range(len(rows)):
             multiply_codes(groups, words[block * groups :], numbers[q], products)
-            peak, start = REMOVED, block * BLOCK
+            highest, start = REMOVED, block * BLOCK
             for i in range(BLOCK):
                 product = terms[0, q] * np.float32(products[i]) + terms[1, q]
                 score = factors[start + i] * product + terms[2, q] + terms[3, q] * errors[start + i]
                 rows[q, start + i] = score
-                peak = max(peak, score)
+                highest = max(highest, score)
             if live[block] != ALL_LIVE:
-                peak = REMOVED
+                highest = REMOVED
                 for i in range(BLOCK):
                     if live[block] >> np.uint64(i) & np.uint64(1):
-                        peak = max(peak, rows[q, start + i])
+                        highest = max(highest, rows[q, start + i])
                     else:
                         rows[q, start + i] = REMOVED
-            peaks[q, block] = peak
+            block_max[q, block] = highest
 
 
 @compiled()
-def _find_above(scores: Floats, peaks: Floats, min_score: float, rows: NDArray[np.int64]) -> int:
+def _find_at_least(scores: Floats, block_max: Floats, min_score: float, rows: NDArray[np.int64]) -> int:
     """Write the rows that score at least `min_score`, ascending; return their number."""
     count, least = 0, np.float32(min_score)
-    for block in range(len(peaks)):
-        if peaks[block] >= least:
+    for block in range(len(block_max)):
+        if block_max[block] >= least:
             reaching = mark_reaching(scores, block * BLOCK, least)
             while reaching:
                 rows[count] = block * BLOCK + trailing_zeros(reaching)
@@ -164,8 +166,8 @@ def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
     codes.axes[1:], _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal((dim, dim)))
     for start in range(0, n_rows, CHUNK_ROWS):
         rows = np.arange(start, min(start + CHUNK_ROWS, n_rows))
-        turned = (part.decode_rows(rows) - codes.axes[0]) @ codes.axes[1:]
-        words, codes.factors[rows], codes.errors[rows] = _encode(turned)
+        rotated = (part.decode_rows(rows) - codes.axes[0]) @ codes.axes[1:]
+        words, codes.factors[rows], codes.errors[rows] = _encode(rotated)
         place = start * len(codes.words) // len(codes.factors)
         codes.words[place : place + len(words)] = words
 
@@ -173,11 +175,13 @@ def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
 def _encode(rows: Floats) -> tuple[NDArray[np.uint32], Floats, Floats]:
     """Return the words, factors and errors of rotated rows minus their mean, (rows, dim); see Codes."""
     n_rows, dim = rows.shape
+    # Along random axes the numbers of a row are nearly normal with deviation length / √dim: one step for four levels.
     lengths = np.linalg.norm(rows, axis=1)
     steps = np.maximum(lengths, MIN_LENGTH)[:, None] / np.sqrt(dim)
     levels = np.clip(np.floor(rows / steps) + 2, 0, 3).astype(np.uint8)
     coded = levels - np.float32(1.5)
     products = np.maximum(np.einsum("ij,ij->i", coded, rows), MIN_LENGTH)
+    # The factor makes a row's product with its own code exact, which removes the bias of rounding (RaBitQ).
     factors = np.where(lengths > MIN_LENGTH, lengths**2 / products, 0)
     left_out = np.sqrt(np.maximum((factors * np.linalg.norm(coded, axis=1)) ** 2 - lengths**2, 0))
     padded = np.zeros((-(-n_rows // BLOCK) * BLOCK, -(-dim // GROUP) * GROUP), np.uint8)

@@ -5,7 +5,7 @@ the others, so that an incrementally updated index gives exactly the same result
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from askalike.core.errors import SearchIndexError
 from askalike.core.types import AllowedDocs, TopDocs, Vectors
-from askalike.index.commits import CommittedIndex, CommittedSegment
+from askalike.index.commits import CommittedIndex, CommittedSegment, CommittedState
 from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.codes import build_codes
 from askalike.index.vectors.merging import merge_segments
@@ -58,7 +58,7 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout, "V
     [8, 7]
     """
 
-    FORMAT: ClassVar[int] = 1
+    FORMAT: ClassVar[int] = 2
     LAYOUT = VectorLayout
 
     def add(self, docids: Sequence[int], vectors: Vectors) -> None:
@@ -102,9 +102,13 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout, "V
     def _make_writer(self) -> "VectorWriter":
         return VectorWriter(self)
 
+    def _read_state(self, stamp: tuple[int, int]) -> CommittedState[VectorSegment, VectorSearcher]:
+        """See CommittedIndex; another process may have added codes to a segment that is open already."""
+        state = super()._read_state(stamp)
+        segments = [CommittedSegment(s.name, s.live.with_codes(), s.deletions) for s in state.segments]
+        return replace(state, segments=segments)
+
     def _make_searcher(self, segments: Sequence[CommittedSegment[VectorSegment]]) -> VectorSearcher:
-        for segment in segments:
-            segment.live.look_for_codes()
         return VectorSearcher([segment.live for segment in segments], _schemas_of(segments))
 
     def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> VectorSegment:
@@ -162,9 +166,10 @@ class VectorWriter(IndexWriter[VectorSegment]):
         sparse = [part for segment in segments for part in segment.parts if isinstance(part, SparsePart)]
         return 2 * sum(array.nbytes for part in sparse for array in part.arrays().values()) <= self._max_bytes
 
-    def _finish(self, segment: VectorSegment) -> None:
-        if segment.folder:
+    def _complete(self, segment: VectorSegment) -> VectorSegment:
+        if segment.folder and not segment.codes:
             build_codes(segment.folder, segment.schemas, segment.parts)
+        return segment.with_codes()
 
     def _join(self, batches: Sequence[tuple[Array, Array, tuple[StoredPart, ...]]]) -> VectorSegment:
         """Return rows, given as (docids, phrasings, parts), as one segment by ascending docid."""

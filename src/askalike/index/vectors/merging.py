@@ -32,7 +32,7 @@ def merge_segments(folder: Path, segments: Sequence[VectorSegment], schemas: Seq
     order = np.argsort(docids, kind="stable")
     places = np.repeat(np.arange(len(live), dtype=np.uint16), list(map(len, live)))
     origins = RowOrigins(places[order], np.concatenate(live)[order])
-    columns = {"numbers": [segment.docids for segment in segments], "phrasings": [s.phrasings for s in segments]}
+    columns = {"docids": [segment.docids for segment in segments], "phrasings": [s.phrasings for s in segments]}
     whole: dict[str, Array] = {}
     for at, schema in enumerate(schemas):
         parts = [segment.parts[at] for segment in segments]

@@ -16,8 +16,6 @@ from askalike.index.vectors.codes import Codes
 from askalike.index.vectors.parts import Bounds, DensePart, PartSchema, SparsePart, StoredPart
 
 SCHEMA_FILE = "parts.json"
-UNCHANGED_BY_DELETIONS = "codes", "has_rephrasings"
-"""Cached attributes that do not depend on the deletions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +26,8 @@ class VectorSegment(LiveRows):
     """The directory of its files; None in memory."""
     schemas: tuple[PartSchema, ...]
     parts: tuple[StoredPart, ...]
+    codes: Codes | None = None
+    """The codes of the only part; None if there are none."""
 
     @classmethod
     def open(cls, folder: Path, deleted: Array) -> Self:
@@ -35,30 +35,22 @@ class VectorSegment(LiveRows):
         schemas = tuple(PartSchema(**s) for s in json.loads((folder / SCHEMA_FILE).read_text(encoding="utf-8")))
         arrays = open_arrays(folder)
         parts = tuple(_open_part(arrays, at, schema) for at, schema in enumerate(schemas))
-        return cls(arrays["numbers"], arrays["phrasings"], deleted, folder, schemas, parts)
+        return cls(arrays["docids"], arrays["phrasings"], deleted, folder, schemas, parts, Codes.open(folder))
 
     def with_deleted(self, deleted: Array) -> Self:
-        changed = replace(self, deleted=deleted)
-        known = self.__dict__
-        changed.__dict__.update({name: known[name] for name in UNCHANGED_BY_DELETIONS if known.get(name) is not None})
-        return changed
+        return replace(self, deleted=deleted)
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True)
         parts = enumerate(self.parts)
         stored = {part_array(at, name): array for at, part in parts for name, array in part.arrays().items()}
-        write_arrays(folder, {"numbers": self.docids, "phrasings": self.phrasings, **stored})
+        write_arrays(folder, {"docids": self.docids, "phrasings": self.phrasings, **stored})
         write_schemas(folder, self.schemas)
 
-    def look_for_codes(self) -> None:
-        """Look for codes again if there were none: a commit adds missing codes to a segment."""
-        if self.__dict__.get("codes") is None:
-            self.__dict__.pop("codes", None)
-
-    @cached_property
-    def codes(self) -> Codes | None:
-        """The codes of the only part; None if there are none."""
-        return Codes.open(self.folder) if self.folder else None
+    def with_codes(self) -> Self:
+        """Return the segment with codes that were written since it was opened; itself if there are none."""
+        codes = Codes.open(self.folder) if self.folder and not self.codes else None
+        return replace(self, codes=codes) if codes else self
 
     @cached_property
     def live_bits(self) -> Array:

@@ -62,10 +62,10 @@ class AcceptedAnswer(BaseModel):
     url: str | None
 
 
-class SimilarToIt(BaseModel):
+class SimilarQuestionOutput(BaseModel):
     """A similar question. `probability`: that it asks the same; null if the archive is not calibrated.
 
-    `likeness` is then the similarity, from 0 to 1. `words`: the words of the question that were found in it.
+    `similarity` is then the similarity, from 0 to 1. `matched_words`: the words of the question that were found in it.
     `states`: open, answered, closed, locked or outdated. `solution`: the release or date of the solution.
     """
 
@@ -73,19 +73,19 @@ class SimilarToIt(BaseModel):
     title: str
     url: str | None
     probability: float | None
-    likeness: float | None
+    similarity: float | None
     states: list[str]
     solution: str | None
-    words: list[str]
+    matched_words: list[str]
     accepted_answer: AcceptedAnswer | None
 
 
 class SimilarOutput(BaseModel):
     """The similar questions, best first. `abstained`: nothing in the archive is similar enough."""
 
-    questions: list[SimilarToIt]
+    questions: list[SimilarQuestionOutput]
     abstained: bool
-    model: str
+    ranker: str
 
 
 class ArchiveTools:
@@ -129,7 +129,7 @@ class ArchiveTools:
             )  # fmt: skip
             accepted = _accepted_answers(self._engine.archive.view(), [hit.question for hit in hits])
         questions = [_to_similar(hit, accepted.get(hit.id)) for hit in hits]
-        return SimilarOutput(questions=questions, abstained=not hits, model=self._engine.ranker.name)
+        return SimilarOutput(questions=questions, abstained=not hits, ranker=self._engine.ranker.name)
 
 
 def _to_document(question: Question, answers: list[Answer]) -> FetchedQuestion:
@@ -172,15 +172,15 @@ def _accepted_answers(view: View, questions: list[Question]) -> dict[str, Accept
     }
 
 
-def _to_similar(hit: SearchHit, accepted: AcceptedAnswer | None) -> SimilarToIt:
-    return SimilarToIt(
+def _to_similar(hit: SearchHit, accepted: AcceptedAnswer | None) -> SimilarQuestionOutput:
+    return SimilarQuestionOutput(
         id=hit.id,
         title=hit.title,
         url=safe_url(hit.question.url),
         probability=hit.probability,
-        likeness=hit.likeness,
+        similarity=hit.similarity,
         states=list(hit.states),
         solution=hit.solution,
-        words=found_words(hit),
+        matched_words=found_words(hit),
         accepted_answer=accepted,
     )

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from askalike.core.config import Settings
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.encoders.pretrained import load_sentence_transformer
 from askalike.learning.networks._network import Batch, Network, PartVectors
 
@@ -13,9 +13,8 @@ from askalike.learning.networks._network import Batch, Network, PartVectors
 class TransformerNetworkSettings(Settings):
     """The pre-trained model."""
 
-    base: str = Field(
-        "", validation_alias="encoder",
-        description="the model to fine-tune: a folder, or an installed package that contains the model",
+    encoder: str = Field(
+        "", description="the model to fine-tune: a folder, or an installed package that contains the model",
     )  # fmt: skip
 
 
@@ -28,13 +27,13 @@ class TransformerNetwork(Network):
 
     def __init__(self, settings: TransformerNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
-        self.model = load_sentence_transformer(find_model(settings.base, "network.encoder"), "cpu")
+        self.model = load_sentence_transformer(find_model(settings.encoder, "network.encoder"), "cpu")
         older: Any = self.model.get_sentence_embedding_dimension
         self.vector_dim = int(getattr(self.model, "get_embedding_dimension", older)())
 
     @staticmethod
     def feature_settings(settings: Any) -> dict[str, Any]:
-        return {"tokenizer_of": settings.base}
+        return {"tokenizer_of": settings.encoder}
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, pieces) as one part (batch, vector_dim); zeros for a text without words."""

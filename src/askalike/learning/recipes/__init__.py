@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from askalike import encoders
 from askalike.core import registry
-from askalike.core.config import Settings, Tables, TextList, accepted_keys, validate_settings
+from askalike.core.config import Settings, Tables, TextList, validate_settings
 from askalike.core.errors import InputError, SettingsError, UnknownSettingError
 from askalike.core.types import LogCallback
 from askalike.learning.recipe_files import list_recipes, read_tables
@@ -211,13 +211,13 @@ def _group_by_table(values: Mapping[str, Any], models: Mapping[str, type[Setting
         tables = [table] if table else _tables_with(name, models)
         if len(tables) != 1 or tables[0] not in models:
             raise _unknown_setting_error(name, tables, models)
-        grouped.setdefault(tables[0], {})[accepted_keys(models[tables[0]]).get(key, key)] = value
+        grouped.setdefault(tables[0], {})[key] = value
     return grouped
 
 
 def _tables_with(name: str, models: Mapping[str, type[Settings]]) -> list[str]:
     """Return the tables that have a setting; `encoder` is the network's, or the teacher's if the network has none."""
-    tables = [table for table, model in models.items() if name in accepted_keys(model)]
+    tables = [table for table, model in models.items() if name in model.model_fields]
     return ["network"] if name == "encoder" and "network" in tables else tables
 
 
@@ -225,7 +225,5 @@ def _unknown_setting_error(name: str, tables: Sequence[str], models: Mapping[str
     if len(tables) > 1:
         candidates = ", ".join(f"{table}.{name}" for table in tables)
         return SettingsError(f"{name}: ambiguous; name its table: {candidates}")
-    known = ", ".join(
-        f"{t}.{field.validation_alias or key}" for t, m in models.items() for key, field in m.model_fields.items()
-    )
+    known = ", ".join(f"{t}.{key}" for t, m in models.items() for key in m.model_fields)
     return UnknownSettingError(f"{name} is not a setting (known: {known})")

@@ -117,8 +117,8 @@ def _to_item(hit: SearchHit, answers: Sequence[Answer]) -> SimilarItem:
 
 
 def _parse_feedback(form: Form, button: str) -> FeedbackRequest:
-    chosen = {} if button == "none_of_these" else {"chosen": form.value(button)}
+    chosen = {} if button == "none_of_these" else {"chosen_id": form.value(button)}
     texts = {"title": form.value("title"), "body": form.value("body")}
-    values = texts | {"shown": form.values("shown"), "opened": bool(form.value("opened"))}
+    values = texts | {"shown_ids": form.values("shown"), "opened": bool(form.value("opened"))}
     verdict = "accept" if button == "same" else button
     return validate_form(FeedbackRequest, values | {"verdict": verdict} | chosen)

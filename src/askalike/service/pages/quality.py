@@ -16,8 +16,7 @@ from askalike.service.pages.charts import ProportionBar
 from askalike.service.pages.rendering import render_page
 from askalike.store import Archive
 from askalike.store.deployments import serving_history
-from askalike.store.query_log import weekly_verdicts
-from askalike.store.use_counts import DailyUse, daily_use, sum_use
+from askalike.store.query_log import DailyUse, daily_use, sum_use, weekly_verdicts
 
 router = APIRouter()
 REPLAY_PATH = Path("replay", "replay.json")
@@ -105,7 +104,7 @@ def _load_replay(archive: Archive, ranker: str) -> ReplaySummary | None:
         report = json.loads((archive.path / REPLAY_PATH).read_text(encoding="utf-8"))
         k = next(r["k"] for r in report["rankers"] if r["ranker"] == ranker)
         ranks = {q["id"]: q["ranks"][ranker] for q in report["queries"]}
-        parts = group_into_periods([(q["asked"], q["id"]) for q in report["queries"]])
+        parts = group_into_periods([(q["created_at"], q["id"]) for q in report["queries"]])
     except (OSError, ValueError, LookupError, StopIteration, TypeError):
         return None
     right = {id for id, rank in ranks.items() if rank and rank <= k}

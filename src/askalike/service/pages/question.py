@@ -54,7 +54,7 @@ class RelatedQuestion:
     why: ExplanationSummary
     probability: float | None = None
     """The probability that both ask the same; None for a linked question, or without a calibration."""
-    likeness: float | None = None
+    similarity: float | None = None
     """Without a calibration: the similarity, on the same scale for every question."""
 
 
@@ -112,7 +112,9 @@ def _find_similar(engine: LocalEngine, question: Question, relations: Relations)
     hits = engine.find_similar(replace(question, body=body, markup="text"), MAX_SIMILAR + len(relations))
     others = [hit for hit in hits if hit.question.id not in relations and not _is_improbable(hit)][:MAX_SIMILAR]
     return [
-        replace(_relate(hit.question, "similar", hit.explanation), probability=hit.probability, likeness=hit.likeness)
+        replace(
+            _relate(hit.question, "similar", hit.explanation), probability=hit.probability, similarity=hit.similarity
+        )
         for hit in others
     ]
 

@@ -93,15 +93,15 @@ async def _queue_context(archive: ServedArchive, request: Request) -> dict[str, 
     moderator = caller_id(request)
     queue = await archive.run_on_store(lambda store: _load_queue(store, moderator))
     if queue.next is None:
-        return {"queue": queue, "sides": [], "why": summarise_explanation(None), "likeness": None}
+        return {"queue": queue, "sides": [], "why": summarise_explanation(None), "similarity": None}
     pair = [queue.questions[id] for id in (queue.next.duplicate_id, queue.next.original_id)]
     question, other = pair
-    explanation, likeness = await archive.run_on_engine(
-        lambda engine: (engine.explain(question, [other.id]).get(other.id), engine.likeness(question, other.id))
+    explanation, similarity = await archive.run_on_engine(
+        lambda engine: (engine.explain(question, [other.id]).get(other.id), engine.similarity(question, other.id))
     )
     summary = summarise_explanation(explanation, other.language)
     sides = _build_sides(pair, queue.answers, summary)
-    return {"queue": queue, "sides": sides, "why": summary, "likeness": likeness}
+    return {"queue": queue, "sides": sides, "why": summary, "similarity": similarity}
 
 
 def _load_queue(archive: Archive, moderator: str) -> QueueState:

@@ -19,8 +19,7 @@ from askalike.service.processes.child import ChildProcess
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import is_indexed, resolve_ranker
 from askalike.store import Archive, ServedRanker, get_served_ranker
-from askalike.store.archive_encoder import get_archive_encoder
-from askalike.store.deployments import mark_ready, ready_ranker
+from askalike.store.deployments import get_archive_encoder, mark_ready, ready_ranker
 
 POLL_S = 0.1
 """The pause between two polls for changes."""

@@ -14,8 +14,7 @@ from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive, MissingRecordError, PairProposal
 from askalike.store.candidate_pairs import ProposalDecision, decide_proposal, undo_decision
 from askalike.store.editing import get_links
-from askalike.store.query_log import LoggedQuery, insert_feedback
-from askalike.store.use_counts import UseEvent, count_use
+from askalike.store.query_log import LoggedQuery, UseEvent, count_use, insert_feedback
 from askalike.text.analyzer import Analyzer
 
 SearchHits = Sequence[SearchHit]
@@ -69,12 +68,12 @@ async def record_use(archive: ServedArchive, *events: UseEvent) -> None:
 
 async def record_feedback(archive: ServedArchive, feedback: FeedbackRequest) -> None:
     """Store a piece of feedback. Raises HTTPException (422) if its verdict and the chosen question do not fit."""
-    if (feedback.verdict in ("accept", "reject")) != (feedback.chosen is not None):
-        raise HTTPException(422, "body.chosen: accept and reject need the id of a question; other verdicts have none")
-    if feedback.chosen is not None and feedback.chosen not in feedback.shown:
-        raise HTTPException(422, f"body.chosen: {feedback.chosen!r} is not among those shown")
-    query = LoggedQuery(feedback.title, feedback.body, feedback.shown, archive.model)
-    await archive.run_on_store(lambda store: insert_feedback(store, query, feedback.verdict, feedback.chosen))
+    if (feedback.verdict in ("accept", "reject")) != (feedback.chosen_id is not None):
+        raise HTTPException(422, "body.chosen_id: accept and reject need a question's id; other verdicts have none")
+    if feedback.chosen_id is not None and feedback.chosen_id not in feedback.shown_ids:
+        raise HTTPException(422, f"body.chosen_id: {feedback.chosen_id!r} is not among those shown")
+    query = LoggedQuery(feedback.title, feedback.body, feedback.shown_ids, archive.model)
+    await archive.run_on_store(lambda store: insert_feedback(store, query, feedback.verdict, feedback.chosen_id))
     telemetry.FEEDBACK.labels(archive.name, feedback.verdict).inc()
     if events := _use_events(feedback):
         await record_use(archive, *events)

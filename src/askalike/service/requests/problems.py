@@ -79,10 +79,10 @@ def _path_pattern(path: str) -> re.Pattern[str]:
 async def _handle_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     wrong = [
-        FieldError(where=".".join(map(str, e["loc"])), what=e["msg"].removeprefix("Value error, "))
+        FieldError(location=".".join(map(str, e["loc"])), detail=e["msg"].removeprefix("Value error, "))
         for e in error.errors()
     ]
-    return problem_response(request, 422, "; ".join(f"{w.where}: {w.what}" for w in wrong), wrong)
+    return problem_response(request, 422, "; ".join(f"{w.location}: {w.detail}" for w in wrong), wrong)
 
 
 async def _handle_askalike_error(request: Request, error: Exception) -> Response:

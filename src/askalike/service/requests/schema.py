@@ -45,10 +45,10 @@ MinSimilarity = Annotated[
 
 FEEDBACK_SCHEMA: JsonDict = {
     "if": {"properties": {"verdict": {"enum": ["accept", "reject"]}}},
-    "then": {"required": ["chosen"], "properties": {"chosen": {"type": "string"}}},
-    "else": {"properties": {"chosen": {"type": "null"}}},
+    "then": {"required": ["chosen_id"], "properties": {"chosen_id": {"type": "string"}}},
+    "else": {"properties": {"chosen_id": {"type": "null"}}},
 }
-"""In the OpenAPI description: `chosen` is required for verdicts on one question."""
+"""In the OpenAPI description: `chosen_id` is required for verdicts on one question."""
 
 
 class RequestModel(BaseModel):
@@ -110,9 +110,9 @@ class FeedbackRequest(QuestionText):
 
     model_config = ConfigDict(json_schema_extra=FEEDBACK_SCHEMA)
 
-    shown: Annotated[list[Id], Field(max_length=100)]
+    shown_ids: Annotated[list[Id], Field(max_length=100)]
     verdict: FeedbackVerdict
-    chosen: Id | None = None
+    chosen_id: Id | None = None
     opened: bool = Field(
         False,
         description="whether a hit was opened or accepted earlier in the same page view; for the usage counts",
@@ -127,7 +127,7 @@ class MatchedWord(BaseModel):
     score: float
 
 
-class AskedAs(BaseModel):
+class DuplicateRef(BaseModel):
     """A duplicate that matched; its original is shown instead."""
 
     id: str
@@ -148,21 +148,21 @@ class SimilarQuestion(BaseModel):
     confidence: str = Field(description='for people: "87%", or "uncalibrated"')
     states: list[State] = Field(description="open, answered, closed, locked, outdated; duplicate of one that is absent")
     solution: str | None = Field(description="the release or date of the solution, for a solved problem")
-    asked_as: AskedAs | None = Field(description="the duplicate that matched; this hit is its original")
+    matched_duplicate: DuplicateRef | None = Field(description="the duplicate that matched; this hit is its original")
     duplicate_of: str | None = Field(description="the id of its original, if that is not in the archive")
-    likeness: float | None = Field(
+    similarity: float | None = Field(
         description="without a calibration: a score from 0 to 1 on the same scale for every query"
     )
-    words: list[str] = Field(description="the words of the question that were found in it")
-    matched: list[MatchedWord] | None = Field(description="details of these words, if `explain` is true")
+    matched_words: list[str] = Field(description="the words of the question that were found in it")
+    contributions: list[MatchedWord] | None = Field(description="details of these words, if `explain` is true")
 
     @classmethod
     def from_hit(cls, hit: SearchHit, explain: bool = False) -> Self:
         """Return a hit as the API shows it, with its matched words if `explain` is true."""
-        question, matched = hit.question, None
+        question, duplicate, contributions = hit.question, hit.matched_duplicate, None
         if explain:
-            contributions = hit.explanation.contributions if hit.explanation else ()
-            matched = [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in contributions]
+            listed = hit.explanation.contributions if hit.explanation else ()
+            contributions = [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in listed]
         return cls(
             id=question.id,
             title=question.title,
@@ -173,21 +173,21 @@ class SimilarQuestion(BaseModel):
             probability=hit.probability,
             calibrated=hit.probability is not None,
             confidence=format_confidence(hit.probability),
-            likeness=hit.likeness,
+            similarity=hit.similarity,
             states=list(hit.states),
             solution=hit.solution,
-            asked_as=AskedAs(id=hit.asked_as.id, title=hit.asked_as.title) if hit.asked_as else None,
+            matched_duplicate=DuplicateRef(id=duplicate.id, title=duplicate.title) if duplicate else None,
             duplicate_of=hit.duplicate_of,
-            words=found_words(hit),
-            matched=matched,
+            matched_words=found_words(hit),
+            contributions=contributions,
         )
 
 
 class FieldError(BaseModel):
     """An error in a request: where it is, and what is wrong."""
 
-    where: str
-    what: str
+    location: str
+    detail: str
 
 
 class Problem(BaseModel):

@@ -44,7 +44,7 @@ class SimilarResponse(BaseModel):
 
     results: list[SimilarQuestion]
     abstained: bool
-    model: str
+    ranker: str
     took_ms: float
 
 
@@ -60,7 +60,7 @@ class AnswerSourceResponse(BaseModel):
 
     id: str
     text: str
-    question: str
+    question_id: str
     title: str
     author: str | None
     license: str | None
@@ -83,7 +83,8 @@ class AnswerResponse(BaseModel):
     answer: AnswerRecord | None
     question: SimilarQuestion | None
     abstained: bool
-    model: str
+    ranker: str
+    model: str | None
 
 
 @router.get("/similar", tags=["search"], response_model=SimilarResponse)
@@ -137,10 +138,10 @@ router.add_api_route(
 
 async def _find_similar(archive: ServedArchive, query: SimilarRequest) -> SimilarResponse:
     start = time.perf_counter()
-    model, hits = await search_similar(archive, query)
+    ranker, hits = await search_similar(archive, query)
     took_ms = round(1000 * (time.perf_counter() - start), 2)
     results = [SimilarQuestion.from_hit(hit, query.explain) for hit in hits]
-    return SimilarResponse(results=results, abstained=not hits, model=model, took_ms=took_ms)
+    return SimilarResponse(results=results, abstained=not hits, ranker=ranker, took_ms=took_ms)
 
 
 async def _forward_to_peer(archive: ServedArchive, request: Request, query: SimilarRequest) -> bytes | None:
@@ -195,7 +196,8 @@ async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerR
         answer=AnswerRecord.from_answer(first.answer) if first else None,
         question=SimilarQuestion.from_hit(match) if match else None,
         abstained=reply.abstained,
-        model=reply.model or logged_query.ranker,
+        ranker=logged_query.ranker,
+        model=reply.model,
     )
 
 
@@ -229,7 +231,7 @@ def _to_source_response(source: AnswerSource) -> AnswerSourceResponse:
     return AnswerSourceResponse(
         id=source.answer.id,
         text=source.text,
-        question=source.question.id,
+        question_id=source.question.id,
         title=source.question.title,
         author=source.answer.author,
         license=source.license,

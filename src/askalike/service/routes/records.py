@@ -29,13 +29,13 @@ class FieldChangeResponse(BaseModel):
 
 
 class RevisionResponse(BaseModel):
-    """One change of a question or an answer. `by`: the note or id of a key; `operator`; or an import."""
+    """One change of a question or an answer. `edited_by`: the note or id of a key; `operator`; or an import."""
 
     number: int
-    kind: DocumentKind
-    id: str
-    at: str
-    by: str
+    record_type: DocumentKind
+    record_id: str
+    created_at: str
+    edited_by: str
     changes: dict[str, FieldChangeResponse]
 
 
@@ -87,7 +87,14 @@ async def get_revisions(archive: WritableArchive, question: Id) -> RevisionsResp
     changes = [{field: FieldChangeResponse(**change._asdict()) for field, change in r.changes.items()} for r in found]
     return RevisionsResponse(
         revisions=[
-            RevisionResponse(number=r.number, kind=r.kind, id=r.id, at=r.at, by=r.by, changes=change)
+            RevisionResponse(
+                number=r.number,
+                record_type=r.record_type,
+                record_id=r.record_id,
+                created_at=r.created_at,
+                edited_by=r.edited_by,
+                changes=change,
+            )
             for r, change in zip(found, changes, strict=True)
         ]
     )

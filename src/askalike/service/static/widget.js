@@ -72,8 +72,8 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
       method: "POST", credentials: "omit", headers, ...options,
       body: JSON.stringify({ title: text(), body: body?.value, ...values }),
     })
-    const say = (verdict, chosen) => text() && !off &&
-      post("feedback", { shown: found.map(({ id }) => id), verdict, chosen, opened }, { keepalive: true })
+    const say = (verdict, id) => text() && !off &&
+      post("feedback", { shown_ids: found.map(({ id }) => id), verdict, chosen_id: id, opened }, { keepalive: true })
     const choose = (result) => {
       say("accept", result.id)
       opened = true

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from askalike.core.config import Settings
 from askalike.core.iteration import chunks
-from askalike.core.packages import find_model
+from askalike.core.model_folders import find_model
 from askalike.text.clean import plain_text
 from askalike.text.features import RaggedArray, Text, UntrainedFeatures, plain_fields
 from askalike.text.subwords import open_tokenizer

@@ -1,11 +1,11 @@
-"""An operator's first day, points 1 to 3: two sources in one archive, a messy file, a disk that is not mounted."""
+"""Two sources in one archive, a messy file, a disk that is not mounted."""
 
 import json
 
 BEER, AI = "beer.stackexchange.com", "ai.stackexchange.com"
 
 
-def test_1_sources_in_one_archive_lose_nothing(command, shared_data, tmp_path):
+def test_import_of_three_sources(command, shared_data, tmp_path):
     mix, faq = tmp_path / "mix", tmp_path / "faq.csv"
     faq.write_text("id,question,answer\n1,Where is the key?,Below the mat.\n2,Who has it?,Ada.\n3,Is it lost?,No.\n")
     for reader, path in (("stackexchange", shared_data / f"stackexchange/{BEER}"), ("table", faq)):
@@ -20,7 +20,7 @@ def test_1_sources_in_one_archive_lose_nothing(command, shared_data, tmp_path):
         (BEER, 591, 1398), ("faq", 3, 3), (AI, 421, 749),
     ]  # fmt: skip
     findings = {f["name"]: f["count"] for f in json.loads(command("check", mix, "--json")[1])["findings"]}
-    assert findings["answers_of_other_sources"] == findings["answers_without_question"] == 0
+    assert findings["answers_without_question"] == 0
     _, again, _ = command("import", "table", faq, "-o", mix)
     assert again.startswith("faq: added 0; updated 0; unchanged 3 questions, 3 answers; removed 0\n")
     faq.write_text("id,question,answer\n1,How do I brew?,Slowly.\n2,How do I bottle?,Quickly.\n")
@@ -28,7 +28,7 @@ def test_1_sources_in_one_archive_lose_nothing(command, shared_data, tmp_path):
     assert (code, "nothing was written" in problem, "--yes" in problem, problem.count("\n")) == (2, True, True, 1)
 
 
-def test_2_a_messy_file_loses_nothing_in_silence(command, tmp_path):
+def test_import_notes_of_a_messy_file(command, tmp_path):
     faq = tmp_path / "faq.csv"
     rows = [
         "Frage;Antwort;Thema;Datum",
@@ -53,7 +53,7 @@ def test_2_a_messy_file_loses_nothing_in_silence(command, tmp_path):
     assert command(*nested, "--question", "title.text")[0] == 0
 
 
-def test_3_a_backup_on_a_disk_that_is_not_mounted_is_refused(command, tmp_path):
+def test_backup_to_an_unmounted_disk(command, tmp_path):
     (tmp_path / "faq.csv").write_text("question\nWhy?\n")
     command("import", "table", tmp_path / "faq.csv", "-o", tmp_path / "desk")
     code, _, problem = command("backup", tmp_path / "desk", tmp_path / "unmounted/desk.tar")

@@ -1,4 +1,4 @@
-"""A researcher's first day: from a folder in BEIR's layout to a table."""
+"""A researcher's workflow: from a folder in BEIR's layout to a table."""
 
 import json
 import shutil
@@ -6,7 +6,6 @@ import shutil
 import numpy as np
 import pandas
 import pytest
-from tests.first_day.planted import NETWORK, plant
 
 import askalike
 from askalike import encoders
@@ -14,6 +13,7 @@ from askalike.core.types import Hit
 from askalike.experiments import models
 from askalike.learning.recipes import load_recipe
 from askalike.store import Archive
+from planted import NETWORK, plant
 
 CORPUS = ["boil an egg", "bake some bread", "brew good coffee", "plant a rose", "mend a bicycle", "tune a guitar"]
 QUERIES = ["brew coffee well", "egg boiling", "bread baking at home", "guitar tune", "a rose to plant", "bicycle mend"]

@@ -1,7 +1,4 @@
-"""The operator's day on the open dumps of two sites, end to end: what their archive says before anybody calibrates it.
-
-Each test names the points of the report that it holds.
-"""
+"""An archive of the open dumps of two sites, end to end, before anybody calibrates it."""
 
 import csv
 import json
@@ -19,7 +16,7 @@ from askalike.core.types import EvaluationQuery, Judgement
 from askalike.moderation import neighbours
 from askalike.moderation.dedupe import DEFAULT_SIMILARITY
 from askalike.store import Archive, get_served_ranker
-from askalike.tuning import successive_candidates as ladder_search
+from askalike.tuning import successive_candidates
 from commands import MAIN, environment, run_command
 
 WORDS = ("-r", "lm_jelinek_mercer")
@@ -52,31 +49,29 @@ def found(path: Path, query: str) -> list[str]:
         ("artifical inteligence", "intelligence"),
     ],
 )
-def test_1_11_both_sites_are_found_in_one_word_and_with_two_misspelt(sites, query, word) -> None:
+def test_search_misspelt_on_two_sites(sites, query, word) -> None:
     assert any(word in title.lower() for title in found(sites, query))
 
 
 @pytest.mark.parametrize("query", ["best pizza in Rome", "Comment conserver un tapis ?", "xyzzy"])
-def test_7_11_what_the_sites_do_not_know_finds_nothing_and_is_not_answered(sites, query) -> None:
+def test_search_and_answer_off_topic(sites, query) -> None:
     assert found(sites, query) == []
     code, out, _ = run_command("answer", sites, query, "--json", *WORDS)
     assert (code, json.loads(out)["abstained"], json.loads(out)["text"]) == (0, True, None)
 
 
-def test_5_with_23_labels_tune_changes_nothing_and_leaves_nothing_behind(sites, monkeypatch) -> None:
+def test_tune_with_few_labels(sites, monkeypatch) -> None:
     pytest.importorskip("wordllama")
-    monkeypatch.setattr(ladder_search, "LADDER", ())
+    monkeypatch.setattr(successive_candidates, "FAMILIES", ())
     code, out, err = run_command("tune", sites, "--budget", "3s", "--json")
     assert code == 0, err
-    assert json.loads(out)["serving"]["ranker"] == "hybrid"
+    assert json.loads(out)["active"]["ranker"] == "hybrid"
     with Archive.open(sites) as archive:
         assert get_served_ranker(archive).ranker == "hybrid"
         assert rankers.trained_model_names(archive.path) == ()
 
 
-def test_6_7_14_duplicates_without_a_calibration_are_those_alike_and_searched_for_once(
-    sites, tmp_path, monkeypatch
-) -> None:
+def test_dedupe_uncalibrated_reuses_neighbours(sites, tmp_path, monkeypatch) -> None:
     searches = []
     retrieve = neighbours.retrieve_hits
     monkeypatch.setattr(neighbours, "retrieve_hits", lambda *of: searches.append(of) or retrieve(*of))
@@ -93,7 +88,7 @@ def test_6_7_14_duplicates_without_a_calibration_are_those_alike_and_searched_fo
     assert searches == []
 
 
-def test_9_one_run_calibrates_titles_and_whole_questions(tmp_path) -> None:
+def test_calibrate_titles_and_whole_questions(tmp_path) -> None:
     with Archive.open(riverside(tmp_path / "riverside")) as archive:
         questions = [question for _, question in archive.view().questions()]
     asked = [replace(q, id=f"asked {q.id}", title=q.rephrasings[0], rephrasings=()) for q in questions if q.rephrasings]
@@ -109,7 +104,7 @@ def test_9_one_run_calibrates_titles_and_whole_questions(tmp_path) -> None:
     assert uses == [True, False]
 
 
-def test_13_a_command_whose_output_is_cut_off_ends_with_0(tmp_path) -> None:
+def test_search_with_closed_output(tmp_path) -> None:
     path = riverside(tmp_path / "riverside")
     command = [sys.executable, "-c", MAIN, "search", str(path), "library card", *WORDS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:

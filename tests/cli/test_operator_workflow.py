@@ -1,7 +1,4 @@
-"""The operator's first day: two sources in one archive, a messy file, an error message, off-topic questions, the pages.
-
-Each test names the points of the report that it holds. What is said of real data is in test_open_data.py.
-"""
+"""An operator's workflow: two sources in an archive, a messy file, an error message, off-topic questions, pages."""
 
 import csv
 import json
@@ -61,7 +58,7 @@ def titles_of(out: str) -> list[str]:
     return [result["title"] for result in json.loads(out)["results"]]
 
 
-def test_1_a_second_source_takes_nothing_away(command, mixed, dumps) -> None:
+def test_import_of_a_second_source(command, mixed, dumps) -> None:
     with Archive.open(mixed) as archive:
         questions = [question for _, question in archive.view().questions()]
         links = list(archive.view().links())
@@ -75,7 +72,7 @@ def test_1_a_second_source_takes_nothing_away(command, mixed, dumps) -> None:
         assert {q.id: q.title for _, q in archive.view().questions()} == {q.id: q.title for q in questions}
 
 
-def test_2_a_messy_file_loses_no_row(command, tmp_path) -> None:
+def test_import_of_a_messy_file(command, tmp_path) -> None:
     with open(tmp_path / "faq.csv", "w", encoding="cp1252", newline="") as file:
         rows = csv.writer(file, delimiter=";")
         rows.writerow(["Frage", "Antwort", "Datum"])
@@ -99,7 +96,7 @@ def test_2_a_messy_file_loses_no_row(command, tmp_path) -> None:
     assert "topik" in wrong[2]
 
 
-def test_4_a_pasted_error_message_finds_the_question_that_quotes_it(command, mixed) -> None:
+def test_search_for_a_pasted_error_message(command, mixed) -> None:
     code, out, _ = command("search", mixed, ERROR, "--json", "-k", 1, *WORDS)
     assert (code, titles_of(out)) == (0, ["Why does int() fail on words?"])
     [result] = json.loads(out)["results"]
@@ -113,9 +110,7 @@ NONSENSE = ("xyzzy", "asdf qwer zxcv", "zzzz")
 @pytest.mark.parametrize(
     "calibrated", [pytest.param(False, marks=pytest.mark.long), True], ids=["uncalibrated", "calibrated"]
 )
-def test_11_one_word_nonsense_and_other_languages_get_the_same_everywhere(
-    command, calibrated_riverside, tmp_path, monkeypatch, calibrated
-) -> None:
+def test_search_off_topic_on_all_surfaces(command, calibrated_riverside, tmp_path, monkeypatch, calibrated) -> None:
     """On the command line, over HTTP and on Ask; a calibration without a threshold of its own shows no nonsense."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "service"))
     pytest.importorskip("uvicorn", reason="needs askalike[service]")
@@ -138,7 +133,7 @@ def test_11_one_word_nonsense_and_other_languages_get_the_same_everywhere(
         service.end()
 
 
-def test_13_a_person_reads_what_a_calibration_is_worth(command, tmp_path) -> None:
+def test_calibrate_prints_a_verdict(command, tmp_path) -> None:
     example = Path(__file__).parents[2] / "examples" / "riverside.csv"
     (tmp_path / "off.jsonl").write_text(
         "".join(
@@ -155,7 +150,7 @@ def test_13_a_person_reads_what_a_calibration_is_worth(command, tmp_path) -> Non
     assert (code, out) == (0, "nothing similar: no question of the archive is like this one\n")
 
 
-def test_7_without_a_calibration_duplicates_are_found_by_similarity(command, mixed, tmp_path) -> None:
+def test_dedupe_without_a_calibration(command, mixed, tmp_path) -> None:
     code, out, err = command("dedupe", mixed, "-o", tmp_path / "same.csv", *WORDS)
     assert (code, "by similarity, not a probability" in out) == (0, True), err
     for words in (
@@ -166,20 +161,20 @@ def test_7_without_a_calibration_duplicates_are_found_by_similarity(command, mix
         assert (code, out, err.count("\n"), "so there are no probabilities" in err) == (2, "", 1, True)
 
 
-def test_7_an_answer_about_something_else_is_none(command, tmp_path) -> None:
+def test_answer_off_topic(command, tmp_path) -> None:
     example = Path(__file__).parents[2] / "examples" / "riverside.csv"
     assert command("import", "table", example, "-o", tmp_path / "desk")[0] == 0
     code, out, _ = command("answer", tmp_path / "desk", "best pizza in Rome", "--json", *WORDS)
     assert (code, json.loads(out)["abstained"]) == (0, True)
 
 
-def test_13_a_bar_says_how_alike_hits_are_where_nothing_is_calibrated(command, mixed) -> None:
+def test_search_similarity_bar_uncalibrated(command, mixed) -> None:
     code, out, _ = command("search", mixed, "Why does beer foam?", "-k", 2, *WORDS)
     first, *_ = (line for line in out.splitlines() if "uncalibrated" in line)
     assert (code, "▰▰▰▰" in first) == (0, True)
 
 
-def test_what_makes_no_sense_is_refused(command, mixed) -> None:
+def test_search_refuses_impossible_filters(command, mixed) -> None:
     for words in (("--before", "soon"), ("--after", "2022", "--before", "2021"), ("--tag", "nowhere")):
         code, out, err = command("search", mixed, "foam", *words)
         assert (code, out, err.count("\n")) == (2, "", 1)
@@ -209,7 +204,7 @@ def propose_pair(path: Path, *titles: str) -> None:
         add_proposals(archive, [CandidatePair(*(ids[title] for title in titles), None, 0.8, "lm_jelinek_mercer")])
 
 
-def test_6_7_8_10_12_the_pages(page, mixed) -> None:
+def test_pages_of_two_sites(page, mixed) -> None:
     from serving import wait_for
 
     page.goto("/a/mix")

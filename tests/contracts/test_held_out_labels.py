@@ -4,7 +4,7 @@ import json
 
 import pytest
 import tomli_w
-from tests.first_day.planted import CHEATING, HONEST, N_PAIRS, NETWORK, day, plant
+import torch
 
 import askalike
 from askalike import rankers
@@ -15,7 +15,6 @@ from askalike.encoders import read_model_file
 from askalike.experiments import models
 from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.measuring import RankingTask
-from askalike.labels.learned import LearnedLabels
 from askalike.labels.partitions import create_partition
 from askalike.learning.recipes import load_recipe
 from askalike.moderation.dedupe import ClusterProposal, _agreement
@@ -23,9 +22,31 @@ from askalike.replay.replay import replay
 from askalike.store import Archive
 from askalike.store.deployments import serve_ranker
 from askalike.tuning.promotion import promote
+from commands import run_command
+from planted import CHEATING, HONEST, N_PAIRS, NETWORK, day, plant
 
 MEASURES = ["Success@1"]
 OPTIONS = [word for key, value in NETWORK.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def command():
+    """See commands.run_command."""
+    return run_command
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    with Archive.open(plant(tmp_path_factory.mktemp("planted") / "planted")) as archive:
+        yield archive
 
 
 def success(run, labels):
@@ -91,7 +112,10 @@ def test_experiment(planted, tmp_path, without_figures):
     file = tmp_path / "planted.toml"
     system = {"ranker": "cnn", "settings": NETWORK, "tune": {"learning_rate": [0.01, 0.02]}}
     values = {"archive": str(planted.path), "split": "halves/test", "measures": MEASURES, "system": [system]}
-    values |= {"dev": "quarters/train", "partition": {"name": "quarters", "of": "halves/train", "shares": [0.4, 0.6]}}
+    values |= {
+        "dev": "quarters/train",
+        "partition": {"name": "quarters", "source_split": "halves/train", "shares": [0.4, 0.6]},
+    }
     file.write_text(tomli_w.dumps(values))
     result = askalike.experiment(file, tmp_path / "run")
     assert result.systems[0].mean("Success@1") < HONEST
@@ -126,7 +150,7 @@ def test_a_model_is_not_measured_on_what_it_has_learned_from(trained, command, t
     words = ["evaluate", trained.path, "--ranker", "mine", "--json"]
     code, printed, _ = command(*words)  # the split that it has learned nothing of
     assert code == 0
-    assert json.loads(printed)["what"].split(", ")[1].startswith("split halves/test")
+    assert json.loads(printed)["heading"].split(", ")[1].startswith("split halves/test")
     assert json.loads(printed)["measures"]["Success@1"]["mean"] < HONEST
     for split, n in (("halves/train", "30 of these 30"), ("duplicates", "30 of these 60")):
         code, _, said = command(*words, "--split", split)
@@ -163,13 +187,6 @@ def test_a_cut_made_after_training_is_no_test(trained):
     assert "later/test" not in learned.unlearned_splits(trained)
 
 
-def test_a_model_of_an_earlier_version_may_have_learned_all_that_was_not_held_out(trained):
-    folder = trained.path / "models/mine"
-    labels = {name: askalike.load_split(trained, name) for name in ("halves/train", "halves/test")}
-    learned = LearnedLabels.read(trained.path, read_model_file(folder))  # where there is no learned.json
-    assert [learned.count_queries(trained, split) for split in labels.values()] == [30, 0]
-
-
 def test_a_student_has_learned_what_its_teacher_has(trained, command):
     values = {"teacher.encoder": "mine", "epochs": 1, "held_out": 10, "dim": 16, "start": "random"}
     values |= {"words": 1024, "bigrams": 64, "accelerator": "cpu", "least_pairs": 8}
@@ -195,11 +212,6 @@ def test_a_lookup_has_learned_what_its_teacher_has(trained, command):
     assert json.loads(printed)["measures"]["Success@1"]["mean"] < HONEST
 
 
-def test_what_a_model_of_an_earlier_version_taught_is_as_unknown(tmp_path):
-    LearnedLabels(frozenset("a"), frozenset("b"), frozenset("c")).write(tmp_path)
-    assert LearnedLabels.read(tmp_path, {}) == LearnedLabels(frozenset("a"), frozenset("b"), frozenset("c"))
-
-
 def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command, without_figures):
     with Archive.open(plant(tmp_path / "planted")) as archive:
         train, test = (askalike.load_split(archive, f"halves/{part}") for part in ("train", "test"))
@@ -212,7 +224,7 @@ def test_a_figure_says_where_its_queries_chose_the_settings(tmp_path, command, w
         code, printed, said = command(*words, split)
         assert code == 0, said
         remark = f"tune chose its settings with the labels of {n} queries; not used for that: halves/test"
-        assert (remark in json.loads(printed)["what"]) == bool(n)
+        assert (remark in json.loads(printed)["heading"]) == bool(n)
         _, printed, _ = command(*words, split, "--ranker", "bm25", "--set", "k1=0.6")
         assert "tune chose" not in printed
     toml, systems = tmp_path / "marked.toml", '[[system]]\nranker = "bm25"\nsettings = {{ k1 = {} }}\nlabel = "{}"\n'
