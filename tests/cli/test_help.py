@@ -216,7 +216,6 @@ def test_earlier_names_of_settings_work_with_a_note(capsys) -> None:
     assert validate_settings(PretrainedEncoderSettings, {"model": "A", "encoder": "B"}, "").model == "B"
     for name in ("encoder", "base"):
         assert Recipe.read("transformer", {name: "B"}).network.base == "B"
-    assert Recipe.read("distil", {"encoder": "B"}).teacher.encoder == "B"
 
 
 def test_variables_name_the_archive_and_the_ranker(tmp_path, monkeypatch) -> None:

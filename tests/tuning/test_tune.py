@@ -142,7 +142,7 @@ def test_18_5_it_never_ends_below_where_it_began(tmp_path, monkeypatch, lexical_
 
 def test_18_5_a_model_that_lost_is_removed_and_not_trained_again(tmp_path, monkeypatch, lexical_settings):
     pytest.importorskip("torch")
-    values = {"epochs": 1, "dim": 16, "start": "random", "words": 1024, "accelerator": "cpu", "least_pairs": 8}
+    values = {"epochs": 1, "dim": 16, "init": "random", "words": 1024, "accelerator": "cpu", "min_pairs": 8}
     family = CandidateFamily("words", "static", False, (), ("question_answer",), 1e6, values)
     monkeypatch.setattr(successive_candidates, "FAMILIES", (family,))
     monkeypatch.setattr(model_training, "MIN_PAIRS", 1)

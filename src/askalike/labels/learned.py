@@ -63,7 +63,7 @@ class LearnedLabels:
             *signals
         }:
             return cls()
-        return cls(all_but=frozenset(model.get("trained", {}).get("hidden", ())))
+        return cls(all_but=frozenset(model.get("trained", {}).get("held_out_splits", ())))
 
     def write(self, folder: Path) -> None:
         """Write the file for `read`."""
