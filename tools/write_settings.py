@@ -43,8 +43,8 @@ RECORDS = {("encoder", "lookup")}
 """Settings that are stored with a model, and not set by users."""
 HEADINGS = {"similarity": "Similarities", "features": "Features", "loss": "Losses"}
 OTHERS = {
-    "Distillation": ("askalike.learning.lookup", "Settings of `askalike distil`."),
-    "Negatives, teacher and training": ("askalike.learning.settings", "Tables that all recipes share."),
+    "Distillation": ("askalike.learning.distil", "Settings of `askalike distil`."),
+    "Negatives and training": ("askalike.learning.settings", "Tables that all recipes share."),
     "Embeddings and data": ("askalike.learning.recipes", "Further tables that all recipes share."),
     "Service": ("askalike.service.settings", "`askalike serve --set KEY=VALUE`. See [The service](service.md)."),
 }

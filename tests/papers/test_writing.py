@@ -35,7 +35,7 @@ from askalike.store.archive import Archive
 
 TINY = {
     "dim": 8, "hidden": 12, "latent": 10, "min_texts": 1, "training.epochs": 3, "training.accelerator": "cpu",
-    "passes": 2, "learning_rate": 0.01, "batch_size": 16, "least_pairs": 5, "dev_share": 0.2,
+    "init_epochs": 2, "learning_rate": 0.01, "batch_size": 16, "min_pairs": 5, "dev_share": 0.2,
 }  # fmt: skip
 WRITER = {**TINY, "writer": 16, "cutoffs": (20,)}
 TOWERS = ("dssm", "dssm_static", "dssm_hierarchical_lstm")
@@ -77,7 +77,7 @@ def test_distances_are_the_paper_s_and_cosines_can_be_chosen(archive):
     recipe = Recipe.read("dssm_paper")
     assert (recipe.network.dim, recipe.network.latent, recipe.network.metric) == (512, 256, "euclidean")
     assert (recipe.loss_name, recipe.loss.margin) == ("triplet", 10)
-    assert (recipe.negatives.random, recipe.negatives.sides, recipe.embeddings.start) == (1, "query", "skipgram")
+    assert (recipe.negatives.random, recipe.negatives.sides, recipe.embeddings.init) == (1, "query", "skipgram")
     cosine = {"metric": "cosine", "scale": 20.0}
     model = open_encoder(models.train(archive, Recipe.read("dssm", TINY | cosine), "mine"))
     assert model.encode_queries([Question("q", "rice")]).parts[0].metric == "cosine"

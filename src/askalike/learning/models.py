@@ -27,7 +27,7 @@ def write_text_model(folder: Path, encoder: str, tables: Tables, view: View) -> 
 
     encoder: the registered name of the encoder that opens it. tables: those of model.toml.
     """
-    trained = {"texts": len(view), "change": view.change, "knows_until": view.latest_date}
+    trained = {"texts": len(view), "change": view.change, "trained_until": view.latest_date}
     with replace_folder(folder) as new:
         yield new
         (new / CARD_FILE).write_text(_render_text_model_card(folder.name, encoder, view), encoding="utf-8")
@@ -45,7 +45,7 @@ def render_card(
     coverage: str,
 ) -> str:
     """Return the card of a trained network as Markdown. trained: the table of that name in model.toml."""
-    data = _describe_training_data(recipe, trained["pairs"])
+    data = f"{format_count(trained['pairs'], 'pair')} by the signals {', '.join(recipe.data.signals)}"
     held_out = f"; hidden from training: {', '.join(view.held_out_splits)}" if view.held_out_splits else ""
     parts = [
         f"# {name}",
@@ -104,13 +104,3 @@ def _describe_base(base: str) -> str:
     stated = re.search(r"^license: *[\"']?([^\"'\n]+)", text, re.MULTILINE)
     licence = f"licence as stated by its card: {stated[1].strip()}" if stated else "its files state no licence"
     return f"\n- It began as the pre-trained model {base!r}; {licence}."
-
-
-def _describe_training_data(recipe: Recipe, pairs: int) -> str:
-    teacher = recipe.teacher
-    if not teacher.encoder:
-        return f"{format_count(pairs, 'pair')} by the signals {', '.join(recipe.data.signals)}"
-    left_out = f", none of the queries of {', '.join(teacher.not_taught)}" if teacher.not_taught else ""
-    name = " ".join(filter(None, (teacher.encoder, teacher.model)))
-    seen = f"as the encoder {name} has them, and what it has seen{left_out}"
-    return f"{format_count(pairs, 'text')}, whole and unfinished, {seen}"

@@ -86,7 +86,7 @@ class CorpusEncoder(Encoder):
         if any(array.shape[-1] != len(words.tokens) for array in arrays.values()):
             raise InputError(f"{folder}: arrays and vocabulary belong to different models; train it again")
         encoder._fingerprint = _compute_digest((folder / MODEL_FILE).read_bytes(), arrays)
-        encoder.trained_until = model.get("trained", {}).get("knows_until")
+        encoder.trained_until = model.get("trained", {}).get("trained_until")
         return encoder
 
     @property

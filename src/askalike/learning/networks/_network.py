@@ -160,7 +160,7 @@ class WordVectorNetwork(Network):
 
 
 def make_embedding(vocabulary_size: int, dim: int) -> nn.Embedding:
-    """Return random word vectors (normal, standard deviation 0.1); that of padding is 0 and is not trained."""
+    """Return random word vectors (normal, standard init_std 0.1); that of padding is 0 and is not trained."""
     table = nn.Embedding(vocabulary_size, dim, padding_idx=0)
     nn.init.normal_(table.weight, std=0.1)
     with torch.no_grad():

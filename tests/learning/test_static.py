@@ -18,26 +18,17 @@ from askalike.encoders import concatenate_parts
 from askalike.encoders.static import WEIGHTS_FILE
 from askalike.experiments import models
 from askalike.learning.augmentation import make_teacher_texts
-from askalike.learning.distillation import (
-    RIDGE_PENALTY,
-    collect_distillation_data,
-    encode_targets,
-    find_untaught_ids,
-    fit_ngram_vectors,
-)
-from askalike.learning.lookup import LookupLearningSettings, collect_questions
-from askalike.learning.networks import Network
+from askalike.learning.distil import DistillationSettings, collect_questions, encode_targets, find_excluded_ids
 from askalike.learning.networks.static import StaticNetwork
-from askalike.learning.objective import DistillationLoss
 from askalike.learning.recipes import Recipe
-from askalike.learning.settings import TeacherSettings
+from askalike.learning.ridge import RIDGE_PENALTY, fit_ngram_vectors
 from askalike.learning.trained_network import create_network, load_features_class
 from askalike.learning.training_run import train_recipe
 from askalike.store import Archive
 from askalike.text.features import RaggedArray
 
 STATIC = {k: v for k, v in TINY.items() if k not in ("units", "min_texts", "random")} | {
-    "subwords": 0, "words": 300, "bigrams": 300, "start": "random", "batch_size": 16,
+    "subwords": 0, "words": 300, "bigrams": 300, "init": "random", "batch_size": 16,
 }  # fmt: skip
 SERVED = """
 import sys
@@ -52,7 +43,7 @@ print("torch" in sys.modules)
 
 @pytest.mark.parametrize("start", ["random", "skipgram"])
 def test_a_static_encoder_learns_from_pairs_and_is_served_with_numpy_alone(archive, start):
-    recipe = Recipe.read("static", STATIC | {"start": start, "training.epochs": 12, "dim": 32})
+    recipe = Recipe.read("static", STATIC | {"init": start, "training.epochs": 12, "dim": 32})
     folder = models.train(archive, recipe, "mine")
     assert {f.name for f in folder.iterdir()} == {"model.toml", "static.safetensors", "README.md", "learned.json"}
     assert models.list_models(archive)[0].kind == "static"
@@ -89,53 +80,37 @@ def test_the_network_and_the_served_encoder_give_the_same(archive, tmp_path):
     assert not served[2].any()
 
 
-@pytest.mark.parametrize("start", [{}, {"start": "teacher", "optimizer": "lazy_adam", "recombined": 1, "alone": True}])
-def test_another_encoder_teaches(archive, start):
-    models.train(archive, Recipe.read("cnn", TINY | {"training.epochs": 6}), "teacher")
-    lines = []
-    values = STATIC | {"teacher.encoder": "teacher", "training.epochs": 25, "held_out": 10, "dim": 12, **start}
-    folder = models.train(archive, Recipe.read("distil", values), "mine", log=lines.append)
-    assert lines[0].endswith("7 dev queries over 65 documents")
-    teacher, pupil = (encoders.open_encoder(f) for f in (folder.with_name("teacher"), folder))
-    texts = [q for _, q in archive.view().questions()]
-    vectors = [concatenate_parts(e.encode_documents(texts)) for e in (teacher, pupil)]
-    assert np.mean((vectors[0] * vectors[1]).sum(1)) > 0.8
-    assert not folder.with_name(".training-mine").exists()
-
-
-def test_untaught_splits_and_unfinished_titles(archive):
-    view = archive.training_view(())
-    encoder = encoders.build("neural", {"recipe": "cnn", **TINY}).fit(view)
-    settings = TeacherSettings(prefixes=1, dropped=0, not_taught=("duplicates",))
-    data = collect_distillation_data(view, settings, encoder, 100, 1)
-    taught = {pair.query.id for pair in data.pairs}
-    assert taught | data.dev.queries.keys() == {id for id in taught | data.dev.queries.keys() if id.endswith("0")}
-    titles = [p.query.title for p in data.pairs if p.query.title and not p.query.body]
-    whole = [t for t in titles if t.startswith("how do I cook ")]
-    assert all("how do I cook egg".startswith(t[:12]) for t in titles)
-    assert len(titles) == 2 * len(taught)
-    assert len(whole) >= len(taught)
-    with pytest.raises(SettingsError, match="no split of that name"):
-        collect_distillation_data(view, TeacherSettings(not_taught="nothing"), encoder, 100, 1)
-
-
 def test_of_rephrasings_that_are_queries_only_their_questions_are_taught(tmp_path):
     with Archive.create(tmp_path / "desk") as desk:
         desk.upsert([Question("a", "How do I renew a card?", rephrasings=("card renewal", "my card expired"))])
         desk.upsert([Question("b", "When are you open?"), Question("c", "opening hours"), Link("c", "b")])
         view = desk.view()
-        assert find_untaught_ids(view, ["rephrasings"]) == {"a#1", "a#2"}
-        assert find_untaught_ids(view, ["duplicates", "rephrasings"]) == {"a#1", "a#2", "c"}
-        settings = LookupLearningSettings(encoder="", not_taught="duplicates, rephrasings")
+        assert find_excluded_ids(view, ["rephrasings"]) == {"a#1", "a#2"}
+        assert find_excluded_ids(view, ["duplicates", "rephrasings"]) == {"a#1", "a#2", "c"}
+        settings = DistillationSettings(encoder="", excluded_splits="duplicates, rephrasings")
         assert [q.title for q in collect_questions(view, settings)] == ["How do I renew a card?", "When are you open?"]
-        assert len(collect_questions(view, LookupLearningSettings(encoder=""))) == 5
+        assert len(collect_questions(view, DistillationSettings(encoder=""))) == 5
+        part = desk.training_view((), excluded_ids=["b"])
+        assert [q.id for q in collect_questions(part, settings)] == ["a"]
+        with pytest.raises(SettingsError, match="no split of that name"):
+            collect_questions(view, DistillationSettings(excluded_splits="nothing"))
+
+
+def test_unfinished_titles():
+    questions = [Question(str(n), f"how do I cook {thing}", "in a pot") for n, thing in enumerate(("egg", "rice"))]
+    settings = DistillationSettings(n_prefixes=1, n_word_dropout=0, n_recombined=0, single_words=False)
+    texts = list(make_teacher_texts(questions, settings, np.random.default_rng(1)))
+    titles = [q.title for q in texts if q.title and not q.body]
+    assert len(titles) == 2 * len(questions)
+    assert all(any(q.title.startswith(title) for q in questions) for title in titles)
+    assert len(texts) == 4 * len(questions)
 
 
 def test_recombined_titles_and_single_words():
     """Recombined titles walk over pairs of words that some title has; no title is taught twice."""
     titles = ("how do I cook rice", "how do I boil an egg", "best way to cook an egg", "best rice recipe")
     questions = [Question(str(n), title) for n, title in enumerate(titles)]
-    settings = TeacherSettings(prefixes=0, dropped=0, recombined=5, alone=True)
+    settings = DistillationSettings(n_prefixes=0, n_word_dropout=0, n_recombined=5, single_words=True)
     texts = [q.title for q in make_teacher_texts(questions, settings, np.random.default_rng(0))]
     assert texts[:4] == list(titles)
     assert len(texts) == len(set(texts))
@@ -168,11 +143,6 @@ def test_the_start_is_the_least_squares_solution():
     assert initial[12].any()  # in no text, but like others
 
 
-def test_a_teacher_s_start_needs_a_teacher(archive):
-    with pytest.raises(SettingsError, match="start=teacher: expected a teacher"):
-        models.train(archive, Recipe.read("static", STATIC | {"start": "teacher"}), "mine")
-
-
 def test_the_rows_of_no_text_take_no_part_in_training(archive, monkeypatch):
     """Also where it is interrupted: the model is that of a training of the whole table."""
     recipe, view, folder = Recipe.read("static", STATIC), archive.training_view(()), archive.path / "models"
@@ -198,7 +168,7 @@ def test_the_rows_of_no_text_take_no_part_in_training(archive, monkeypatch):
 def test_a_trained_model_is_trained_further_from_pairs(archive):
     before = models.train(archive, Recipe.read("static", STATIC), "first")
     lines = []
-    values = STATIC | {"start": str(before), "learning_rate": 1e-9, "training.epochs": 1}
+    values = STATIC | {"init": str(before), "learning_rate": 1e-9, "training.epochs": 1}
     after = models.train(archive, Recipe.read("static", values), "second", log=lines.append)
     assert "initial weights from first" in lines
     text = [Question("q", "how do I cook rice")]
@@ -207,7 +177,7 @@ def test_a_trained_model_is_trained_further_from_pairs(archive):
     with pytest.raises(SettingsError, match="expected the same"):
         models.train(archive, Recipe.read("static", values | {"words": 200}), "third")
     with pytest.raises(SettingsError, match="model of the encoder static; expected a network over word vectors"):
-        models.train(archive, Recipe.read("cnn", TINY | {"start": str(before)}), "third")
+        models.train(archive, Recipe.read("cnn", TINY | {"init": str(before)}), "third")
 
 
 def test_vectors_of_several_parts_are_taught_as_one():
@@ -230,22 +200,6 @@ def test_vectors_of_several_parts_are_taught_as_one():
     np.testing.assert_allclose(encoded @ encoded.T, scores, atol=0.2)
     with pytest.raises(SettingsError, match="expected vectors compared by cosine or dot"):
         concatenate_parts(Vectors((VectorPart(first, "euclidean"),)))
-
-
-def test_the_distillation_loss_by_hand():
-    """Vectors that are the teacher's cost nothing; turned the other way round only the cosine costs."""
-
-    class Wide(Network):
-        vector_dim = 4
-
-        def part_weights(self):
-            return torch.ones(1)
-
-    network, loss = Wide(None, 0), DistillationLoss(TeacherSettings(cosine=2))
-    targets = torch.eye(4)[:, :3] + 0.1
-    vectors = torch.nn.functional.pad(targets, (0, 1))
-    torch.testing.assert_close(loss(network, (vectors,), targets), torch.zeros(4), atol=1e-5, rtol=0)
-    torch.testing.assert_close(loss(network, (-vectors,), targets), torch.full((4,), 4.0))
 
 
 def test_an_experiment_takes_an_archives_models(archive, tmp_path):
