@@ -29,8 +29,7 @@ from askalike.cli._options import (
     checked,
     split_list,
 )
-from askalike.cli._output import print_remark, to_json
-from askalike.cli._progress import lines_without_terminal, nested_progress_bars, progress_bar
+from askalike.cli._output import lines_without_terminal, nested_progress_bars, print_remark, progress_bar, to_json
 from askalike.core.addresses import parse_url
 from askalike.core.clock import parse_limit
 from askalike.core.config import parse_assignments

@@ -28,8 +28,7 @@ from askalike.cli._options import (
     checked,
     parse_settings,
 )
-from askalike.cli._output import print_remark, to_json
-from askalike.cli._progress import progress_bar
+from askalike.cli._output import print_remark, progress_bar, to_json
 from askalike.cli._results import NO_RESULT_MESSAGE, match_lines, matches_as_json, reply_as_json, reply_lines
 from askalike.core.addresses import parse_url
 from askalike.core.counts import format_count
