@@ -8,7 +8,7 @@ import numpy as np
 
 from askalike.calibration.curves import Bools
 from askalike.core.types import Floats
-from askalike.evaluation.resampling import bootstrap_means, percentile_interval
+from askalike.evaluation.intervals import bootstrap_means, percentile_interval
 
 BOOTSTRAP_DRAWS = 2_000
 MAX_BINS, MIN_BINS, HITS_PER_BIN = 10, 5, 100

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from askalike.core.iteration import ProgressTracker
 from askalike.core.types import LogCallback, Progress
-from askalike.evaluation.proportion import BinomialProportion
+from askalike.evaluation.intervals import BinomialProportion
 
 
 def to_json(value: Any) -> str:

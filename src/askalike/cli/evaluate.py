@@ -50,7 +50,7 @@ from askalike.labels.partitions import Partition, create_partition
 from askalike.labels.splits import load_split
 from askalike.labels.splitters import create_splitter
 from askalike.rankers import Ranker
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
 if TYPE_CHECKING:

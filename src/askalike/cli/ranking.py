@@ -72,7 +72,7 @@ def rank_command(
         pools = read_candidates(candidates) if candidates else split.candidates if split else None
         searcher = rankers.open_current(build_ranker(archive, ranker, settings, fields), archive.view(), report)
         archive.view().require_tags(tag or ())
-        run = searcher.rank(questions, k, candidates=pools, filter=filter or None)
+        run = rankers.rank(searcher, questions, k, candidates=pools, filter=filter or None)
     write_run(run, output, searcher.name)
     print(f"{format_count(len(run), 'query')} ranked by {searcher.name}: {output}")
 

@@ -38,7 +38,7 @@ from askalike.core.parallel import work_on
 from askalike.core.types import Question
 from askalike.core.values import parse_memory
 from askalike.search.answering.replies import DEFAULT_SURE
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]

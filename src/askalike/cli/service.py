@@ -229,7 +229,7 @@ def mcp_command(
     ```
     """
     from askalike.integrations.mcp import require_extra
-    from askalike.search.local import LocalEngine
+    from askalike.search.engine import LocalEngine
 
     require_extra()
     from askalike.integrations.mcp.server import create_server

@@ -171,7 +171,7 @@ class RankingTask:
     def rank(self, searcher: Searcher, labels: Split, k: int) -> Run:
         """Return the k best documents of each query."""
         n_identical = len(self.representatives) - len(set(self.representatives.values()))
-        run = searcher.rank(labels.queries, k + n_identical, candidates=labels.candidates)
+        run = rankers.rank(searcher, labels.queries, k + n_identical, candidates=labels.candidates)
         if self.kind == "questions":
             return run
         return Run({query: self._deduplicate(run.columns(query), k) for query in run})

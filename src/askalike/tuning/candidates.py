@@ -153,7 +153,7 @@ def votes_candidate(
 def absolute_hybrids(parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]]) -> Iterator[Trial]:
     """Yield hybrids of the parts' absolute scores, as in the default ranker, for each choice of weights."""
     for weights in weight_choices:
-        yield Trial("hybrid", {**_composite_settings(*parts), "weights": list(weights), "normalise": "absolute"})
+        yield Trial("hybrid", {**_composite_settings(*parts), "weights": list(weights)})
 
 
 def distinct_candidate(candidate: Candidate, trial: Trial) -> Candidate:
