@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import askalike
-from small_models import make_model_folder
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "plugin"
@@ -98,16 +97,6 @@ def test_rm3_adds_words_of_first_documents(run, archive):
     code, out, err = run("search", archive, "renew", "--ranker", "rm3", "--set", "feedback_documents=1", "--explain")
     assert code == 0, err
     assert "librari" in out.split("why:")[1]
-
-
-def test_late_interaction_reranks_first_documents(run, archive, tmp_path):
-    pytest.importorskip("tokenizers", reason="needs the extra encoder")
-    model = make_model_folder(tmp_path / "model", "bert", "mean")
-    settings = ("--set", "ranker=bm25", "--set", f"tokens={model}", "--min-similarity", "0")
-    code, out, err = run("search", archive, "lost card", "--ranker", "late_interaction", *settings, "--explain")
-    assert code == 0, err
-    assert out.splitlines()[0].startswith(" 1. I have lost my library card")
-    assert "late_interaction" in out.split("why:")[1]
 
 
 def test_it_is_a_part_of_a_hybrid_and_ranks_files(run, archive, tmp_path):
