@@ -77,7 +77,7 @@ def measure(path: Path, engine: str | None, ranker: str, queries: Sequence[Quest
 
         def search(query: Question) -> float:
             begun = time.perf_counter()
-            for _ in searcher.search({query.id: query}, 10).topdocs:
+            for _ in rankers.search(searcher, {query.id: query}, 10).topdocs:
                 pass
             return 1000 * (time.perf_counter() - begun)
 

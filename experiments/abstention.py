@@ -17,7 +17,7 @@ from askalike.calibration.abstention import AbstentionRule, find_rule
 from askalike.core.config import parse_assignments
 from askalike.core.types import Question
 from askalike.labels.splits import load_split
-from askalike.rankers import Searcher
+from askalike.rankers import Searcher, to_run
 from askalike.store import Archive
 
 
@@ -54,18 +54,19 @@ def share(mask: Any) -> str:
 
 def shown(searcher: Searcher, rule: AbstentionRule, texts: list[str]) -> Any:
     """Return whether each text gets a hit."""
-    session = searcher.search({f"off {n}": Question(f"off {n}", text) for n, text in enumerate(texts)}, 1)
-    firsts = np.array([scores[0] if len(scores) else 0.0 for scores in session.absolute_scores])
-    return firsts >= rule.min_scores(session)
+    queries = {f"off {n}": Question(f"off {n}", text) for n, text in enumerate(texts)}
+    retrieved = rankers.add_absolute(searcher, rankers.search(searcher, queries, 1))
+    firsts = np.array([scores[0] if len(scores) else 0.0 for scores in retrieved.absolute or ()])
+    return firsts >= rule.min_scores(retrieved)
 
 
 def right_shown(
     searcher: Searcher, rule: AbstentionRule, queries: dict[str, Question], qrels: Any, prefix: bool = False
 ) -> Any:
     """Return whether each right first hit is shown."""
-    session = searcher.search(queries, 1, prefix=prefix)
-    run, stay = session.run, []
-    for id, scores, min_score in zip(queries, session.absolute_scores, rule.min_scores(session), strict=True):
+    retrieved = rankers.add_absolute(searcher, rankers.search(searcher, queries, 1, prefix=prefix))
+    run, stay = to_run(searcher.view, retrieved), []
+    for id, scores, min_score in zip(queries, retrieved.absolute or (), rule.min_scores(retrieved), strict=True):
         if run[id] and qrels.get(id, {}).get(run[id][0].id, 0) > 0:
             stay.append(scores[0] >= min_score)
     return np.array(stay, np.bool_)

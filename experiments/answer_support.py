@@ -9,7 +9,7 @@ other question, and against its own with a "not" inserted ("is" → "is not").
 import sys
 
 import askalike
-from askalike.evaluation.proportion import wilson_interval
+from askalike.evaluation.intervals import wilson_interval
 from askalike.search.answering.support import is_supported
 from askalike.text.clean import readable_text
 from askalike.text.sentences import split_sentences

@@ -56,7 +56,7 @@ def features(archive: Archive, name: str, parts: tuple[str, ...]) -> Features:
     """Return for each query its candidates' features, (parts + 1, candidates), and whether each is relevant."""
     labels, view = load_split(archive, name), archive.view()
     runs = [rankers.open_current(rankers.create(part, {}, archive.path), view) for part in parts]
-    ranked = [ranker.rank(labels.queries, 10, candidates=labels.candidates) for ranker in runs]
+    ranked = [rankers.rank(ranker, labels.queries, 10, candidates=labels.candidates) for ranker in runs]
     queries: Features = []
     for query, candidates in (labels.candidates or {}).items():
         rows = [1 / np.sqrt(np.arange(1, len(candidates) + 1))]

@@ -114,8 +114,6 @@ VARIANTS: Rankers = {
     "static_title": ("-r", "static", "--fields", "title"),
     "static_int8": settings("static", "storage=int8"),
     "static_f32": settings("static", "storage=f32", "min_score=0.2"),
-    "hybrid_ranks": settings("hybrid", "normalise=reciprocal_rank"),
-    "hybrid_sums": settings("hybrid", "normalise=none", "depth=20"),
     "hybrid_weights": settings("hybrid", "weights=2,1", "lm_jelinek_mercer.lambda=0.4"),
     "hybrid_three": settings("hybrid", "parts=bm25,tfidf,static", "weights=1,2,4"),
     "cascade_dense_first": settings("cascade", "parts=static,bm25", "depth=30"),

@@ -41,7 +41,7 @@ def rank_fold(archive: Archive, fold: str, recipe: Recipe, folder: Path) -> Run:
     train_recipe(archive.view(held_out_splits=[fold]), recipe, folder)
     ranker = DenseRanker(encoders.open_encoder(folder), DenseSettings(fields=recipe.features.fields), "folds")
     labels, view = load_split(archive, fold), archive.view()
-    run = rankers.open_current(ranker, view).rank(labels.queries, 100, candidates=labels.candidates)
+    run = rankers.rank(rankers.open_current(ranker, view), labels.queries, 100, candidates=labels.candidates)
     rankers.delete_indexes(ranker, view)
     return run
 

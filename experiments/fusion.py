@@ -25,7 +25,6 @@ from askalike.store.archive import Archive
 
 MEASURES = ("Success@1", "Success@10", "AP")
 DEPTH = 200
-SHARES = ((1.0, 1.0), (1.0, 2.0), (1.0, 4.0))
 LEXICAL_WEIGHTS = (0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5)
 Means = Mapping[str, float]
 
@@ -60,14 +59,10 @@ def measure_gains(encoder: str, path: str, split: str, fields: str = "title,body
     """Return fusion → its worst loss against the better part, and its gain in AP over it, in points."""
     with Archive.open(Path(path)) as archive:
         labels = load_split(archive, split)
-        shares = {f"min_max {a:g}:{b:g}": (a, b) for a, b in SHARES}
         weights = {absolute(weight): (weight, 1.0) for weight in LEXICAL_WEIGHTS}
         settings = {"fields": fields, "rephrasings": split != "rephrasings"}
-        means = dict(
-            zip(shares, measure(archive, labels, encoder, settings, "min_max", [*shares.values()]), strict=True)
-        )
-        parts = measure(archive, labels, encoder, settings, "absolute", [(1.0, 0.0), (0.0, 1.0), *weights.values()])
-        means |= zip(weights, parts[2:], strict=True)
+        parts = measure(archive, labels, encoder, settings, [(1.0, 0.0), (0.0, 1.0), *weights.values()])
+        means = dict(zip(weights, parts[2:], strict=True))
     better = {name: max(part[name] for part in parts[:2]) for name in MEASURES}
     watched = ("AP",) if labels.candidates else MEASURES[:2]
     return {
@@ -77,13 +72,13 @@ def measure_gains(encoder: str, path: str, split: str, fields: str = "title,body
 
 
 def measure(
-    archive: Archive, labels: Split, encoder: str, settings: Mapping[str, Any], normalise: str,
+    archive: Archive, labels: Split, encoder: str, settings: Mapping[str, Any],
     choices: Sequence[tuple[float, float]],
 ) -> list[Means]:  # fmt: skip
     """Return the means of the hybrid for each choice of weights, in per cent."""
     name, *values = encoder.split(",")
     own = {f"{name}.{key}": value for key, value in parse_assignments(values).items()}
-    parts = {"parts": ["lm_jelinek_mercer", name], "normalise": normalise}
+    parts = {"parts": ["lm_jelinek_mercer", name]}
     searcher = rankers.open_current(rankers.create("hybrid", {**parts, **settings, **own}, archive), archive.view())
     assert isinstance(searcher, HybridSearcher)
     runs: list[Run] = searcher.rank_with_weights(labels.queries, DEPTH, choices, candidates=labels.candidates)

@@ -34,7 +34,7 @@ def main(directory: str, split: str, ranker: str, *values: str) -> None:
         for count in (0, 1, 2):
             rng = random.Random(SEED)
             typed = {id: replace(query, title=misspell(query.title, count, rng)) for id, query in queries.items()}
-            result = evaluate(separate_ties(searcher.rank(typed, 100)), qrels, MEASURES, "trec_eval")
+            result = evaluate(separate_ties(rankers.rank(searcher, typed, 100)), qrels, MEASURES, "trec_eval")
             means = "  ".join(f"{measure} {100 * result.means[measure]:.1f}" for measure in MEASURES)
             print(f"{count} misspelt: n {result.n}  {means}")
 

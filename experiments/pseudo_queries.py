@@ -50,8 +50,7 @@ def main(*places: str) -> None:
 def candidates() -> Mapping[str, Trial]:
     """Return short name → ranker."""
     fused = {
-        f"{method} {words}:{vectors}": Trial("hybrid", {**PARTS, "weights": [words, vectors], "normalise": method})
-        for method in ("absolute", "min_max")
+        f"hybrid {words}:{vectors}": Trial("hybrid", {**PARTS, "weights": [words, vectors]})
         for words, vectors in ((4.0, 1.0), (1.0, 1.0), (1.0, 4.0))
     }
     return {"words": Trial(WORDS), "bm25": Trial("bm25"), "vectors": Trial(VECTORS), **fused}

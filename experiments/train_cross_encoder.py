@@ -70,7 +70,7 @@ def read_groups(directory: str) -> list[Group]:
         pairs = list(limit(training_pairs(view, SIGNALS, SEED)))
         queries = {pair.query.id: pair.query for pair in pairs}
         ranker = rankers.create("hybrid", {"fields": "title"}, archive.path)
-        found = rankers.open_current(ranker, archive.view()).rank(queries, DEPTH)
+        found = rankers.rank(rankers.open_current(ranker, archive.view()), queries, DEPTH)
         wrong = {
             query: [hit.id for hit in hits if clusters.cluster_of(hit.id) != clusters.cluster_of(query)]
             for query, hits in found.items()

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,14 @@ HIDDEN = ("torch", "lightning_fabric", "sentence_transformers")
 NEEDS_TORCH = (
     "cli/test_train_command.py",
     "contracts/test_held_out_labels.py",
+    "core/test_registry.py",
     "docs/test_settings_page.py",
+    "encoders/test_asymmetric.py",
     "encoders/test_compiled_layers.py",
     "encoders/test_onnx.py",
     "encoders/test_shared_vectors.py",
     "experiments/test_answer_measures.py",
+    "experiments/test_log.py",
     "experiments/test_run.py",
     "export/test_other_evaluators.py",
     "learning",
@@ -24,9 +28,21 @@ NEEDS_TORCH = (
 )
 """Folders and files of which most tests need torch. Single tests in other files have the marker `torch`."""
 
+
+class _HidingFinder:
+    """Finds modules on the path, but none of the hidden ones."""
+
+    invalidate_caches = PathFinder.invalidate_caches
+    find_distributions = PathFinder.find_distributions
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        return None if name.partition(".")[0] in HIDDEN else PathFinder.find_spec(name, path, target)
+
+
 if os.environ.get("WITHOUT_TORCH"):
-    modules: dict[str, Any] = sys.modules
-    modules |= dict.fromkeys(HIDDEN)
+    finders: list[Any] = sys.meta_path
+    finders[finders.index(PathFinder)] = _HidingFinder
 
 
 def needs_torch(path: Path) -> bool:

@@ -294,7 +294,7 @@ class LayerChart:
 
 
 class Code:
-    """Looks names up in the source. A place is `module:name`, such as `search.local:LocalEngine.search_batch`."""
+    """Looks names up in the source. A place is `module:name`, such as `search.engine:LocalEngine.search_batch`."""
 
     def __init__(self) -> None:
         self._trees: dict[str, ast.Module] = {}
@@ -350,11 +350,10 @@ class Step:
     """Whether the arrow points to the box on its left, which takes its result."""
 
 
-ENGINE, RESULTS = "search.local:LocalEngine", "search._hits:HitSelection"
-SESSION, SEARCHER = "rankers._ranker:SearchSession", "rankers._ranker:Searcher"
-CALIBRATOR = "calibration.calibrator:Calibrator"
+ENGINE, TOGETHER = "search.engine:LocalEngine", "search.engine:LocalEngine._search_together"
+SEARCHER, CALIBRATOR = "rankers._searcher:Searcher", "calibration.calibrator:Calibrator"
 ROWS: tuple[tuple[Step, ...], ...] = (
-    (Step(0, "search._engine:SearchRequest", f"{ENGINE}.search"),),
+    (Step(0, "search.engine:SearchRequest", f"{ENGINE}.search"),),
     (
         Step(
             0,
@@ -382,74 +381,69 @@ ROWS: tuple[tuple[Step, ...], ...] = (
         Step(
             0,
             f"{CALIBRATOR}.retrieval_depth",
-            f"{ENGINE}._search_together",
+            TOGETHER,
             "How many to retrieve, so that no probability depends on k.",
         ),
         Step(
             1,
-            f"{SEARCHER}.search",
-            f"{ENGINE}._search_together",
-            "Begins a SearchSession, in which everything is worked out once.",
+            "rankers._queries:resolve",
+            TOGETHER,
+            "Once for the batch: plain text, language, spelling, what each must not find.",
             begins=True,
         ),
-    ),
-    (
-        Step(1, f"{SEARCHER}.resolve", f"{SESSION}.__init__", "What each must not find; spelling."),
-        Step(2, "store.view:View.docids", "rankers._queries:resolve_queries", "Here ids become docids."),
-    ),
-    (
-        Step(1, f"{SEARCHER}.prepare", f"{SESSION}.__init__", "The terms or vectors of all queries."),
-        Step(
-            2,
-            "encoders._encoder:Encoder.encode_queries",
-            "rankers.dense:DenseSearcher.prepare",
-            "Texts to vectors. A lexical ranker asks its Analyzer for terms.",
-        ),
+        Step(2, "store.view:View.docids", "rankers._queries:find_excluded", "Here ids become docids."),
     ),
     (
         Step(
             1,
             f"{SEARCHER}.retrieve",
-            f"{SESSION}.__init__",
-            "TopDocs: docids and scores, best first. Composites ask their parts.",
+            TOGETHER,
+            "Returns Retrieved. A hybrid: each part retrieves, each scores the union, weighted sum.",
         ),
         Step(
             2,
             "index.lexical.searcher:PostingsSearcher.search",
             "rankers.lexical:LexicalSearcher.retrieve",
-            "A dense ranker asks VectorSearcher instead.",
-        ),
-    ),
-    (
-        Step(1, f"{SESSION}.texts", RESULTS, "The questions that were retrieved and still exist."),
-        Step(
-            2, "store.view:View.questions_by_docid", f"{SESSION}.texts", "Texts are read once. Here docids become ids."
-        ),
-    ),
-    (
-        Step(
-            0, f"{CALIBRATOR}.estimate", RESULTS, "The probability of each hit. Those below the threshold are dropped."
-        ),
-        Step(
-            1, f"{SESSION}.similarities", RESULTS, "How alike query and hit are, where a ranker can say.", returns=True
+            "A dense ranker encodes the queries and asks VectorSearcher instead.",
         ),
     ),
     (
         Step(
             0,
-            "text.snippet:extract_snippet",
-            "search._display:extract_shown_snippet",
-            "The passage that matched, to be shown.",
+            "search.select:select_candidates",
+            TOGETHER,
+            "Originals instead of duplicates; only what is probable or similar enough.",
         ),
-        Step(1, f"{SESSION}.explain", RESULTS, "Why each hit that is shown was found; only on request.", returns=True),
+        Step(1, "rankers._searcher:Retrieved", "search.select:select_candidates", "Frozen.", returns=True),
+        Step(
+            2,
+            "store.view:View.questions_by_docid",
+            "search.select:select_candidates",
+            "Texts are read once. Here docids become ids.",
+        ),
     ),
     (
-        Step(0, "search._engine:SearchResult", f"{ENGINE}._search_together"),
-        Step(1, "core.types.hits:SearchHit", "search._hits:HitSelection", begins=True),
+        Step(
+            0,
+            "search.explain:explain_shown",
+            TOGETHER,
+            "Why each hit that is shown was found; only on request.",
+        ),
+        Step(
+            1,
+            f"{SEARCHER}.explain",
+            "rankers._ranking:explain_retrieved",
+            "The words that query and document share, with their contributions.",
+            returns=True,
+        ),
+    ),
+    (
+        Step(0, "search.engine:SearchResult", TOGETHER),
+        Step(1, "core.types.hits:SearchHit", "search.engine:_make_hit", begins=True),
     ),
 )
 """Rows from top to bottom. Column 0: the engine, 1: the ranker, 2: what a ranker reads."""
-COLUMNS = ("The engine", "The search session", "What it reads")
+COLUMNS = ("The engine", "The ranker", "What it reads")
 
 
 def draw_search(code: Code) -> str:

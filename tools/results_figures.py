@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
-from askalike.evaluation.proportion import wilson_interval
+from askalike.evaluation.intervals import wilson_interval
 from askalike.experiments.plotting import (
     DASHES,
     FAINT,

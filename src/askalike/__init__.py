@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from askalike.core.filters import Filter
     from askalike.core.types import (
+        AllowedDocs,
         Answer,
         Collection,
         Contribution,
@@ -63,12 +64,11 @@ if TYPE_CHECKING:
     from askalike.labels.splits import load_split
     from askalike.learning.loss import Loss as Loss
     from askalike.learning.networks import Network as Network
-    from askalike.rankers import Ranker, ResolvedQuery, Searcher
+    from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, explain_ids, rank
     from askalike.rankers import create as build
     from askalike.readers import Reader, SourceFiles, import_archive, read_queries
-    from askalike.search import SearchRequest, SearchResult
     from askalike.search.answering.reply import Reply
-    from askalike.search.local import LocalEngine
+    from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
     from askalike.search.retriever import Retriever
     from askalike.service.processes.supervisor import supervise as serve
     from askalike.similarities import Similarity
@@ -79,14 +79,15 @@ __version__ = "0.1.0"
 
 # fmt: off
 __all__ = [
-    "Answer", "Archive", "ArchiveError", "AskalikeError", "Collection", "Contribution", "Encoder",
+    "AllowedDocs", "Answer", "Archive", "ArchiveError", "AskalikeError", "Collection", "Contribution", "Encoder",
     "EvaluationQuery", "Explanation", "Filter", "InputError", "Judgement", "LexicalIndex", "Link", "LocalEngine",
     "LocatedRecord", "NotFittedError", "Place", "Progress", "Question", "Ranker", "Reader", "RejectedRow", "Reply",
-    "ResolvedQuery", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher", "Settings",
-    "SettingsError", "Similarity", "SourceFiles", "Split", "TopDocs", "TrainingError", "TrainingView", "VectorIndex",
-    "VectorPart", "Vectors", "View", "build", "calibrate", "compare", "compute_statistics", "distil", "encode_texts",
-    "evaluate", "evaluate_ranker", "experiment", "export_archive", "import_archive", "load", "load_split", "read_qrels",
-    "read_queries", "read_run", "run_checks", "serve", "train", "tune", "validate_settings", "write_run",
+    "ResolvedQuery", "Retrieved", "Retriever", "Run", "SearchHit", "SearchRequest", "SearchResult", "Searcher",
+    "Settings", "SettingsError", "Similarity", "SourceFiles", "Split", "TopDocs", "TrainingError", "TrainingView",
+    "VectorIndex", "VectorPart", "Vectors", "View", "build", "calibrate", "compare", "compute_statistics", "distil",
+    "encode_texts", "evaluate", "evaluate_ranker", "experiment", "explain_ids", "export_archive", "import_archive",
+    "load", "load_split", "rank", "read_qrels", "read_queries", "read_run", "run_checks", "serve", "train", "tune",
+    "validate_settings", "write_run",
 ]
 _NAMES = {
     "calibration.calibrate": ("calibrate",),
@@ -94,7 +95,7 @@ _NAMES = {
     "core.errors": ("ArchiveError", "AskalikeError", "InputError", "NotFittedError", "SettingsError", "TrainingError"),
     "core.filters": ("Filter",),
     "core.types": (
-        "Answer", "Collection", "Contribution", "EvaluationQuery", "Explanation", "Judgement", "Link",
+        "AllowedDocs", "Answer", "Collection", "Contribution", "EvaluationQuery", "Explanation", "Judgement", "Link",
         "LocatedRecord", "Place", "Progress", "Question", "RejectedRow", "Run", "SearchHit", "Split", "TopDocs",
         "VectorPart", "Vectors",
     ),
@@ -112,11 +113,10 @@ _NAMES = {
     "labels.splits": ("load_split",),
     "learning.loss": ("Loss",),
     "learning.networks": ("Network",),
-    "rankers": ("Ranker", "ResolvedQuery", "Searcher", "create:build"),
+    "rankers": ("Ranker", "ResolvedQuery", "Retrieved", "Searcher", "create:build", "explain_ids", "rank"),
     "readers": ("Reader", "SourceFiles", "import_archive", "read_queries"),
-    "search": ("SearchRequest", "SearchResult"),
     "search.answering.reply": ("Reply",),
-    "search.local": ("LocalEngine",),
+    "search.engine": ("LocalEngine", "SearchRequest", "SearchResult"),
     "search.retriever": ("Retriever",),
     "service.processes.supervisor": ("supervise:serve",),
     "similarities": ("Similarity",),
@@ -142,7 +142,7 @@ def load(path: "str | Path", ranker: str | None = None, *, engine: str | None = 
     Raises ArchiveError if there is no archive, SettingsError for an unknown ranker or setting, EngineError if the
     engine cannot be reached.
     """
-    from askalike.search.local import LocalEngine
+    from askalike.search.engine import LocalEngine
 
     return LocalEngine.open(path, ranker, settings, engine)
 

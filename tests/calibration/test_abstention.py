@@ -10,7 +10,7 @@ from askalike.calibration.abstention import AbstentionThreshold, find_rule, off_
 from askalike.calibration.background import BackgroundSimilarity
 from askalike.cli.search import index_command
 from askalike.core.types import Question
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from calibration.riverside import riverside
 
@@ -61,7 +61,9 @@ def test_thresholds_of_a_searcher_that_was_opened_before_a_commit_are_not_kept(t
         monkeypatch.setattr("askalike.calibration.abstention.find_rule", find_while_another_process_commits)
         assert threshold.prepare(view).threshold == 0  # nothing was found in an empty index
         assert threshold.saved_rule is None
-        [least] = threshold.min_scores(ranker.open(archive.view()).search({"q": Question("q", ON_TOPIC[0])}, 1))
+        [least] = threshold.min_scores(
+            archive.view(), rankers.search(ranker.open(archive.view()), {"q": Question("q", ON_TOPIC[0])}, 1)
+        )
         assert least > 0.2
         assert threshold.saved_rule
 
@@ -152,7 +154,7 @@ def test_a_query_that_resembles_everyday_questions_must_score_more(engine):
     searcher = engine.searcher()
     rule = find_rule(searcher)
     queries = ("What do hedgehogs eat in winter?", "Was fressen Igel im Winter?", "renewing a loan at the library")
-    least = rule.min_scores(searcher.search({text: Question(text, text) for text in queries}, 1))
+    least = rule.min_scores(rankers.search(searcher, {text: Question(text, text) for text in queries}, 1))
     if engine.ranker.name == "hybrid":
         assert least[2] < min(least[:2])
         assert rule.threshold < rule.typical

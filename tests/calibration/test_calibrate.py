@@ -26,7 +26,7 @@ from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.filters import Filter
 from askalike.core.types import EvaluationQuery, Judgement, Question, Split
 from askalike.labels.splits import load_split
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
 

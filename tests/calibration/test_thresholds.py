@@ -14,7 +14,7 @@ from askalike.calibration.thresholds import (
     measure_threshold,
     measure_thresholds,
 )
-from askalike.evaluation.proportion import BinomialProportion
+from askalike.evaluation.intervals import BinomialProportion
 
 
 def test_by_hand():

@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from askalike.cli import register
-from askalike.cli._combinations import RULES
+from askalike.cli._command import RULES
 from askalike.core.config import validate_settings
 from askalike.core.errors import SettingsError
 from askalike.experiments.comparing import load_judgements
@@ -42,10 +42,6 @@ from commands import run_command
         ("suggest-tags nowhere text --sample 5", "--sample needs --evaluate"),
         ("suggest-tags nowhere text --seed 5", "--seed needs --evaluate"),
         ("suggest-tags nowhere --evaluate -k 3 --body text", "--evaluate, --body and -k exclude each other"),
-        ("tune nowhere --dev dev --ranker bm25", "--dev and --ranker need --only"),
-        ("tune nowhere --only lexical --budget 5m", "--only and --budget exclude each other"),
-        ("tune nowhere --only lexical --encoder mine", "--only and --encoder exclude each other"),
-        ("tune nowhere --only lexical --test test --folds 3", "--test and --folds exclude each other"),
     ],
 )
 def test_an_option_without_an_effect_is_refused(line, message):

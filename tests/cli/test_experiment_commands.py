@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from askalike.cli._tuning import TuningPrinter, format_settings
+from askalike.cli._output import format_settings
+from askalike.cli.tune import TuningPrinter
 from askalike.core.config import parse_assignments
 from askalike.experiments.trials import Trial
 from askalike.tuning.candidates import Candidate
@@ -20,17 +21,6 @@ def desk(tmp_path_factory):
     directory = tmp_path_factory.mktemp("cli") / "riverside"
     assert askalike("import", "table", EXAMPLE, "-o", directory).returncode == 0
     return directory
-
-
-def test_tune_prints_settings_that_can_be_pasted(desk):
-    done = askalike("tune", desk, "--only", "lexical", "--ranker", "lm_jelinek_mercer", "--dev", "duplicates")
-    assert done.returncode == 0, done.stderr
-    assert "split duplicates (39 queries): nested cross-validation, 5 folds" in done.stdout
-    pasted = done.stdout.partition("best of 10: ")[2].splitlines()[0].split()
-    assert pasted[:2] == ["--ranker", "lm_jelinek_mercer"]
-    measured = askalike("evaluate", desk, "--split", "duplicates", *pasted, "--measures", "Success@10", "--json")
-    figure = json.loads(measured.stdout)["measures"]["Success@10"]["mean"]
-    assert f"{figure:.4f}" in done.stdout
 
 
 def test_settings_are_pasted_as_set_reads_them():
@@ -52,35 +42,6 @@ def test_tune_shows_what_tells_candidates_apart(tmp_path, capsys):
         assert line.split("  ")[-1] == shown
 
 
-def test_tune_leaves_what_is_set(desk):
-    done = askalike(
-        "tune", desk, "--only", "lexical", "--ranker", "bm25", "--dev", "duplicates", "--set", "b=0.4", "--set",
-        "tokenizer=ptb", "--json",
-    )  # fmt: skip
-    assert {"b": 0.4, "tokenizer": "ptb"}.items() <= json.loads(done.stdout)["rankers"][0]["settings"].items()
-
-
-def test_tune_weighs_the_parts_of_a_hybrid(desk):
-    done = askalike(
-        "tune", desk, "--only", "lexical", "--ranker", "hybrid", "--set", "parts=bm25,tfidf", "--dev", "duplicates",
-        "--json",
-    )  # fmt: skip
-    [result] = json.loads(done.stdout)["rankers"]
-    assert result["trials"] == 5
-    assert len(result["settings"]["weights"]) == 2
-
-
-def test_tune_as_json(desk):
-    done = askalike(
-        "tune", desk, "--only", "lexical", "--ranker", "tfidf", "--dev", "rephrasings", "--test", "duplicates",
-        "--sample", 50, "--json",
-    )  # fmt: skip
-    [tfidf] = json.loads(done.stdout)["rankers"]
-    assert (tfidf["dev"]["n"], tfidf["test"]["n"]) == (50, 39)
-    assert tfidf["folds"] == []
-    assert tfidf["trials"] == 5
-
-
 def test_replay_asks_at_asking_time(desk, tmp_path):
     done = askalike("replay", desk, "--after", "2020-01-01", "-o", tmp_path / "out", "--json")
     assert done.returncode == 0, done.stderr
@@ -97,11 +58,6 @@ def test_replay_asks_at_asking_time(desk, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("tune", "{desk}", "--only", "everything"), "is not one of 'lexical'"),
-        (("tune", "{desk}", "--only", "lexical", "--ranker", "cnn"), "'cnn' is not a lexical ranker"),
-        (("tune", "{desk}", "--only", "lexical", "--ranker", "hybrid"), "'hybrid' is not a lexical ranker"),
-        (("tune", "{desk}", "--only", "lexical", "--measure", "Sucess@1"), "Sucess@1"),
-        (("tune", "{desk}", "--only", "lexical", "--dev", "duplicates", "--test", "duplicates"), "cannot both choose"),
         (("replay", "{desk}", "--after", "yesterday"), "date 'yesterday': expected a date"),
         (("replay", "{desk}", "--after", "2099-01-01"), "choose an earlier date"),
         (("replay", "{desk}", "--after", "2020-01-01", "-r", "bm52"), "no ranker is called 'bm52'"),

@@ -39,7 +39,7 @@ CHECKED_VALUES = {
 WITHOUT_DEFAULT = {
     "--accept", "--after", "--allow-origin", "--answer", "--archive", "--before", "--body", "--candidates",
     "--categories", "--category", "--cluster", "--cross-encoder", "--dev", "--encoder", "--endpoint",
-    "--opensearch", "--ignore", "--model", "--note", "--off-topic", "--only", "--origin",
+    "--opensearch", "--ignore", "--model", "--note", "--off-topic", "--origin",
     "--output", "--per-query", "--precision", "--qrels", "--records", "--reject", "--remove", "--restore",
     "--run", "--sample", "--set", "--since", "--site", "--skip", "--tag", "--test", "--title", "--without",
     "--workspace",
@@ -84,8 +84,7 @@ def test_list_of_commands_imports_none_of_them() -> None:
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stderr.strip() == (
-        "['askalike.core', 'askalike.core.errors', "
-        "'askalike.cli._combinations', 'askalike.cli._command', 'askalike.cli']"
+        "['askalike.core', 'askalike.core.errors', 'askalike.cli._command', 'askalike.cli._command', 'askalike.cli']"
     )
 
 
@@ -181,7 +180,6 @@ def test_wrong_values_are_errors_before_the_archive_is_opened() -> None:
         (("split", "nowhere", "--by", "cluster", "--folds", "3"), "folds is not a setting"),
         (("split", "nowhere", "--by", "cluster", "--shares", "0.5,0.9"), "add up to 1"),
         (("check", "nowhere", "--skip", "lingo"), "no check is called lingo"),
-        (("tune", "nowhere", "--only", "lexical", "--ranker", "bm52"), "'bm52' is not a lexical ranker"),
         (("tune", "nowhere", "--measure", "RR AP"), "expected one measure"),
         (("keys", "create", "nowhere", "--origin", "soon"), "is not an origin"),
         (("purge", "nowhere", "--days", "inf"), "--days"),

@@ -114,6 +114,7 @@ def test_what_is_no_directory_or_no_string_is_said_in_a_line():
         askalike.evaluate({1: {2: 1.0}}, {1: {2: 1}}, ["RR"])
 
 
+@pytest.mark.torch
 def test_words_of_training_queries_are_known(tmp_path):
     with Archive.open(plant(tmp_path / "planted")) as archive:
         archive.upsert(askalike.EvaluationQuery("train", askalike.Question(f"e{n}", f"new word{n}")) for n in range(20))

@@ -59,7 +59,7 @@ def test_its_values_make_it_again(ranker, searcher, archive):
 
 def test_without_candidates_it_names_what_proposes_some(searcher):
     with pytest.raises(SettingsError, match=f"ranks given candidates only.*--ranker cascade.*{searcher.name}"):
-        searcher.rank(QUERIES, 5)
+        rankers.rank(searcher, QUERIES, 5)
 
 
 def test_an_unknown_setting_is_a_clear_error(ranker, archive):
@@ -68,31 +68,32 @@ def test_an_unknown_setting_is_a_clear_error(ranker, archive):
 
 
 def test_all_candidates_are_ranked_best_first_and_nothing_else(searcher):
-    run = columns(searcher.rank(QUERIES, 100, candidates={q: [*POOL, "nowhere", "07"] for q in QUERIES}))
+    run = columns(rankers.rank(searcher, QUERIES, 100, candidates={q: [*POOL, "nowhere", "07"] for q in QUERIES}))
     for query, hits in run.items():
         assert sorted(id for id, _ in hits) == sorted(set(POOL) - {query})
         assert [score for _, score in hits] == sorted((score for _, score in hits), reverse=True)
     assert len({score for _, score in run["q1"]}) > 2
-    assert columns(searcher.rank(QUERIES, 2, candidates=POOLS)) == {q: hits[:2] for q, hits in run.items()}
-    assert columns(searcher.rank({"q1": QUERIES["q1"]}, 5, candidates={})) == {"q1": []}
+    assert columns(rankers.rank(searcher, QUERIES, 2, candidates=POOLS)) == {q: hits[:2] for q, hits in run.items()}
+    assert columns(rankers.rank(searcher, {"q1": QUERIES["q1"]}, 5, candidates={})) == {"q1": []}
 
 
 def test_a_query_without_a_word_leaves_candidates_in_their_order(searcher):
-    assert [hit.id for hit in searcher.rank(QUERIES, 100, candidates=POOLS)["none"]] == POOL
+    assert [hit.id for hit in rankers.rank(searcher, QUERIES, 100, candidates=POOLS)["none"]] == POOL
 
 
 def test_deterministic_and_a_batch_is_its_queries_one_by_one(ranker, searcher, archive):
-    together = columns(searcher.rank(QUERIES, 10, candidates=POOLS))
+    together = columns(rankers.rank(searcher, QUERIES, 10, candidates=POOLS))
     reopened = rankers.open_current(ranker, archive.view())
-    assert together == columns(reopened.rank(QUERIES, 10, candidates=POOLS))
+    assert together == columns(rankers.rank(reopened, QUERIES, 10, candidates=POOLS))
     assert together == {
-        id: columns(searcher.rank({id: query}, 10, candidates=POOLS))[id] for id, query in reversed(QUERIES.items())
+        id: columns(rankers.rank(searcher, {id: query}, 10, candidates=POOLS))[id]
+        for id, query in reversed(QUERIES.items())
     }
 
 
 def test_the_words_of_hits_explain_the_scores(searcher):
-    hits = searcher.rank(QUERIES, 10, candidates=POOLS)["q1"]
-    reasons = searcher.explain_ids(QUERIES["q1"], [hit.id for hit in hits])
+    hits = rankers.rank(searcher, QUERIES, 10, candidates=POOLS)["q1"]
+    reasons = rankers.explain_ids(searcher, QUERIES["q1"], [hit.id for hit in hits])
     assert [reasons[hit.id].score for hit in hits] == pytest.approx([hit.score for hit in hits], rel=1e-5)
     assert {part.word for part in reasons["01"].contributions} == {"boil", "egg"}
 
@@ -101,9 +102,9 @@ def test_in_a_cascade_it_orders_what_is_proposed_whatever_k(ranker, archive):
     own = {f"{ranker.name}.{key}": value for key, value in ranker.values.items()}
     cascade = rankers.create("cascade", {"parts": ["bm25", ranker.name], **own}, archive.path)
     behind = rankers.open_current(cascade, archive.view())
-    proposed = rankers.open_current(rankers.create("bm25"), archive.view()).rank(QUERIES, 100)
-    whole = columns(behind.rank(QUERIES, 100))
+    proposed = rankers.rank(rankers.open_current(rankers.create("bm25"), archive.view()), QUERIES, 100)
+    whole = columns(rankers.rank(behind, QUERIES, 100))
     assert {q: sorted(id for id, _ in hits) for q, hits in whole.items()} == {
         q: sorted(hit.id for hit in proposed[q]) for q in QUERIES
     }
-    assert columns(behind.rank(QUERIES, 3)) == {q: hits[:3] for q, hits in whole.items()}
+    assert columns(rankers.rank(behind, QUERIES, 3)) == {q: hits[:3] for q, hits in whole.items()}

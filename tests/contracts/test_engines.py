@@ -9,8 +9,7 @@ from askalike.calibration.calibrate import calibrate
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
 from askalike.core.types import Answer, Link, Question
-from askalike.search import SearchRequest
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.store import Archive
 from calibration.riverside import riverside
 
@@ -93,15 +92,15 @@ def test_a_question_does_not_find_itself_and_a_phrasing_not_itself(open_engine):
     [same] = engine.archive.view().get_questions(["same1"]).values()
     assert [hit.id for hit in engine.find_similar(same, 2, min_similarity=0)] == ["same0", "same2"]
     phrasing = Question("same1#1", same.rephrasings[0])
-    run = engine.searcher().rank({phrasing.id: phrasing}, 3)[phrasing.id]
+    run = rankers.rank(engine.searcher(), {phrasing.id: phrasing}, 3)[phrasing.id]
     assert [hit.id for hit in run][:2] == ["same0", "same2"]
 
 
 def test_candidates_are_scored_as_they_are_retrieved(open_engine):
     searcher = open_engine("lm_jelinek_mercer").searcher()
     query = {"q": Question("q", "borrow books at home")}
-    retrieved = {hit.id: hit.score for hit in searcher.rank(query, 50)["q"]}
-    ranked = {h.id: h.score for h in searcher.rank(query, 50, candidates={"q": list(retrieved)})["q"]}
+    retrieved = {hit.id: hit.score for hit in rankers.rank(searcher, query, 50)["q"]}
+    ranked = {h.id: h.score for h in rankers.rank(searcher, query, 50, candidates={"q": list(retrieved)})["q"]}
     assert ranked == pytest.approx(retrieved, rel=1e-5)
 
 

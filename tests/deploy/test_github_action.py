@@ -21,7 +21,7 @@ import pytest
 
 from askalike.calibration.calibrate import calibrate
 from askalike.readers import import_archive
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from commands import environment
 

@@ -15,7 +15,7 @@ from askalike.encoders.asymmetric import UnknownWords
 from askalike.experiments.models import distil
 from askalike.learning.distillation import fit_ngram_vectors
 from askalike.learning.lookup import LookupLearningSettings
-from askalike.rankers import dense
+from askalike.rankers import dense, explain_retrieved
 from askalike.store import Archive
 from askalike.text.features import RaggedArray
 
@@ -40,7 +40,7 @@ def archive(tmp_path_factory):
 
 
 def run(ranker, archive, text):
-    return ranker.open(archive.view()).rank({"q": Question("q", text)}, 60)["q"]
+    return rankers.rank(ranker.open(archive.view()), {"q": Question("q", text)}, 60)["q"]
 
 
 def test_the_regression_is_scikit_learn_s():
@@ -132,10 +132,11 @@ def test_unknown_words_are_read_once():
 def test_it_ranks_explains_and_is_a_part_of_hybrids(archive):
     for name, settings in (("fast", {}), ("hybrid", {"parts": ["lm_jelinek_mercer", "fast"]})):
         searcher = rankers.open_current(rankers.create(name, settings, archive), archive.view())
-        session = searcher.search({"q": Question("q", "how can I bake bread")}, 3)
-        [best, *_] = session.topdocs[0].docids.tolist()
-        assert session.texts[best].title == "how do I cook bread"
-        words = {c.word.split(" ≈ ")[0] for c in session.explain(0, [best])[best].contributions}
+        retrieved = rankers.search(searcher, {"q": Question("q", "how can I bake bread")}, 3)
+        [best, *_] = retrieved.docids[0].tolist()
+        assert searcher.view.questions_by_docid([best])[best].title == "how do I cook bread"
+        [reasons] = explain_retrieved(searcher, retrieved, [retrieved.docids[0][:1]])
+        words = {c.word.split(" ≈ ")[0] for c in reasons[best].contributions}
         assert {"bread", "how"} <= words
 
 
@@ -146,7 +147,9 @@ def test_new_questions_are_looked_up_at_once_and_encoded_when_indexed(tmp_path, 
         ranker = rankers.create("fast", {}, growing)
         text = "how do I fry an omelette"
         assert (
-            rankers.open_committed(ranker, growing.view()).rank({"q": Question("q", "cook rice")}, 1)["q"][0].id
+            rankers.rank(rankers.open_committed(ranker, growing.view()), {"q": Question("q", "cook rice")}, 1)["q"][
+                0
+            ].id
             == "rice0"
         )
         assert not ranker.indexes(growing.view())[0].change
@@ -154,7 +157,7 @@ def test_new_questions_are_looked_up_at_once_and_encoded_when_indexed(tmp_path, 
         growing.upsert(Question(f"new{n}", f"{text} {n}") for n in range(3))
         growing.upsert([Question("rice0", "where is my bicycle")])
         growing.delete(["egg0"])
-        pending = rankers.open_committed(ranker, growing.view()).rank({"q": Question("q", text)}, 60)["q"]
+        pending = rankers.rank(rankers.open_committed(ranker, growing.view()), {"q": Question("q", text)}, 60)["q"]
         assert {hit.id for hit in pending[:3]} == {"new0", "new1", "new2"}
         assert ranker.indexes(growing.view())[0].change < growing.view().change
         [bicycle, *_] = run(ranker, growing, "where is my bicycle")
@@ -175,7 +178,7 @@ def test_searching_needs_no_teacher_and_another_teacher_is_refused(tmp_path):
         model = folder / "model.toml"
         model.write_text(model.read_text().replace(MODEL, "no_such_package"))
         ranker = rankers.create("fast", {}, archive)
-        assert rankers.open_current(ranker, archive.view()).rank({"q": Question("q", "cook rice")}, 1)["q"]
+        assert rankers.rank(rankers.open_current(ranker, archive.view()), {"q": Question("q", "cook rice")}, 1)["q"]
         archive.upsert([Question("new", "a new one")])
         with pytest.raises(SettingsError, match="no_such_package"):
             rankers.open_current(ranker, archive.view())

@@ -61,12 +61,13 @@ def test_it_learns_on_and_teaches(encoder, archive):
     before, after = (e.encode_queries(text).parts[0].values[0] for e in (encoder, tuned))
     assert 0.5 < before @ after < 0.9999
     ranker = rankers.open_current(rankers.create("tuned", {}, archive.path), archive.view())
-    assert ranker.rank({"q": text[0]}, 1)["q"][0].id.startswith("rice")
+    assert rankers.rank(ranker, {"q": text[0]}, 1)["q"][0].id.startswith("rice")
     values = {"teacher.encoder": "tuned", "subwords": 0, "words": 300, "bigrams": 0, "start": "random", "held_out": 10}
     models.train(archive, load_recipe("distil", values | {"training.epochs": 1}), "pupil")
     assert "tuned" in (folder.with_name("pupil") / "README.md").read_text()
 
 
+@pytest.mark.torch
 def test_fine_tuning_without_a_model_is_one_line(archive):
     with pytest.raises(SettingsError, match=r"expected network\.encoder=…"):
         models.train(archive, load_recipe("transformer", {}), "tuned")
@@ -77,9 +78,9 @@ def test_it_ranks(encoder, tmp_path):
         archive.upsert([Question("a", "bicycle theft"), Question("b", "tax form")])
         ranker = rankers.open_current(rankers.create("pretrained", {"encoder": MODEL, "device": "cpu"}), archive.view())
         query = Question("q", "my bike was stolen")
-        run = ranker.rank({"q": query}, 2)
+        run = rankers.rank(ranker, {"q": query}, 2)
         assert [h.id for h in run["q"]] == ["a", "b"]
-        explained = ranker.explain_ids(query, ["a"])["a"]
+        explained = rankers.explain_ids(ranker, query, ["a"])["a"]
         assert explained.score == pytest.approx(run["q"][0].score)
         assert {row.word for row in explained.contributions[:2]} == {"bike ≈ bicycle", "stolen ≈ theft"}
         assert [explained.text["title"][span.start : span.end] for span in explained.spans] == ["bicycle", "theft"]

@@ -6,9 +6,8 @@ import shutil
 import ir_measures
 import pytest
 
-from askalike.evaluation.err import expected_reciprocal_rank
 from askalike.evaluation.evaluate import evaluate
-from askalike.evaluation.measures import canonical_name
+from askalike.evaluation.measures import canonical_name, expected_reciprocal_rank
 
 QRELS = {"q": {"a": 4, "b": 1, "c": 0}, "r": {"a": 2, "d": 3}, "s": {"a": 1}}
 

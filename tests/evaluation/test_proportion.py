@@ -2,7 +2,7 @@
 
 import pytest
 
-from askalike.evaluation.proportion import BinomialProportion, wilson_interval
+from askalike.evaluation.intervals import BinomialProportion, wilson_interval
 
 
 def test_by_hand():

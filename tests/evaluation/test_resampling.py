@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.evaluation import resampling
-from askalike.evaluation.resampling import bootstrap_means, bootstrap_taus, percentile_interval, sign_flip_p
+from askalike.evaluation import intervals as resampling
+from askalike.evaluation.intervals import bootstrap_means, bootstrap_taus, percentile_interval, sign_flip_p
 from random_examples import examples
 
 DRAWS = 20_000

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from askalike.core.errors import InputError, SettingsError
 from askalike.evaluation.evaluate import evaluate
+from askalike.evaluation.intervals import group_column, sign_flip_p
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
-from askalike.evaluation.resampling import group_column, sign_flip_p
 from askalike.evaluation.significance import compare, correct_holm, estimate_difference, interval_over_seeds
 
 QUERIES = 40

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import askalike
+from small_models import make_model_folder
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "plugin"
@@ -75,7 +76,7 @@ def archive(run, tmp_path_factory):
     return folder / "archive"
 
 
-@pytest.mark.parametrize("ranker", ["binary", "jaccard"])
+@pytest.mark.parametrize("ranker", ["binary", "jaccard", "rm3"])
 def test_its_rankers_search(run, archive, ranker):
     code, out, err = run("search", archive, "lost card", "--ranker", ranker, "--explain")
     assert code == 0, err
@@ -91,6 +92,22 @@ def test_its_settings_are_checked(run, archive):
     )
     assert code == 0
     assert "renew" in out.splitlines()[0]
+
+
+def test_rm3_adds_words_of_first_documents(run, archive):
+    code, out, err = run("search", archive, "renew", "--ranker", "rm3", "--set", "feedback_documents=1", "--explain")
+    assert code == 0, err
+    assert "librari" in out.split("why:")[1]
+
+
+def test_late_interaction_reranks_first_documents(run, archive, tmp_path):
+    pytest.importorskip("tokenizers", reason="needs the extra encoder")
+    model = make_model_folder(tmp_path / "model", "bert", "mean")
+    settings = ("--set", "ranker=bm25", "--set", f"tokens={model}", "--min-similarity", "0")
+    code, out, err = run("search", archive, "lost card", "--ranker", "late_interaction", *settings, "--explain")
+    assert code == 0, err
+    assert out.splitlines()[0].startswith(" 1. I have lost my library card")
+    assert "late_interaction" in out.split("why:")[1]
 
 
 def test_it_is_a_part_of_a_hybrid_and_ranks_files(run, archive, tmp_path):

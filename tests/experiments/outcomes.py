@@ -68,7 +68,7 @@ def _system_result(
     trials = {}
     for seed, (name, settings) in enumerate(seeds):
         ranker = rankers.open_current(rankers.create(name, settings), archive.view())
-        run = ranker.rank(labels.queries, 100, candidates=labels.candidates)
+        run = rankers.rank(ranker, labels.queries, 100, candidates=labels.candidates)
         trials[seed] = SeedResult(run, evaluate(separate_ties(run), labels.qrels, MEASURES), 0.5)
     return SystemResult(label, seeds[0][0], seeds[0][1], trials)
 
@@ -78,7 +78,7 @@ def _typing_curve(archive: Archive, system: SystemResult, labels: Split) -> dict
     values = {}
     for share in QUARTERS:
         typed = {q: Question(q, _first_words(question.title, share)) for q, question in labels.queries.items()}
-        run = ranker.rank(typed, 5, prefix=True)
+        run = rankers.rank(ranker, typed, 5, prefix=True)
         values[str(share)] = dict(evaluate(run, labels.qrels, ["Success@5"]).means)
     return values
 

@@ -7,7 +7,7 @@ from askalike.core import registry
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question, Split
 from askalike.experiments import grid_search
-from askalike.experiments.grid_search import combinations, lexical_grids, search_grid, tune_ranker
+from askalike.experiments.grid_search import combinations, sample_queries, search_grid, tune_ranker, tuning_grids
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.store import Archive
@@ -105,7 +105,7 @@ def test_what_cannot_be_tuned_is_a_clear_error(archive, space, fixed, message):
 
 @pytest.mark.parametrize("name", registry.names("similarity"))
 def test_every_similarity_declares_a_grid_that_begins_with_its_defaults(name, archive):
-    grids = lexical_grids(archive, name, {})
+    grids = tuning_grids(archive, name, {})
     trials = [settings for grid in grids for settings in combinations(grid, {})]
     assert rankers.create(name, trials[0]).similarity == rankers.create(name).similarity
     built = {rankers.create(name, settings).similarity for settings in trials}
@@ -113,9 +113,16 @@ def test_every_similarity_declares_a_grid_that_begins_with_its_defaults(name, ar
 
 
 def test_fields_have_weights_where_there_are_titles_and_bodies(archive):
-    assert "title_weight" not in lexical_grids(archive, "bm25", {})[0]
+    assert "title_weight" not in tuning_grids(archive, "bm25", {})[0]
     archive.upsert([Question("more", "egg", "how long")])
-    assert lexical_grids(archive, "bm25", {})[0]["title_weight"][0] == 1.0
-    assert "title_weight" not in lexical_grids(archive, "bm25", {"fields": "title"})[0]
-    with pytest.raises(SettingsError, match="'cnn' is not a lexical ranker"):
-        lexical_grids(archive, "cnn", {})
+    assert tuning_grids(archive, "bm25", {})[0]["title_weight"][0] == 1.0
+    assert "title_weight" not in tuning_grids(archive, "bm25", {"fields": "title"})[0]
+
+
+def test_sample_queries_seeded():
+    queries = {f"q{n}": Question(f"q{n}", "egg") for n in range(60)}
+    labels = Split(queries, {q: {"long": 1} for q in queries})
+    drawn = sample_queries(labels, 7, seed=3)
+    assert len(drawn.queries) == len(drawn.qrels) == 7
+    assert drawn == sample_queries(labels, 7, seed=3) != sample_queries(labels, 7, seed=4)
+    assert sample_queries(labels, 1000) is labels

@@ -8,8 +8,7 @@ import pytest
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
-from askalike.calibration.groups import GroupAverages
-from askalike.calibration.reliability import measure_reliability
+from askalike.calibration.reliability import GroupAverages, measure_reliability
 from askalike.core.errors import InputError
 from askalike.core.types import Link, Question
 from askalike.evaluation.evaluate import evaluate

@@ -26,7 +26,7 @@ def test_in_any_order_and_alone(searcher, query, similarity):
     prepared = searcher.prepare([query, query], similarity)
     docids = np.arange(300)
     shuffled = np.random.default_rng(1).permutation(docids)
-    for measure in (searcher.score, searcher.coverage):
+    for measure in (searcher.score, lambda *pools: searcher.match(*pools).coverage):
         ascending, mixed = measure(prepared, [docids, shuffled])
         np.testing.assert_array_equal(ascending[shuffled], mixed)
         alone = [measure(prepared, [docids[n : n + 1], docids[:0]])[0][0] for n in range(20)]
@@ -47,11 +47,10 @@ def test_some_of_what_was_scored(searcher, query, kept, monkeypatch):
     wanted = [np.array([249, 60, 51]), np.array([7])]
     afresh = searcher.contributions(searcher.prepare([query, query], SIX[0]), wanted)
     prepared = searcher.prepare([query, query], SIX[0])
-    searcher.score(prepared, pools)
-    assert searcher.contributions(prepared, wanted) == afresh
-    searcher.score(prepared, pools)
+    known = searcher.match(prepared, pools)
+    assert searcher.contributions(prepared, wanted, known) == afresh
     outside = [np.array([60, 3]), np.array([], np.int64)]
-    assert searcher.contributions(prepared, outside)[0][0] == afresh[0][1]
+    assert searcher.contributions(prepared, outside, known)[0][0] == afresh[0][1]
 
 
 @pytest.mark.parametrize("values", [[], [3], [2, 1, 2, 2, 5, 1]])

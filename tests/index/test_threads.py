@@ -51,12 +51,6 @@ def test_threads_share_a_searcher():
             assert one.scores.tolist() == other.scores.tolist()
 
 
-def test_queries_of_another_searcher_are_refused():
-    one, other = (fresh({1: [(0, ["egg"])]}) for _ in range(2))
-    with pytest.raises(ValueError, match="prepared by another searcher"):
-        other.search(one.prepare([QueryTerms(["egg"])], SIX[0]), 1)
-
-
 def test_a_searcher_asked_for_while_another_thread_reads_a_commit_is_not_kept(monkeypatch, tmp_path):
     """A searcher of the old segments, made after the reading has begun, is not the one of the new state."""
     writing, shared = (LexicalIndex.open(tmp_path, LexicalLayout("x")) for _ in range(2))

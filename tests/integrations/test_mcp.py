@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from askalike.calibration.calibrate import calibrate
 from askalike.integrations.mcp.server import create_server
 from askalike.readers import import_archive
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from askalike.store.keys import create_key
 from commands import MAIN, askalike, environment

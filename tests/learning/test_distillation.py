@@ -57,7 +57,7 @@ def test_a_static_encoder_learns_from_pairs_and_is_served_with_numpy_alone(archi
     assert {f.name for f in folder.iterdir()} == {"model.toml", "static.safetensors", "README.md", "learned.json"}
     assert models.list_models(archive)[0].kind == "static"
     ranker = rankers.open_current(rankers.create("mine", {}, archive.path), archive.view())
-    assert ranker.rank({"q": Question("q", "how do I cook rice")}, 3)["q"][0].id.startswith("rice")
+    assert rankers.rank(ranker, {"q": Question("q", "how do I cook rice")}, 3)["q"][0].id.startswith("rice")
     printed = subprocess.run([sys.executable, "-c", SERVED, str(folder)], capture_output=True, text=True, check=True)
     values, with_torch = printed.stdout.splitlines()
     assert with_torch == "False"

@@ -30,7 +30,7 @@ from askalike.search.answering.generate import (
     join_words,
     open_generator,
 )
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
 
 TINY = {
@@ -53,7 +53,7 @@ def archive(tmp_path):
 def test_it_learns_and_its_answers_can_be_ranked(archive, tower):
     models.train(archive, Recipe.read(tower, TINY), "mine")
     ranker = rankers.open_current(rankers.create("mine", {}, archive.path), archive.view(kind="answers"))
-    hits = ranker.rank({"?": Question("?", "how do I cook rice")}, 5)["?"]
+    hits = rankers.rank(ranker, {"?": Question("?", "how do I cook rice")}, 5)["?"]
     assert len(hits) == 5
     assert all(hit.id.startswith("a") and hit.score <= 0 for hit in hits)  # minus distances
 
@@ -215,7 +215,7 @@ def test_in_russian(tmp_path):
         generator = open_generator(made.path / "models/writer")
         assert generator.write(Question("?", "Как приготовить рис?")).startswith("возьмите")
         ranker = rankers.open_current(rankers.create("writer", {}, made.path), made.view(kind="answers"))
-        assert len(ranker.rank({"?": Question("?", "Как приготовить рис?")}, 3)["?"]) == 3
+        assert len(rankers.rank(ranker, {"?": Question("?", "Как приготовить рис?")}, 3)["?"]) == 3
 
 
 def test_held_out_answers_are_not_learned_from(archive):

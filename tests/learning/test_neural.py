@@ -49,9 +49,9 @@ def test_a_trained_model_is_opened_and_ranks_by_its_name(archive, name, vocabula
         np.testing.assert_allclose(left[:1], alone, rtol=1e-5, atol=1e-6)
 
     searcher = rankers.open_current(rankers.create("mine", {}, archive.path), archive.view())
-    hits = searcher.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
+    hits = rankers.rank(searcher, {"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert hits[0].id.startswith("rice")
-    reason = searcher.explain_ids(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
+    reason = rankers.explain_ids(searcher, Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
     assert reason.score == pytest.approx(hits[0].score, abs=1e-3)
     assert sum(c.score for c in reason.contributions) == pytest.approx(reason.score)
     assert any("rice" in c.word for c in reason.contributions[:2])
@@ -142,9 +142,9 @@ def test_every_network_is_trained_saved_and_opened(archive, network):
         values = {k: v for k, v in values.items() if k not in ("min_texts",)} | {"dim": 32, "start": "random"}
     ranker = rankers.create(models.train(archive, Recipe.read(network, values), "mine").name, {}, archive.path)
     searcher = rankers.open_current(ranker, archive.view())
-    hits = searcher.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]
+    hits = rankers.rank(searcher, {"q": Question("q", "how do I cook rice")}, 3)["q"]
     assert len(hits) == 3
-    reason = searcher.explain_ids(Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
+    reason = rankers.explain_ids(searcher, Question("q", "how do I cook rice"), [hits[0].id])[hits[0].id]
     assert {c.word for c in reason.contributions} == {"how", "do", "I", "cook", "rice"}
     assert all(reason.text[s.field][s.start : s.end].isalpha() for s in reason.spans)
 
@@ -204,7 +204,7 @@ def test_a_topic_network_feeds_an_lstm_and_is_not_changed(archive):
         network.topics.reader.words.weight[2:] += 1
     assert (parts(encoder, TEXTS)[0][:2] != vectors[:2]).any(1).all()
     searcher = rankers.open_current(rankers.create("fed", {}, archive.path), archive.view())
-    assert len(searcher.rank({"q": Question("q", "how do I cook rice")}, 3)["q"]) == 3
+    assert len(rankers.rank(searcher, {"q": Question("q", "how do I cook rice")}, 3)["q"]) == 3
 
 
 def test_a_classifier_of_pairs_ranks_candidates_alone_and_in_a_cascade(archive):
@@ -214,16 +214,19 @@ def test_a_classifier_of_pairs_ranks_candidates_alone_and_in_a_cascade(archive):
     searcher = rankers.open_current(rankers.create("mine", {}, archive.path), view)
     queries = {"q": Question("q", "how do I cook rice")}
     pools = {"q": ["rice1", "egg0", "gone", "soup2"]}
-    hits = searcher.rank(queries, 5, candidates=pools)["q"]
+    hits = rankers.rank(searcher, queries, 5, candidates=pools)["q"]
     assert sorted(h.id for h in hits) == ["egg0", "rice1", "soup2"]
-    assert searcher.explain_ids(queries["q"], ["egg0"])["egg0"].score == pytest.approx(
+    assert rankers.explain_ids(searcher, queries["q"], ["egg0"])["egg0"].score == pytest.approx(
         next(h.score for h in hits if h.id == "egg0"), abs=1e-5
     )
-    assert {c.word for c in searcher.explain_ids(queries["q"], ["egg0"])["egg0"].contributions} >= {"cook", "rice"}
+    assert {c.word for c in rankers.explain_ids(searcher, queries["q"], ["egg0"])["egg0"].contributions} >= {
+        "cook",
+        "rice",
+    }
     with pytest.raises(SettingsError, match="mine ranks given candidates only"):
-        searcher.rank(queries, 5)
+        rankers.rank(searcher, queries, 5)
     cascade = rankers.open_current(rankers.create("cascade", {"parts": "bm25,mine", "depth": 7}, archive.path), view)
-    assert len(cascade.rank(queries, 50)["q"]) == 7
+    assert len(rankers.rank(cascade, queries, 50)["q"]) == 7
 
 
 def test_a_classifier_of_pairs_that_was_just_fitted_ranks_as_its_model_does(archive):
@@ -233,7 +236,7 @@ def test_a_classifier_of_pairs_that_was_just_fitted_ranks_as_its_model_does(arch
     [name] = rankers.trained_model_names(archive.path)
     queries, pools = {"q": Question("q", "how do I cook rice")}, {"q": ["rice1", "egg0", "soup2"]}
     ranked = [
-        rankers.open_current(ranker, archive.view()).rank(queries, 5, candidates=pools)["q"]
+        rankers.rank(rankers.open_current(ranker, archive.view()), queries, 5, candidates=pools)["q"]
         for ranker in (fitted, rankers.create(name, {}, archive.path))
     ]
     assert ranked[0] == ranked[1]

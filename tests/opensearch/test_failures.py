@@ -13,7 +13,7 @@ from askalike import rankers
 from askalike.core.errors import EngineError
 from askalike.core.types import Question
 from askalike.opensearch.management import connect_to, init_cluster
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from service import serving
 

@@ -28,7 +28,7 @@ def opened_index(ranker, archive):
 
 def found(archive, text="bread", ranker=None):
     searcher = rankers.open_current(ranker or rankers.create("bm25"), archive.view())
-    return {hit.id for hit in searcher.rank({"q": Question("q", text)}, 500)["q"]}
+    return {hit.id for hit in rankers.rank(searcher, {"q": Question("q", text)}, 500)["q"]}
 
 
 def test_an_interrupted_build_goes_on_after_what_was_acknowledged(archive, monkeypatch):
@@ -83,10 +83,10 @@ def test_what_is_sent_again_as_an_answer_was_lost_counts_once(archive, monkeypat
 
     monkeypatch.setattr(opensearchpy.Transport, "perform_request", lose_one_answer)
     query = {"q": Question("q", "how do I bake bread number 7")}
-    run = rankers.open_current(rankers.create("bm25"), archive.view()).rank(query, 10)["q"]
+    run = rankers.rank(rankers.open_current(rankers.create("bm25"), archive.view()), query, 10)["q"]
     assert lost
     with Archive.open(archive.path) as here:
-        expected = rankers.open_current(rankers.create("bm25"), here.view()).rank(query, 10)["q"]
+        expected = rankers.rank(rankers.open_current(rankers.create("bm25"), here.view()), query, 10)["q"]
     assert {hit.id: hit.score for hit in run} == pytest.approx({hit.id: hit.score for hit in expected}, rel=1e-5)
 
 
@@ -164,4 +164,4 @@ def test_a_cluster_that_refuses_writes_says_why_and_follows_later(archive, monke
 
 def found_committed(ranker, archive):
     searcher = ranker.open(archive.view())
-    return {hit.id for hit in searcher.rank({"q": Question("q", "bread")}, 500)["q"]}
+    return {hit.id for hit in rankers.rank(searcher, {"q": Question("q", "bread")}, 500)["q"]}

@@ -28,9 +28,9 @@ def test_a_batch_takes_no_more_requests_than_a_query(cluster_url, tmp_path, monk
         queries = {f"typed {n}": Question("", misspell(title, 1, random.Random(n))) for n, title in enumerate(titles)}
         local, remote = (rankers.open_current(rankers.create("bm25"), archive.view()) for archive in (here, there))
         monkeypatch.setattr(opensearchpy.Transport, "perform_request", count)
-        run = remote.rank(queries, 200)
+        run = rankers.rank(remote, queries, 200)
         assert len(sent) <= REQUESTS_FOR_A_BATCH
-        expected = local.rank(queries, 200)
+        expected = rankers.rank(local, queries, 200)
     assert {id: [hit.id for hit in run[id]] for id in queries} == {
         id: [hit.id for hit in expected[id]] for id in queries
     }

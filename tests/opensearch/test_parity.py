@@ -67,7 +67,7 @@ def test_the_same_hits_with_the_same_scores(archives, three_shards, name, ranker
             rankers.open_current(rankers.create(ranker, {"fields": fields}), archive.view())
             for archive in (here, there)
         )
-        expected, run = local.rank(queries, 10), remote.rank(queries, 10)
+        expected, run = rankers.rank(local, queries, 10), rankers.rank(remote, queries, 10)
         largest = 0.0
         for query in queries:
             assert [hit.id for hit in run[query]] == [hit.id for hit in expected[query]], query
@@ -77,5 +77,5 @@ def test_the_same_hits_with_the_same_scores(archives, three_shards, name, ranker
         print(f"{name} {ranker} {fields}: {len(queries)} lists, largest relative difference {largest:.1e}")  # pytest -s
         newest = Filter(after="2015-01-01")
         some = dict(list(queries.items())[:20])
-        filtered, wanted = (s.rank(some, 10, filter=newest) for s in (remote, local))
+        filtered, wanted = (rankers.rank(s, some, 10, filter=newest) for s in (remote, local))
         assert {q: [h.id for h in filtered[q]] for q in some} == {q: [h.id for h in wanted[q]] for q in some}

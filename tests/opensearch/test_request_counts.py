@@ -8,8 +8,7 @@ from askalike import rankers
 from askalike.core.types import Question
 from askalike.opensearch import state
 from askalike.opensearch.state import IndexState, SharedIndex, StoredState
-from askalike.search import SearchRequest
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.store import Archive
 
 opensearchpy = pytest.importorskip("opensearchpy", reason="needs the extra opensearch")

@@ -96,7 +96,7 @@ def test_an_archive_is_searched_over_tls_with_a_login(port, certificate, tmp_pat
     address = f"https://{USER}:s%40cret@127.0.0.1:{port}?ca={certificate[0]}"
     with Archive.open(tmp_path / "desk", f"opensearch+{address}") as archive:
         searcher = rankers.open_current(rankers.create("bm25"), archive.view())
-        assert len(searcher.rank({"q": Question("q", "bread")}, 10)["q"]) == 5
+        assert len(rankers.rank(searcher, {"q": Question("q", "bread")}, 10)["q"]) == 5
 
 
 def test_a_wrong_password_is_one_line(port, certificate):

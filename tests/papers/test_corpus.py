@@ -44,7 +44,7 @@ def test_vectors_depend_on_the_text_alone(folder):
 def test_it_ranks_alone_and_in_a_hybrid(folder, archive):
     for name, settings in (("mine", {}), ("hybrid", {"parts": "bm25,mine"})):
         ranker = rankers.open_current(rankers.create(name, settings, archive.path), archive.view())
-        hits = ranker.rank({"q": Question("q", "how do I cook rice")}, 5)["q"]
+        hits = rankers.rank(ranker, {"q": Question("q", "how do I cook rice")}, 5)["q"]
         assert hits[0].id.startswith("rice")
 
 

@@ -28,7 +28,7 @@ def archive(tmp_path):
 def found(archive, query, k=10, **settings):
     ranker = rankers.create("by_question", {"ranker": "bm25", **settings}, archive.path)
     searcher = rankers.open_current(ranker, archive.view(kind="answers"))
-    return [hit.id for hit in searcher.rank({query.id: query}, k)[query.id]]
+    return [hit.id for hit in rankers.rank(searcher, {query.id: query}, k)[query.id]]
 
 
 def test_the_answers_of_the_nearest_question_come_first_and_the_accepted_one_first_of_all(archive):
@@ -49,7 +49,7 @@ def test_a_question_of_the_archive_does_not_find_its_own_answers(archive):
 def test_candidates_are_ranked_by_their_questions(archive):
     ranker = rankers.open_current(rankers.create("by_question", {"ranker": "bm25"}), archive.view(kind="answers"))
     query = Question("?", "boil rice")
-    run = ranker.rank({"?": query}, 5, candidates={"?": ["bike1", "egg1", "rice1"]})
+    run = rankers.rank(ranker, {"?": query}, 5, candidates={"?": ["bike1", "egg1", "rice1"]})
     assert [hit.id for hit in run["?"]] == ["rice1", "egg1", "bike1"]
 
 
@@ -57,7 +57,7 @@ def test_it_can_be_a_part_of_a_hybrid(archive):
     ranker = rankers.open_current(
         rankers.create("hybrid", {"parts": ["by_question", "bm25"]}), archive.view(kind="answers")
     )
-    run = ranker.rank({"?": Question("?", "boil an egg in minutes")}, 5)
+    run = rankers.rank(ranker, {"?": Question("?", "boil an egg in minutes")}, 5)
     assert run["?"][0].id == "egg2"
 
 
@@ -68,6 +68,7 @@ def test_questions_have_other_rankers(archive):
         rankers.create("by_question", {"ranker": "nobody"})
 
 
+@pytest.mark.torch
 def test_a_seed_is_for_the_parts_that_learn():
     ranker = rankers.create("hybrid", {"parts": ["bm25", "dssm"], "seed": 7, "dssm.training.seed": 3})
     assert ranker.values["dssm.training.seed"] == 7
@@ -79,7 +80,7 @@ def test_a_query_that_finds_no_question_ranks_given_answers_all_the_same(archive
     archive.upsert([Answer("lost", "nowhere", "an answer whose question is not there")])
     ranker = rankers.create("by_question", {"ranker": "hybrid", "parts": ["bm25", "tfidf"]})
     searcher = rankers.open_current(ranker, archive.view(kind="answers"))
-    run = searcher.rank({"?": Question("?", "xylophone")}, 5, candidates={"?": ["lost", "egg1"]})
+    run = rankers.rank(searcher, {"?": Question("?", "xylophone")}, 5, candidates={"?": ["lost", "egg1"]})
     assert [(hit.id, hit.score) for hit in run["?"]] == [("lost", 0.0), ("egg1", 0.0)]
 
 

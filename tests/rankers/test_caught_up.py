@@ -42,7 +42,7 @@ def test_it_waits_for_another_writer(archive):
     writer = busy_for(archive, rankers.create("tfidf"), 0.5)
     ranker = rankers.open_current(rankers.create("tfidf"), archive.view())
     assert not writer.is_alive() or writer.join() is None
-    assert ranker.rank({"x": Question("x", "new one")}, 1)["x"][0].id == "new"
+    assert rankers.rank(ranker, {"x": Question("x", "new one")}, 1)["x"][0].id == "new"
 
 
 def test_promotion_is_not_stopped_by_a_writer(archive):

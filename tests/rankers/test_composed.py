@@ -7,8 +7,9 @@ from askalike import rankers
 from askalike.core.config import parse_assignments
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import Filter
-from askalike.core.types import Question, TopDocs
-from askalike.rankers import hybrid
+from askalike.core.types import Question
+from askalike.rankers import hybrid, to_run
+from askalike.rankers.lexical import LexicalSearcher
 from askalike.store import Archive
 
 TITLES = ["boil an egg", "boil rice", "boil eggs in a pot", "sticky rice", "which pot", "how hot is tea", "egg timer"]
@@ -23,7 +24,7 @@ def archive(tmp_path_factory):
 
 
 def scores(ranker, archive, k=100, **options):
-    run = rankers.open_current(ranker, archive.view()).rank(QUERIES, k, **options)
+    run = rankers.rank(rankers.open_current(ranker, archive.view()), QUERIES, k, **options)
     return {q: {h.id: h.score for h in run[q]} for q in run}
 
 
@@ -34,26 +35,10 @@ def built(*pairs, name="hybrid"):
 TWO = "parts=bm25,tfidf"
 
 
-def test_min_max_by_hand(archive):
-    everything = {q: [str(n) for n in range(len(TITLES))] for q in QUERIES}
-    parts = [scores(rankers.create(name), archive, candidates=everything) for name in ("bm25", "tfidf")]
-    mine = scores(built(TWO, "weights=0.25,0.75"), archive)
-    assert mine.keys() == QUERIES.keys()
-    for query, found in mine.items():
-        pool = [id for id in everything[query] if parts[0][query][id] > 0]
-        shares = []
-        for part in parts:
-            own = np.array([part[query][id] for id in pool])
-            shares.append(dict(zip(pool, (own - own.min()) / (own.max() - own.min()), strict=True)))
-        assert found == pytest.approx({id: 0.25 * shares[0][id] + 0.75 * shares[1][id] for id in pool})
-
-
 def absolute(searcher, query, id, **options):
-    """The absolute score of one document, by what a search session has of it."""
-    prepared = searcher.prepare(rankers.resolve_queries(searcher.view, {"q": Question("q", query)}), **options)
-    docids = np.array([searcher.view.docids([id])[id]])
-    top = TopDocs(docids, searcher.score(prepared, [docids])[0])
-    return searcher.absolute_scores(prepared, [top])[0][0]
+    """The absolute score of one document."""
+    queries = rankers.resolve(searcher, {"q": Question("q", query)}, **options)
+    return searcher.score(queries, [np.array([searcher.view.docids([id])[id]])]).absolute[0][0]
 
 
 @pytest.mark.parametrize("name", ["bm25", "lm_jelinek_mercer", "dfr", "static"])
@@ -95,9 +80,9 @@ def test_a_query_that_is_a_document_has_the_whole_absolute_score(archive):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     searcher = rankers.open_current(built(), archive.view())
     for number, title in enumerate(TITLES):
-        best = searcher.rank({"q": Question("q", title)}, 1)["q"][0]
+        best = rankers.rank(searcher, {"q": Question("q", title)}, 1)["q"][0]
         assert (best.id, best.score) == (str(number), pytest.approx(1, abs=1e-3))
-    assert searcher.rank({"q": Question("q", "egg")}, 1, prefix=True)["q"][0].score < 1
+    assert rankers.rank(searcher, {"q": Question("q", "egg")}, 1, prefix=True)["q"][0].score < 1
 
 
 def test_words_count_what_is_measured_beside_the_encoder(monkeypatch):
@@ -105,35 +90,19 @@ def test_words_count_what_is_measured_beside_the_encoder(monkeypatch):
     assert built().weights == pytest.approx((0.6 / 1.6, 1 / 1.6))
     assert built("parts=lm_jelinek_mercer,bm25,static").weights == pytest.approx((0.3 / 1.6, 0.3 / 1.6, 1 / 1.6))
     assert built(TWO).weights == (0.5, 0.5)
-    assert built("normalise=min_max").weights == (0.5, 0.5)
-
-
-def test_weights_alone_are_those_of_shares_of_the_pool():
-    assert built(TWO, "weights=1,2").settings.normalise == "min_max"
-    assert built(TWO, "weights=1,2", "normalise=absolute").settings.normalise == "absolute"
-    assert built(TWO).settings.normalise == "absolute"
-
-
-def test_reciprocal_rank_by_hand(archive):
-    parts = [scores(rankers.create(name), archive) for name in ("bm25", "tfidf")]
-    mine = scores(built(TWO, "normalise=reciprocal_rank", "weights=1,2"), archive)
-    assert mine.keys() == QUERIES.keys()
-    for query, found in mine.items():
-        ranks = [{id: n for n, id in enumerate(part[query], 1)} for part in parts]
-        expected = {id: 1 / (60 + ranks[0][id]) + 2 / (60 + ranks[1][id]) for id in ranks[0]}
-        assert found == pytest.approx(expected)
+    assert built(TWO, "weights=1,2").weights == (1, 2)
 
 
 def test_one_part_of_all_the_weight_is_that_part(archive):
-    alone = scores(rankers.create("bm25"), archive)
-    mine = scores(built(TWO, "weights=1,0", "normalise=none"), archive)
-    assert mine == alone
+    alone = rankers.open_current(rankers.create("bm25"), archive.view())
+    retrieved = rankers.add_absolute(alone, rankers.search(alone, QUERIES, 100))
+    mine = scores(built(TWO, "weights=1,0"), archive)
+    assert [sorted(found.values()) for found in mine.values()] == [sorted(s.tolist()) for s in retrieved.absolute]
 
 
-@pytest.mark.parametrize("normalise", ["absolute", "min_max", "reciprocal_rank", "none"])
 @pytest.mark.parametrize("depth", [1, 2, 100])
-def test_scores_move_with_neither_k_nor_candidates(archive, normalise, depth):
-    ranker = built(TWO, f"normalise={normalise}", f"depth={depth}")
+def test_scores_move_with_neither_k_nor_candidates(archive, depth):
+    ranker = built(TWO, f"depth={depth}")
     whole = scores(ranker, archive)
     for k in (1, 2, 5):
         assert scores(ranker, archive, k) == {q: dict(list(found.items())[:k]) for q, found in whole.items()}
@@ -141,9 +110,8 @@ def test_scores_move_with_neither_k_nor_candidates(archive, normalise, depth):
     assert all(whole[q][id] == score for q, found in pool.items() for id, score in found.items() if id in whole[q])
 
 
-@pytest.mark.parametrize("normalise", ["absolute", "min_max"])
-def test_scores_do_not_move_with_a_filter(archive, normalise):
-    ranker = built(TWO, f"normalise={normalise}")
+def test_scores_do_not_move_with_a_filter(archive):
+    ranker = built(TWO)
     whole, even = scores(ranker, archive), scores(ranker, archive, filter=Filter(("even",)))
     assert even == {q: {id: s for id, s in found.items() if int(id) % 2 == 0} for q, found in whole.items()}
 
@@ -152,17 +120,15 @@ def test_scores_do_not_move_with_a_filter(archive, normalise):
 def test_a_small_pool_is_enough_while_a_question_is_typed(archive, monkeypatch, k):
     """The scores stay the same; a search for more than the small pool reads the whole one."""
     monkeypatch.setattr(hybrid, "TYPED_DEPTH", 2)
-    prepared = []
-    retrieve = hybrid.HybridSearcher.retrieve_pools
-    spied = lambda self, parts, depth: prepared.append(depth) or retrieve(self, parts, depth)  # noqa: E731
-    monkeypatch.setattr(hybrid.HybridSearcher, "retrieve_pools", spied)
+    depths = []
+    retrieve = LexicalSearcher.retrieve
+    spied = lambda self, queries, depth, allowed: depths.append(depth) or retrieve(self, queries, depth, allowed)  # noqa: E731
+    monkeypatch.setattr(LexicalSearcher, "retrieve", spied)
     whole = scores(built(TWO), archive)
     typed = scores(built(TWO), archive, k, prefix=True)
-    assert prepared == [200, 2 if k <= 2 else 200]
+    assert depths == [200, 200, *([2, 2] if k <= 2 else [200, 200])]
     assert all(whole[q][id] == score for q, found in typed.items() for id, score in found.items())
     assert all(len(found) == min(k, len(whole[q])) for q, found in typed.items())
-    scores(built(TWO, "normalise=min_max"), archive, k, prefix=True)
-    assert prepared[2] == 200  # shares of a pool depend on it
 
 
 def test_a_cascade_puts_what_the_first_proposes_into_the_seconds_order(archive):
@@ -196,7 +162,7 @@ def test_settings_reach_their_parts():
         ([TWO, "weights=1"], "2 parts, but 1 weight$"),
         ([TWO, "ib.c=1"], "ib is not one of parts=bm25,tfidf"),
         ([TWO, "bm25.nonsense=1"], "bm25: nonsense is not a setting"),
-        ([TWO, "normalise=max"], "normalise"),
+        ([TWO, "normalise=max"], "normalise is not a setting"),
         (["parts=bm25,bm25"], "expected each part once"),
         ([TWO, "depth=0"], "depth"),
     ],
@@ -205,13 +171,6 @@ def test_wrong_settings_are_one_line(pairs, problem):
     with pytest.raises(SettingsError, match=problem) as raised:
         built(*pairs)
     assert "\n" not in str(raised.value)
-
-
-def test_a_document_that_is_all_there_is_has_the_whole_score(archive):
-    [found] = rankers.open_current(built(TWO, "normalise=min_max"), archive.view()).rank(
-        {"q": Question("q", "timer")}, 5
-    )["q"]
-    assert (found.id, found.score) == ("6", 1.0)
 
 
 def test_values_are_settings_as_they_are_typed():
@@ -245,8 +204,8 @@ def test_a_cascade_is_as_similar_as_its_second_part_says(archive):
     similarities = []
     for ranker in (built("parts=bm25,hybrid", "hybrid.parts=bm25,static", name="cascade"), built("parts=bm25,static")):
         ranker.build(archive.view())
-        session = ranker.open(archive.view()).search({"?": Question("?", "boil an egg")}, 3)
-        similarities.append([session.similarities is None, len(session.topdocs[0].docids)])
+        retrieved = rankers.search(ranker.open(archive.view()), {"?": Question("?", "boil an egg")}, 3)
+        similarities.append([retrieved.similarities is None, len(retrieved.docids[0])])
     assert similarities == [[False, 3], [False, 3]]
 
 
@@ -258,9 +217,9 @@ def test_a_cascade_has_two_parts():
 def test_contributions_of_all_parts_add_up(archive):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     searcher = rankers.open_current(built("parts=bm25,static"), archive.view())
-    run = searcher.rank(QUERIES, 5)
+    run = rankers.rank(searcher, QUERIES, 5)
     for query in QUERIES:
-        reasons = searcher.explain_ids(QUERIES[query], [h.id for h in run[query]])
+        reasons = rankers.explain_ids(searcher, QUERIES[query], [h.id for h in run[query]])
         for hit in run[query]:
             assert sum(c.score for c in reasons[hit.id].contributions) == pytest.approx(hit.score)
             assert sum(reasons[hit.id].parts.values()) == pytest.approx(hit.score)
@@ -309,16 +268,17 @@ def test_names_that_are_taken_or_none_are_refused(name):
 
 def test_a_hybrid_is_as_alike_as_its_vectors_say(archive):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
-    session = rankers.open_current(built("parts=lm_jelinek_mercer,static"), archive.view()).search(QUERIES, 3)
-    run, vectors = session.run, rankers.open_current(rankers.create("static"), archive.view())
-    given = vectors.rank(QUERIES, 3, candidates={q: run.columns(q)[0] for q in QUERIES})
-    for query, similarities in zip(QUERIES, session.similarities, strict=True):
+    searcher = rankers.open_current(built("parts=lm_jelinek_mercer,static"), archive.view())
+    retrieved = rankers.search(searcher, QUERIES, 3)
+    run, vectors = to_run(archive.view(), retrieved), rankers.open_current(rankers.create("static"), archive.view())
+    given = rankers.rank(vectors, QUERIES, 3, candidates={q: run.columns(q)[0] for q in QUERIES})
+    for query, similarities in zip(QUERIES, retrieved.similarities, strict=True):
         own = dict(zip(run.columns(query)[0], similarities.tolist(), strict=True))
         assert own == pytest.approx(dict(zip(*given.columns(query), strict=True)))
 
 
 def test_words_alone_do_not_say_how_alike_texts_are(archive):
-    assert rankers.open_current(built(TWO), archive.view()).search(QUERIES, 3).similarities is None
+    assert rankers.search(rankers.open_current(built(TWO), archive.view()), QUERIES, 3).similarities is None
 
 
 @pytest.mark.parametrize(
@@ -334,5 +294,5 @@ def test_words_alone_do_not_say_how_alike_texts_are(archive):
 def test_queries_of_wrong_types_are_one_line(archive, queries, message):
     searcher = rankers.open_current(rankers.create("bm25"), archive.view())
     with pytest.raises(InputError) as error:
-        searcher.rank(queries, 3)
+        rankers.rank(searcher, queries, 3)
     assert str(error.value) == message

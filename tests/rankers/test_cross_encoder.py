@@ -8,6 +8,7 @@ import pytest
 from askalike import rankers
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Question
+from askalike.rankers import explain_retrieved
 from askalike.store import Archive
 from askalike.tuning import successive_candidates
 from askalike.tuning.run import tune_archive
@@ -76,13 +77,14 @@ def test_a_cascade_orders_what_another_ranker_proposes(folder, tmp_path):
         ranker = rankers.create("cascade", settings, archive)
         searcher = rankers.open_current(ranker, archive.view())
         query = Question("q", "my bike was stolen")
-        session = searcher.search({"q": query}, 5)
-        texts = [session.texts[docid] for docid in session.topdocs[0].docids.tolist()]
-        scores = session.topdocs[0].scores
+        retrieved = rankers.search(searcher, {"q": query}, 5)
+        documents = archive.view().questions_by_docid(retrieved.distinct_docids)
+        texts = [documents[docid] for docid in retrieved.docids[0].tolist()]
+        [scores] = retrieved.scores
         assert len(texts) > 2
         assert scores.tolist() == sorted(scores.tolist(), reverse=True)
         np.testing.assert_allclose(scores, ranker.parts[1].scorer.score(query, texts), rtol=1e-6)
-        assert session.explain(0, session.topdocs[0].docids.tolist()[:1])
+        assert explain_retrieved(searcher, retrieved, [retrieved.docids[0][:1]]) != [{}]
         assert rankers.create("cascade", ranker.values, archive).fingerprint == ranker.fingerprint
 
 

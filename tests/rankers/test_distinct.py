@@ -38,7 +38,7 @@ def distinct_ranker(**settings):
 
 
 def found(ranker, k=9, **options):
-    return {hit.id: hit.score for hit in ranker.rank(QUERY, k, **options)["q"]}
+    return {hit.id: hit.score for hit in rankers.rank(ranker, QUERY, k, **options)["q"]}
 
 
 def test_the_best_of_a_cluster_stands_for_all(archive):
@@ -94,8 +94,8 @@ def test_of_a_partition_what_trains_is_known(archive):
 
 def test_reasons_and_similarityes_are_the_rankers(archive):
     ranker, plain = distinct(archive), rankers.open_current(rankers.create("bm25"), archive.view())
-    assert ranker.explain_ids(QUERY["q"], ["a1", "b"]) == plain.explain_ids(QUERY["q"], ["a1", "b"])
-    assert ranker.search(QUERY, 3).similarities is None
+    assert rankers.explain_ids(ranker, QUERY["q"], ["a1", "b"]) == rankers.explain_ids(plain, QUERY["q"], ["a1", "b"])
+    assert rankers.search(ranker, QUERY, 3).similarities is None
 
 
 def test_it_is_of_one_ranker_and_takes_its_settings(archive):

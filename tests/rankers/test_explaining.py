@@ -80,7 +80,7 @@ def test_a_pre_trained_encoder_is_explained_by_what_is_lost(tmp_path):
         archive.upsert([Question("a", "my bicycle was taken by a thief"), Question("b", "tax form")])
         ranker = rankers.create("pretrained", {"encoder": MODEL, "device": "cpu"})
         query, document = Question("q", "the bike is stolen"), Question("a", "my bicycle was taken by a thief")
-        reason = rankers.open_current(ranker, archive.view()).explain_ids(query, ["a"])["a"]
+        reason = rankers.explain_ids(rankers.open_current(ranker, archive.view()), query, ["a"])["a"]
     lost = {c.word.split(" ≈ ")[0]: c.score for c in reason.contributions}
     assert set(list(lost)[:2]) == {"bike", "stolen"}
     assert "bike ≈ bicycle" in {c.word for c in reason.contributions}

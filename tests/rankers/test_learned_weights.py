@@ -36,7 +36,7 @@ def fitted(archive):
 
 
 def scores(ranker, archive, text, k=200):
-    hits = rankers.open_current(ranker, archive.view()).rank({"q": Question("q", text)}, k)["q"]
+    hits = rankers.rank(rankers.open_current(ranker, archive.view()), {"q": Question("q", text)}, k)["q"]
     return {hit.id: hit.score for hit in hits}
 
 
@@ -109,16 +109,18 @@ def test_it_keeps_to_what_every_lexical_ranker_does(fitted, archive):
     """Best first, ties in the archive's order; at most k; candidates, filters and unfinished words; explained."""
     searcher = rankers.open_current(fitted, archive.view())
     query = {"q": Question("q", "mend thing3 please3")}
-    hits = searcher.rank(query, 100)["q"]
+    hits = rankers.rank(searcher, query, 100)["q"]
     docids = archive.view().docids([hit.id for hit in hits])
     assert hits == sorted(hits, key=lambda hit: (-hit.score, docids[hit.id]))
-    assert searcher.rank(query, 3)["q"] == hits[:3]
+    assert rankers.rank(searcher, query, 3)["q"] == hits[:3]
     pool = [hits[4].id, hits[1].id]
-    assert {hit.id: hit.score for hit in searcher.rank(query, 5, candidates={"q": pool})["q"]} == {
+    assert {hit.id: hit.score for hit in rankers.rank(searcher, query, 5, candidates={"q": pool})["q"]} == {
         hits[n].id: hits[n].score for n in (4, 1)
     }
-    assert "b3" in [hit.id for hit in searcher.rank({"q": Question("q", "repair thin")}, 100, prefix=True)["q"]]
-    for id, reason in searcher.explain_ids(query["q"], [hit.id for hit in hits[:5]]).items():
+    assert "b3" in [
+        hit.id for hit in rankers.rank(searcher, {"q": Question("q", "repair thin")}, 100, prefix=True)["q"]
+    ]
+    for id, reason in rankers.explain_ids(searcher, query["q"], [hit.id for hit in hits[:5]]).items():
         assert reason.score == pytest.approx({hit.id: hit.score for hit in hits}[id], rel=1e-6)
 
 
@@ -130,14 +132,15 @@ def test_an_unfinished_word_counts_as_what_it_may_become(tmp_path):
         searcher = rankers.open_current(rankers.create("learned_weights", values, archive), archive.view())
 
         def found(text):
-            return [(h.id, h.score) for h in searcher.rank({"q": Question("q", text)}, 9, prefix=True)["q"]]
+            return [(h.id, h.score) for h in rankers.rank(searcher, {"q": Question("q", text)}, 9, prefix=True)["q"]]
 
         assert found("prin") == [*found("printer"), *found("printed")]
         assert found("printing") == []
         assert [score for _, score in found("printer")] == [
-            pytest.approx(h.score) for h in searcher.rank({"q": Question("q", "printer")}, 9)["q"]
+            pytest.approx(h.score) for h in rankers.rank(searcher, {"q": Question("q", "printer")}, 9)["q"]
         ]
-        [absolute] = searcher.search({"q": Question("q", "prin")}, 9, prefix=True).absolute_scores
+        retrieved = rankers.search(searcher, {"q": Question("q", "prin")}, 9, prefix=True)
+        [absolute] = rankers.add_absolute(searcher, retrieved).absolute
         assert absolute.max() == pytest.approx(1, abs=0.2)
 
 

@@ -83,8 +83,8 @@ def runs(archive, views, values, queries, k, where, prefix):
             ranker = rankers.open_current(
                 rankers.create(name, values).fit(archive.training_view((), **view)), archive.view(**view)
             )
-            yield ranker.rank(queries, k, filter=where, prefix=prefix)
-            yield ranker.rank(queries, k, filter=where, candidates=dict.fromkeys(queries, pool))
+            yield rankers.rank(ranker, queries, k, filter=where, prefix=prefix)
+            yield rankers.rank(ranker, queries, k, filter=where, candidates=dict.fromkeys(queries, pool))
 
 
 def columns(run):
@@ -122,8 +122,8 @@ def test_adding_a_rephrasing_never_lowers_its_questions_score(archived, more, qu
         for name in registry.names("similarity"):
             before, after = (rankers.open_current(rankers.create(name, values), a.view()) for a in (archive, other))
             for candidates in (None, pool):
-                old = before.rank(queries, 100, candidates=candidates)
-                new = after.rank(queries, 100, candidates=candidates)
+                old = rankers.rank(before, queries, 100, candidates=candidates)
+                new = rankers.rank(after, queries, 100, candidates=candidates)
                 for query in queries:
                     scores, later = dict(columns(old)[query]), dict(columns(new)[query])
                     assert len(later) == len(new[query])  # each question is found once
@@ -153,6 +153,6 @@ def test_a_question_scores_as_its_best_phrasing_and_is_counted_once(archived, qu
 def scores_of(archive, values, queries):
     found = {}
     for name in registry.names("similarity"):
-        run = rankers.open_current(rankers.create(name, values), archive.view()).rank(queries, 1_000)
+        run = rankers.rank(rankers.open_current(rankers.create(name, values), archive.view()), queries, 1_000)
         found |= {(name, q): {h.id: h.score for h in run[q]} for q in queries}
     return found

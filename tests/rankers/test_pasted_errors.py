@@ -48,7 +48,7 @@ def archive(tmp_path_factory):
 def first_hits(archive, ranker, *pairs):
     queries = {text: Question(text, text) for text in PASTED}
     created = rankers.create(ranker, parse_assignments(pairs))
-    run = rankers.open_current(created, archive.view()).rank(queries, 1)
+    run = rankers.rank(rankers.open_current(created, archive.view()), queries, 1)
     return {text: run[text][0].id if run[text] else None for text in PASTED}
 
 

@@ -37,7 +37,7 @@ def searcher_of(archive, ranker="lm_jelinek_mercer", **settings):
 
 
 def read_as(searcher, title, *, prefix=False, language=None):
-    [query] = searcher.resolve({"typed": Question("typed", title, language=language)}, prefix)
+    [query] = rankers.resolve(searcher, {"typed": Question("typed", title, language=language)}, prefix)
     return query.query.title, dict(query.corrections)
 
 
@@ -106,7 +106,7 @@ def test_an_unfinished_word_is_corrected_only_if_nothing_completes_it(archive):
     searcher = searcher_of(archive)
     assert read_as(searcher, "my prin", prefix=True)[1] == {}
     assert read_as(searcher, "my pritn", prefix=True) == ("my print", {"pritn": "print"})
-    run = searcher.rank({"q": Question("q", "instal the pritn", language="en")}, 1, prefix=True)
+    run = rankers.rank(searcher, {"q": Question("q", "instal the pritn", language="en")}, 1, prefix=True)
     assert run["q"][0].id == "printer"
 
 
@@ -115,12 +115,12 @@ def test_encoders_read_what_an_unfinished_word_may_become(archive):
     searcher = searcher_of(archive, "hybrid")
 
     def finished(title):
-        [query] = searcher.resolve({"q": Question("q", title, language="en")}, True)
+        [query] = rankers.resolve(searcher, {"q": Question("q", title, language="en")}, True)
         return query.finished and query.finished.title
 
     assert finished("renew my libr") == "renew my library"
     assert [finished(title) for title in ("renew my library", "renew my libr?", "renew my xylo", "")] == [None] * 4
-    [alone] = searcher_of(archive, "lm_jelinek_mercer").resolve({"q": Question("q", "renew my libr")}, True)
+    [alone] = rankers.resolve(searcher_of(archive, "lm_jelinek_mercer"), {"q": Question("q", "renew my libr")}, True)
     assert alone.finished is None
 
 
@@ -128,7 +128,7 @@ def test_explanations_show_what_was_typed(archive):
     for ranker in ("lm_jelinek_mercer", "hybrid"):
         if ranker == "hybrid":
             pytest.importorskip("wordllama", reason="needs the extra vectors")
-        reasons = searcher_of(archive, ranker).explain_ids(Question("q", "renew libary card"), ["card"])
+        reasons = rankers.explain_ids(searcher_of(archive, ranker), Question("q", "renew libary card"), ["card"])
         words = [contribution.word for contribution in reasons["card"].contributions]
         assert "libary → library" in {word.split(" ≈ ")[0] for word in words}
         assert sum(c.score for c in reasons["card"].contributions) == pytest.approx(reasons["card"].score)
@@ -140,13 +140,13 @@ def test_every_part_of_a_composite_reads_the_corrected_word(archive):
     typed = {"q": Question("q", "libary telephonne", language="en")}
     for ranker in ("hybrid", "cascade"):
         searcher = searcher_of(archive, ranker)
-        assert searcher.rank(typed, 5)["q"] == searcher.rank(clean, 5)["q"]
+        assert rankers.rank(searcher, typed, 5)["q"] == rankers.rank(searcher, clean, 5)["q"]
 
 
 def test_spelling_can_be_left_out(archive):
     searcher = searcher_of(archive, spelling=False)
     assert read_as(searcher, "isntall") == ("isntall", {})
-    assert searcher.rank({"q": Question("q", "isntall pritner")}, 5)["q"] == []
+    assert rankers.rank(searcher, {"q": Question("q", "isntall pritner")}, 5)["q"] == []
     assert rankers.create("bm25", {"spelling": False}).index_paths(archive.view()) == rankers.create(
         "bm25"
     ).index_paths(archive.view())
@@ -177,7 +177,7 @@ def test_misspelt_paraphrases_find_nearly_what_clean_ones_find(shared_data, tmp_
 
         def share_found(texts, **settings):
             queries = {id: Question(id, text) for id, text in texts.items()}
-            run = searcher_of(archive, ranker, rephrasings=False, **settings).rank(queries, 1)
+            run = rankers.rank(searcher_of(archive, ranker, rephrasings=False, **settings), queries, 1)
             return sum(hit.id == id.split()[0] for id in texts for hit in run[id]) / len(texts)
 
         corrected = share_found(typed)

@@ -11,7 +11,7 @@ from askalike import rankers
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Link
 from askalike.readers import import_archive
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
 SITE = "https://github.com/riverside/library"

@@ -105,7 +105,7 @@ def test_it_is_exactly_a_fresh_index_of_each_moment(forum, settings):
             view = forum.view(before=query.created_at)
             ranker = rankers.create(each.ranker, settings)
             rankers.delete_indexes(ranker, view)
-            fresh = rankers.open_current(ranker, view).rank({query.id: query}, 100).columns(query.id)
+            fresh = rankers.rank(rankers.open_current(ranker, view), {query.id: query}, 100).columns(query.id)
             ids, scores = each.run.columns(query.id)
             assert list(ids) == list(fresh[0])
             assert scores.tolist() == fresh[1].tolist()
@@ -126,7 +126,7 @@ def test_a_ranker_that_knows_the_future_is_refused(kitchen, monkeypatch, date, r
 
 
 def test_a_hybrid_follows_the_archive_as_its_parts_do(kitchen):
-    first_alone = {"parts": ["bm25", "tfidf"], "weights": [1, 0], "normalise": "none"}
+    first_alone = {"parts": ["bm25", "tfidf"], "weights": [1, 0]}
     [alone, both] = replay(kitchen, {"bm25": {}, "hybrid": first_alone}, "2012-01-01").results
     assert both.ranks == alone.ranks
 

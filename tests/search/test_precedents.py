@@ -4,7 +4,7 @@ import pytest
 
 from askalike import rankers
 from askalike.core.types import Link, Question
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
 
 TITLES = {

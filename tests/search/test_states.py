@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from askalike import Answer, Archive, Filter, Link, Question, SettingsError, load
+from askalike import Answer, Archive, Filter, Link, Question, SettingsError, load, rankers
 from askalike.rankers import create, open_current
 from askalike.store.filtering import find_originals
 
@@ -51,7 +51,7 @@ def test_an_original_stands_for_its_duplicates(desk) -> None:
     first = hits[0]
     assert (first.id, first.matched_duplicate and first.matched_duplicate.id) == ("o", "d")
     assert first.score == pytest.approx(
-        desk.searcher().rank({"q": Question("q", "cannot remember my secret word")}, 1)["q"][0].score
+        rankers.rank(desk.searcher(), {"q": Question("q", "cannot remember my secret word")}, 1)["q"][0].score
     )
     assert {c.word for c in first.explanation.contributions} >= {"remember", "secret"}
     assert not {"d", "dd"} & {hit.id for hit in hits}
@@ -147,7 +147,7 @@ def test_a_filter_follows_the_archive(desk, tmp_path) -> None:
 
 
 def test_rankers_are_measured_without_any_of_this(desk) -> None:
-    run = open_current(create("bm25"), desk.archive.view()).rank({"q": Question("q", "my secret word")}, 9)
+    run = rankers.rank(open_current(create("bm25"), desk.archive.view()), {"q": Question("q", "my secret word")}, 9)
     assert {"d", "dd"} <= {hit.id for hit in run["q"]}
 
 

@@ -3,8 +3,7 @@ import pytest
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
 from askalike.core.types import Question
-from askalike.search import SearchRequest
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.service.state.batching import MAX_BATCH, RequestBatcher
 from askalike.store import Archive
 

@@ -18,7 +18,7 @@ def test_a_committed_view_retrieves_what_was_last_indexed_and_writes_nothing(nam
 
         def retrieved() -> set[str]:
             searcher = rankers.open_committed(serving, archive.committed_view())
-            return {hit.id for hit in searcher.rank({"q": Question("q", "egg")}, 10)["q"]}
+            return {hit.id for hit in rankers.rank(searcher, {"q": Question("q", "egg")}, 10)["q"]}
 
         archive.upsert([Question("a", "an egg"), Question("z", "some toast")])
         assert retrieved() == set()

@@ -36,7 +36,7 @@ def test_a_picture_that_differs_fails_the_check(tool, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place", ["search.locale:LocalEngine", "search.local:Engine", "search.local:LocalEngine.seek", "rankers:opened"]
+    "place", ["search.locale:LocalEngine", "search.engine:Engine", "search.engine:LocalEngine.seek", "rankers:opened"]
 )
 def test_a_name_that_the_code_lacks_is_noticed(tool, place):
     with pytest.raises(tool.DriftError, match="names"):
@@ -45,7 +45,7 @@ def test_a_name_that_the_code_lacks_is_noticed(tool, place):
 
 def test_a_call_that_is_gone_is_noticed(tool):
     with pytest.raises(tool.DriftError, match="uses estimate"):
-        tool.Code().require_use("search.local:LocalEngine.close", "calibration.calibrator:Calibrator.estimate")
+        tool.Code().require_use("search.engine:LocalEngine.close", "calibration.calibrator:Calibrator.estimate")
 
 
 def test_an_import_changes_the_picture_of_the_layers(tool):

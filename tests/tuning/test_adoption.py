@@ -14,7 +14,7 @@ from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.types import Question
 from askalike.experiments.models import remove_model
 from askalike.health.checks import run_checks
-from askalike.health.models import changed_encoder_files
+from askalike.health.references import changed_encoder_files
 from askalike.labels.learned import LearnedLabels
 from askalike.store import Archive, get_served_ranker
 from askalike.store.deployments import get_archive_encoder
@@ -52,7 +52,7 @@ def test_it_is_copied_and_served_with_words(archive, model):
     served = get_served_ranker(archive)
     assert (served.ranker, served.settings) == ("hybrid", {"parts": ["lm_jelinek_mercer", "small-model"]})
     searcher = rankers.open_current(rankers.create(None, {}, archive), archive.view())
-    assert [hit.id for hit in searcher.rank({"q": Question("q", "rice in a pot")}, 1)["q"]] == ["a"]
+    assert [hit.id for hit in rankers.rank(searcher, {"q": Question("q", "rice in a pot")}, 1)["q"]] == ["a"]
     ranker = rankers.create(None, {}, archive)
     assert not ranker.learned_labels, "it has learned nothing from the archive, and may be measured on all of it"
     assert ranker.trained_until is None

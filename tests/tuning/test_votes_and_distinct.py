@@ -58,7 +58,7 @@ def test_votes_serve_where_they_help(tmp_path, lexical_settings):
         assert outcome.verdict.difference_to_lexical.p < 0.001
         assert get_served_ranker(archive).selection_query_ids == outcome.verdict.task.dev.qrels.keys()
         ranker = rankers.open_current(rankers.create(None, {}, archive), archive.view())
-        assert ranker.rank({"q": Question("q", "how do I mend thing7")}, 1)["q"][0].id == "7-3"
+        assert rankers.rank(ranker, {"q": Question("q", "how do I mend thing7")}, 1)["q"][0].id == "7-3"
 
 
 @pytest.mark.long

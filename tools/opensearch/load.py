@@ -9,8 +9,7 @@ from askalike import rankers
 from askalike.core.errors import EngineError
 from askalike.core.types import Question
 from askalike.opensearch.connection import connect
-from askalike.search import SearchRequest
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.store import Archive
 
 SEARCHES_PER_S, SEARCHERS = 50, 10
@@ -115,4 +114,4 @@ def manager_index(url: str, nodes: int) -> int:
 def find_samovars(archive: Archive) -> set[str]:
     """Return the ids of the questions written by the load that searches find afterwards."""
     searcher = rankers.open_current(rankers.create("bm25"), archive.view())
-    return {hit.id for hit in searcher.rank({"q": Question("q", "samovar")}, 10_000)["q"]}
+    return {hit.id for hit in rankers.rank(searcher, {"q": Question("q", "samovar")}, 10_000)["q"]}

@@ -11,9 +11,6 @@ from pydantic import Field
 
 import askalike
 
-Prepared = tuple[list[askalike.ResolvedQuery], list[set[str]]]
-"""Queries, and the words of each."""
-
 
 class JaccardSettings(askalike.Settings):
     """Which words count."""
@@ -54,46 +51,45 @@ class JaccardSearcher(askalike.Searcher):
     """Compares each query with every title."""
 
     def __init__(self, ranker: JaccardRanker, view: askalike.View) -> None:
-        self.name = ranker.name
-        self.view = view
+        super().__init__(ranker.name, view)
         self._word = re.compile(rf"\w{{{ranker.settings.min_letters},}}")
-        titles = {docid: self._words(question.title) for docid, question in view.questions()}
-        self._docids = np.array(list(titles), np.int64)
-        self._titles = titles
+        self._titles = {docid: self._words(question.title) for docid, question in view.questions()}
+        self._docids = np.array(list(self._titles), np.int64)
 
-    def prepare(self, queries: Sequence[askalike.ResolvedQuery], prefix: bool) -> Prepared:
-        """Return the queries with their words."""
-        return list(queries), [self._words(f"{one.query.title} {one.query.body}") for one in queries]
-
-    def retrieve(self, prepared: Prepared, k: int, allowed: NDArray[np.int64] | None) -> list[askalike.TopDocs]:
+    def retrieve(
+        self, queries: Sequence[askalike.ResolvedQuery], k: int, allowed: askalike.AllowedDocs | None = None
+    ) -> askalike.Retrieved:
         """Return the k documents with the highest positive scores for each query, ties by docid."""
-        docids = self._docids if allowed is None else np.intersect1d(self._docids, allowed)
-        every_score = self.score(prepared, [docids] * len(prepared[0]))
-        return [self._best(query, docids, scores, k) for query, scores in zip(prepared[0], every_score, strict=True)]
+        docids = self._docids if allowed is None else np.intersect1d(self._docids, allowed.docids)
+        scored = self.score(queries, [docids[docids != one.excluded_docid] for one in queries])
+        return scored.select([np.flatnonzero(scores > 0) for scores in scored.scores]).best(k)
 
-    def score(self, prepared: Prepared, candidates: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float64]]:
-        """Return the scores of each query's candidates."""
-        return [
-            np.array([_share(words, self._titles.get(docid, set())) for docid in docids.tolist()], np.float64)
-            for words, docids in zip(prepared[1], candidates, strict=True)
+    def score(
+        self, queries: Sequence[askalike.ResolvedQuery], docids: Sequence[NDArray[np.int64]],
+        known: askalike.Retrieved | None = None,
+    ) -> askalike.Retrieved:  # fmt: skip
+        """Return each query's documents with their scores, which are the same scale for every query."""
+        scores = [
+            np.array([_share(self._query_words(one), self._titles.get(docid, set())) for docid in own.tolist()])
+            for one, own in zip(queries, docids, strict=True)
         ]
+        return askalike.Retrieved(queries, docids, scores, absolute=scores)
 
     def explain(
-        self, prepared: Prepared, row: int, docids: NDArray[np.int64], texts: Mapping[int, askalike.Question]
-    ) -> dict[int, askalike.Explanation]:
+        self, retrieved: askalike.Retrieved, docids: Sequence[NDArray[np.int64]], texts: Mapping[int, askalike.Question]
+    ) -> list[dict[int, askalike.Explanation]]:
         """Return each document's score, to which every word in common contributes the same."""
-        return {docid: _explain(prepared[1][row], self._titles[docid]) for docid in texts}
+        pairs = zip(retrieved.queries, docids, strict=True)
+        return [
+            {docid: _explain(self._query_words(one), self._titles[docid]) for docid in own.tolist()}
+            for one, own in pairs
+        ]
+
+    def _query_words(self, one: askalike.ResolvedQuery) -> set[str]:
+        return self._words(f"{one.text} {one.query.body}")
 
     def _words(self, text: str) -> set[str]:
         return set(self._word.findall(text.lower()))
-
-    def _best(
-        self, query: askalike.ResolvedQuery, docids: NDArray[np.int64], scores: NDArray[np.float64], k: int
-    ) -> askalike.TopDocs:
-        keep = (scores > 0) & (docids != query.excluded_docid)
-        docids, scores = docids[keep], scores[keep]
-        order = np.lexsort((docids, -scores))[:k]
-        return askalike.TopDocs(docids[order], scores[order])
 
 
 def _share(left: set[str], right: set[str]) -> float:

@@ -18,7 +18,7 @@ from askalike.calibration.calibration import FOLDER, ArchiveState, load_calibrat
 from askalike.core.config import Settings
 from askalike.core.files import replace_file, write_atomically
 from askalike.core.types import Floats, Question
-from askalike.rankers import Ranker, Searcher, SearchSession
+from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute, search
 from askalike.store import Archive, View
 from askalike.text.analyzer import content_analyzer
 
@@ -55,9 +55,9 @@ class AbstentionRule(NamedTuple):
     typical: float
     background: BackgroundSimilarity
 
-    def min_scores(self, session: SearchSession) -> Floats:
+    def min_scores(self, retrieved: Retrieved) -> Floats:
         """Return the absolute score below which no hit is shown, for each query."""
-        return self.threshold + BACKGROUND_WEIGHT * self.background.measure(session)
+        return self.threshold + BACKGROUND_WEIGHT * self.background.measure(retrieved)
 
 
 class AbstentionThreshold:
@@ -87,9 +87,9 @@ class AbstentionThreshold:
             self._rule = rule
         return rule
 
-    def min_scores(self, session: SearchSession) -> Floats:
+    def min_scores(self, view: View, retrieved: Retrieved) -> Floats:
         """Return the absolute score below which no hit is shown, for each query of a search."""
-        return self._current_rule(session.view).min_scores(session)
+        return self._current_rule(view).min_scores(retrieved)
 
     @property
     def saved_rule(self) -> AbstentionRule | None:
@@ -142,16 +142,16 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
     """
     questions = off_topic_questions(searcher.view)
     topics = np.array([topic for topic, _ in questions])
-    session = _search(searcher, {f"off topic {n}": text for n, (_, text) in enumerate(questions)})
-    firsts = _first_scores(session)
+    off_topic = _search_first(searcher, {f"off topic {n}": text for n, (_, text) in enumerate(questions)})
+    firsts = _first_scores(off_topic)
     closest = max(dict.fromkeys(topics.tolist()), key=lambda topic: float(np.median(firsts[topics == topic])))
     others = topics != closest
-    background = BackgroundSimilarity.from_session(session).select(others)
+    background = BackgroundSimilarity.from_queries(off_topic).select(others)
     scores = firsts[others] - BACKGROUND_WEIGHT * background.measure_across_topics(topics[others])
     lowest, highest = np.quantile(scores, ABSTENTION_SHARES)
     if not (titles := _sample_titles(searcher.view)):
         return AbstentionRule(float(lowest), float(lowest), background)
-    own = _search(searcher, titles)
+    own = _search_first(searcher, titles)
     title_backgrounds = BACKGROUND_WEIGHT * background.measure(own)
     few, most = np.quantile(_first_scores(own) - title_backgrounds, ARCHIVE_ABSTENTION_SHARES)
     threshold = min(float(np.clip(few, lowest, highest)), float(most))
@@ -195,11 +195,12 @@ def _sample_titles(view: View) -> Mapping[str, str]:
     return dict(titles[:: max(1, len(titles) // MAX_TITLES)])
 
 
-def _search(searcher: Searcher, texts: Mapping[str, str]) -> SearchSession:
+def _search_first(searcher: Searcher, texts: Mapping[str, str]) -> Retrieved:
     """Search for texts. texts: id of the question that must not be found → query."""
-    return searcher.search({id: Question(id, text) for id, text in texts.items()}, 1)
+    retrieved = search(searcher, {id: Question(id, text) for id, text in texts.items()}, 1)
+    return add_absolute(searcher, retrieved)
 
 
-def _first_scores(session: SearchSession) -> Floats:
+def _first_scores(retrieved: Retrieved) -> Floats:
     """Return the absolute score of each query's first hit, 0 if it has none."""
-    return np.array([float(scores[0]) if len(scores) else 0.0 for scores in session.absolute_scores])
+    return np.array([float(scores[0]) if len(scores) else 0.0 for scores in retrieved.absolute or ()])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from askalike.calibration.curves import Bools
 from askalike.core.types import Floats
 from askalike.encoders import concatenate_parts
-from askalike.rankers import SearchSession
+from askalike.rankers import Retrieved
 
 NEAREST = 3
 """Number of nearest everyday questions with which a query is compared."""
@@ -25,19 +25,19 @@ class BackgroundSimilarity:
         self.vectors = vectors
 
     @classmethod
-    def from_session(cls, session: SearchSession) -> "BackgroundSimilarity":
-        """Return the everyday questions that are the session's queries."""
-        return cls(_read_vectors(session))
+    def from_queries(cls, retrieved: Retrieved) -> "BackgroundSimilarity":
+        """Return the everyday questions that were the queries of a search."""
+        return cls(_read_vectors(retrieved))
 
     def select(self, mask: Bools) -> "BackgroundSimilarity":
         """Return some of the questions."""
         return BackgroundSimilarity(self.vectors[mask] if len(self.vectors) else self.vectors)
 
-    def measure(self, session: SearchSession) -> Floats:
+    def measure(self, retrieved: Retrieved) -> Floats:
         """Return the mean similarity of each query to the everyday questions nearest to it; 0 without an encoder."""
-        vectors = _read_vectors(session)
+        vectors = _read_vectors(retrieved)
         if not len(self.vectors) or not len(vectors):
-            return np.zeros(len(session.query_ids))
+            return np.zeros(len(retrieved.queries))
         return _mean_of_nearest(vectors @ self.vectors.T)
 
     def measure_across_topics(self, topics: Sequence[str]) -> Floats:
@@ -48,9 +48,9 @@ class BackgroundSimilarity:
         return _mean_of_nearest(np.where(names[:, None] == names, 0, self.vectors @ self.vectors.T))
 
 
-def _read_vectors(session: SearchSession) -> NDArray[np.float32]:
+def _read_vectors(retrieved: Retrieved) -> NDArray[np.float32]:
     """Return the queries' vectors, whose dot products are similarities; no rows if the ranker has no such vectors."""
-    vectors = session.query_vectors
+    vectors = retrieved.vectors
     if vectors is None or any(part.is_sparse or part.metric != "cosine" for part in vectors.parts):
         return np.empty((0, 0), np.float32)
     return np.asarray(concatenate_parts(vectors), np.float32)

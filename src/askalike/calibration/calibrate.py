@@ -8,8 +8,7 @@ import numpy as np
 
 from askalike.calibration.calibration import ArchiveState, Calibration, CalibrationQuality, settings_json
 from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
-from askalike.calibration.groups import GroupAverages, GroupHits
-from askalike.calibration.reliability import Reliability, measure_reliability
+from askalike.calibration.reliability import GroupAverages, GroupHits, Reliability, measure_reliability
 from askalike.calibration.samples import (
     MAX_PER_CLUSTER,
     MAX_QUERIES,

@@ -26,7 +26,7 @@ from askalike.labels.splits import (
     splits_to_hold_out,
     uncut_splits,
 )
-from askalike.rankers import Ranker, Searcher, SearchSession, open_current, resume_work
+from askalike.rankers import Ranker, Retrieved, Searcher, open_current, resume_work, search
 from askalike.readers import read_queries
 from askalike.store import Archive, Clusters, View, read_labels, sample_questions, shuffle_names
 from askalike.store.labels import ranks_answers
@@ -221,25 +221,24 @@ def _rank_batches(
     """Yield the rows of each batch of queries, skipping the first `done` queries."""
     searcher, extractor = open_current(ranker, view, progress), HitFeatureExtractor(view.language)
     for ids in remaining_chunks(labels.queries, BATCH_SIZE, done, progress):
-        hits = load_hits(retrieve_hits(searcher, {id: labels.queries[id] for id in ids}))
+        hits = load_hits(view, retrieve_hits(searcher, {id: labels.queries[id] for id in ids}))
         yield [query_hits.label(labels.qrels.get(id, {}), extractor) for id, query_hits in zip(ids, hits, strict=True)]
 
 
-def retrieve_hits(searcher: Searcher, queries: Mapping[str, Question]) -> SearchSession:
-    """Return the session with the first CALIBRATION_DEPTH hits of each query, and their similarities."""
-    session = searcher.search(queries, CALIBRATION_DEPTH)
-    session.similarities  # noqa: B018 (worked out here, as this may run in a thread of its own)
-    return session
+def retrieve_hits(searcher: Searcher, queries: Mapping[str, Question]) -> Retrieved:
+    """Return the first CALIBRATION_DEPTH hits of each query."""
+    return search(searcher, queries, CALIBRATION_DEPTH)
 
 
-def load_hits(session: SearchSession) -> Iterator[QueryHits]:
+def load_hits(view: View, retrieved: Retrieved) -> Iterator[QueryHits]:
     """Yield the hits of each query with their texts, except those that have just been deleted."""
-    for row, (resolved, top) in enumerate(zip(session.queries, session.topdocs, strict=True)):
-        docids = top.docids.tolist()
-        present = [position for position, docid in enumerate(docids) if docid in session.texts]
-        similarities = None if session.similarities is None else session.similarities[row][present]
-        documents = [session.texts[docids[position]] for position in present]
-        yield QueryHits(resolved.query, documents, top.scores[present], similarities)
+    texts = view.questions_by_docid(retrieved.distinct_docids)
+    for row, one in enumerate(retrieved.queries):
+        docids = retrieved.docids[row].tolist()
+        present = [position for position, docid in enumerate(docids) if docid in texts]
+        similarities = None if retrieved.similarities is None else retrieved.similarities[row][present]
+        documents = [texts[docids[position]] for position in present]
+        yield QueryHits(one.query, documents, retrieved.scores[row][present], similarities)
 
 
 def _collect_labelled_hits(rows_of_queries: Iterable[QueryRows]) -> tuple[LabelledHits, LabelledHits, LabelledHits]:

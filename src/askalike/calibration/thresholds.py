@@ -11,7 +11,7 @@ from pydantic import Field
 from askalike.calibration.curves import Bools
 from askalike.core.config import Settings
 from askalike.core.types import Floats
-from askalike.evaluation.proportion import BinomialProportion
+from askalike.evaluation.intervals import BinomialProportion
 from askalike.index.rows import find_distinct
 
 THRESHOLD_GRID = tuple(step / 20 for step in range(20))

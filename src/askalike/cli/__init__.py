@@ -17,14 +17,14 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error numbers of writing to a full or failing disk."""
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
-        "import": ("importing", "Import questions and answers from files, a dump or a running site."),
+        "import": ("archives", "Import questions and answers from files, a dump or a running site."),
         "check": ("health", "Check an archive: titles, templates, label leaks, languages, references."),
         "info": ("health", "Show what an archive holds: counts, lengths, dates, tags, splits, sizes."),
         "index": ("search", "Build or update the index of a ranker."),
     },
     "Search": {
         "search": ("search", "Find the questions most similar to a text."),
-        "rank": ("rank", "Rank the archive's questions for many queries, as a TREC run."),
+        "rank": ("ranking", "Rank the archive's questions for many queries, as a TREC run."),
         "answer": ("search", "Answer a question from the archive's stored answers."),
         "suggest-tags": ("moderation", "Suggest tags for a question, from those of the most similar questions."),
     },
@@ -32,9 +32,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "tune": ("tune", "Find the ranker that suits an archive best, activate it, and calibrate it."),
         "calibrate": ("calibrate", "Turn a ranker's scores into probabilities, and measure how reliable they are."),
         "train": ("models", "Train a network on the archive's own labels."),
-        "encoder": ("encoder", "Choose the pre-trained encoder of an archive."),
+        "encoder": ("models", "Choose the pre-trained encoder of an archive."),
         "distil": (
-            "distil",
+            "models",
             "Make searches with a slow encoder fast: look queries up instead; "
             "the encoder still encodes each document once.",
         ),
@@ -48,19 +48,19 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "split": ("evaluate", "Divide a split into train, dev and test, or folds."),
         "experiment": ("evaluate", "Run the experiment that a TOML file declares, into a folder that reproduces it."),
         "replay": (
-            "replaying",
+            "ranking",
             "Search again for every known duplicate, in the archive as it was when somebody asked it.",
         ),
     },
     "Moderate": {
         "dedupe": ("moderation", "Find clusters of duplicates and propose an original for each."),
         "gaps": ("moderation", "List questions that people ask and the archive does not answer."),
-        "drafts": ("drafts", "Propose FAQ entries: frequent solved questions that have no entry yet."),
+        "drafts": ("moderation", "Propose FAQ entries: frequent solved questions that have no entry yet."),
         "feedback": ("service", "Export people's verdicts on the hits that they saw."),
     },
     "Serve": {
         "serve": ("service", "Serve archives over HTTP: pages, a JSON API and a widget."),
-        "mcp": ("assistants", "Serve an archive's read-only tools to assistants over the Model Context Protocol."),
+        "mcp": ("service", "Serve an archive's read-only tools to assistants over the Model Context Protocol."),
         "keys": ("service", "Create, list and revoke the keys of an archive's HTTP interface."),
         "opensearch": (
             "askalike.opensearch.commands",
@@ -68,9 +68,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "Maintain": {
-        "export": ("copies", "Export an archive to a new folder."),
-        "backup": ("copies", "Save an archive to one file; the archive may be in use."),
-        "restore": ("copies", "Restore an archive from a backup, after checking every byte."),
+        "export": ("archives", "Export an archive to a new folder."),
+        "backup": ("archives", "Save an archive to one file; the archive may be in use."),
+        "restore": ("archives", "Restore an archive from a backup, after checking every byte."),
         "purge": ("service", "Delete queries and feedback received over HTTP; the archive's questions stay."),
     },
 }

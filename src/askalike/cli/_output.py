@@ -1,10 +1,17 @@
-"""Printing of figures, JSON and remarks, shared by all commands."""
+"""Output shared by all commands: JSON, figures, remarks, and progress on stderr.
+
+On a terminal progress is drawn as bars, which vanish when the work is done; otherwise it is printed as lines.
+"""
 
 import json
 import sys
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from askalike.evaluation.proportion import BinomialProportion
+from askalike.core.iteration import ProgressTracker
+from askalike.core.types import LogCallback, Progress
+from askalike.evaluation.intervals import BinomialProportion
 
 
 def to_json(value: Any) -> str:
@@ -21,3 +28,85 @@ def format_proportion(proportion: BinomialProportion) -> str:
     """Return `0.913 [0.850, 0.951]`: the share and its 95 % interval; `-` if n is 0."""
     low, high = proportion.interval
     return f"{proportion.value:.3f} [{low:.3f}, {high:.3f}]" if proportion.n else "-"
+
+
+if TYPE_CHECKING:
+    from askalike.experiments.run import OpenBar
+
+
+@contextmanager
+def progress_bar(description: str) -> Iterator[Progress | None]:
+    """Yield a callback that takes (done, total) and draws one bar; None if stderr is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with nested_progress_bars() as open_bar, open_bar(description) as report:
+        yield report
+
+
+@contextmanager
+def nested_progress_bars() -> "Iterator[OpenBar]":
+    """Yield a function that opens a bar with a description; bars may be nested."""
+    with _display(*_counting_columns()) as display:
+
+        @contextmanager
+        def open_bar(description: str) -> Iterator[Progress]:
+            task = display.add_task(description, total=None)
+            try:
+                yield lambda done, total: display.update(task, completed=done, total=total)
+            finally:
+                display.remove_task(task)
+
+        yield open_bar
+
+
+@contextmanager
+def progress_tracker() -> Iterator[ProgressTracker]:
+    """Yield a tracker that draws one bar for each pass over items."""
+    with _display(*_counting_columns()) as display:
+        yield display.track
+
+
+@contextmanager
+def byte_progress_bar() -> Iterator[Callable[[int, int], None]]:
+    """Yield a callback that takes the bytes read and expected, and shows the rate and the time left."""
+    from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    with _display(BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()) as display:
+        task = display.add_task("", total=None)
+        yield lambda done, total: display.update(task, completed=min(done, total), total=total or None)
+
+
+def lines_without_terminal() -> LogCallback:
+    """Return a function that prints lines on stderr if it is not a terminal, on which bars are drawn."""
+    return (lambda line: None) if sys.stderr.isatty() else print_remark
+
+
+def _counting_columns() -> tuple[Any, ...]:
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    return TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+
+
+def _display(*columns: Any) -> Any:
+    """Return the display of the bars on stderr (rich's `Progress`), to be used in a `with` block."""
+    from rich.console import Console
+    from rich.progress import Progress as Display
+
+    return Display(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+def format_ranker(name: str, settings: Mapping[str, Any]) -> str:
+    """Return a ranker and its settings in the form of `--ranker`: `bm25 --set k1=0.9`."""
+    return " ".join(filter(None, (name, format_settings(settings))))
+
+
+def format_settings(settings: Mapping[str, Any]) -> str:
+    """Return settings as options: `--set k1=0.9 --set b=0.3`."""
+    return " ".join(f"--set {name}={_format_value(value)}" for name, value in settings.items())
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(_format_value, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -6,8 +6,9 @@ from typing import Any
 from rich.text import Text
 
 from askalike.core.types import Explanation, SearchHit
-from askalike.search import Precedent, corrected_words
 from askalike.search.answering.reply import AnswerSource, Reply
+from askalike.search.explain import corrected_words
+from askalike.search.precedents import Precedent
 from askalike.text.snippet import extract_snippet
 
 BAR_LENGTH = 5

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
-from askalike.calibration.groups import GroupAverages
-from askalike.calibration.reliability import Reliability
+from askalike.calibration.reliability import GroupAverages, Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries
 from askalike.calibration.thresholds import (
     MIN_HITS_ABOVE,
@@ -21,8 +20,7 @@ from askalike.calibration.thresholds import (
     ThresholdRow,
 )
 from askalike.cli._options import Assignments, Directory, Engine, Fields, Json, RankerName, Seed, build_ranker
-from askalike.cli._output import format_proportion, print_remark, to_json
-from askalike.cli._progress import progress_bar
+from askalike.cli._output import format_proportion, print_remark, progress_bar, to_json
 from askalike.core.counts import format_count
 from askalike.core.types import Question
 from askalike.evaluation.tables import ResultTable, to_text

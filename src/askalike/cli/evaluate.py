@@ -29,8 +29,7 @@ from askalike.cli._options import (
     checked,
     split_list,
 )
-from askalike.cli._output import print_remark, to_json
-from askalike.cli._progress import lines_without_terminal, nested_progress_bars, progress_bar
+from askalike.cli._output import lines_without_terminal, nested_progress_bars, print_remark, progress_bar, to_json
 from askalike.core.addresses import parse_url
 from askalike.core.clock import parse_limit
 from askalike.core.config import parse_assignments
@@ -51,7 +50,7 @@ from askalike.labels.partitions import Partition, create_partition
 from askalike.labels.splits import load_split
 from askalike.labels.splitters import create_splitter
 from askalike.rankers import Ranker
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
 if TYPE_CHECKING:

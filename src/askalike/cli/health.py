@@ -12,8 +12,7 @@ from rich.table import Table
 from typer import Exit, Option
 
 from askalike.cli._options import Directory, Json, checked
-from askalike.cli._output import to_json
-from askalike.cli._progress import progress_tracker
+from askalike.cli._output import progress_tracker, to_json
 from askalike.core.counts import format_count
 from askalike.health.checks import require_check, run_checks
 from askalike.health.findings import Finding

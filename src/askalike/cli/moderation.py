@@ -1,4 +1,4 @@
-"""askalike dedupe, gaps, suggest-tags: duplicates, missing answers, and tags for a question."""
+"""askalike dedupe, gaps, suggest-tags, drafts: work for moderators."""
 
 from dataclasses import asdict
 from math import comb
@@ -18,20 +18,24 @@ from askalike.cli._options import (
     RayCluster,
     build_ranker,
 )
-from askalike.cli._output import format_proportion, to_json
-from askalike.cli._progress import progress_bar
+from askalike.cli._output import format_proportion, progress_bar, to_json
 from askalike.cli._results import NO_RESULT_MESSAGE
 from askalike.core.counts import format_count
-from askalike.core.errors import SettingsError
-from askalike.evaluation.proportion import BinomialProportion
+from askalike.core.errors import InputError, SettingsError
+from askalike.evaluation.intervals import BinomialProportion
 from askalike.moderation.dedupe import DedupeReport, dedupe
+from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
 from askalike.moderation.gaps import REASON_LABELS, find_gaps, get_gap, ignore_gap, restore_gap
 from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
 from askalike.store import Archive
+from askalike.store.drafts import Draft, accept_draft, list_drafts, reject_draft
+from askalike.text.clean import readable_text
+from askalike.text.snippet import extract_snippet
 
 MIN_LABELLED_PAIRS = 20
 """Minimum number of labelled pairs at which their share of duplicates is reported as the precision."""
 SIMILARITY_HELP = "Minimum similarity of a pair, for an uncalibrated ranker."
+MAX_ANSWER_CHARACTERS = 300
 
 
 def dedupe_command(
@@ -189,3 +193,67 @@ def _print_evaluation(evaluation: TagEvaluation, ranker_name: str, json: bool) -
 
 def _as_dict(proportion: BinomialProportion) -> dict[str, object]:
     return {"value": proportion.value, "interval": proportion.interval, "n": proportion.n}
+
+
+def drafts_command(
+    directory: Directory,
+    accept: Annotated[
+        int | None, Option(min=1, metavar="N", help="Make this draft a question of the archive, with its answer.")
+    ] = None,
+    reject: Annotated[int | None, Option(min=1, metavar="N", help="Never propose this draft again.")] = None,
+    title: Annotated[str | None, Option(help="With --accept: another title.")] = None,
+    answer: Annotated[
+        Path | None, Option(metavar="FILE", help="With --accept: a text file with another answer.")
+    ] = None,
+    min_questions: Annotated[int, Option(min=2, help="Minimum number of questions that ask the same.")] = MIN_QUESTIONS,
+    json: Json = False,
+) -> None:
+    """Propose FAQ entries: frequent solved questions that have no entry yet.
+
+    A draft is visible only to moderators until one accepts it.
+
+    Examples:
+
+    ```
+    askalike drafts DIR
+    askalike drafts DIR --accept 3 --title "How do I renew my card?"
+    askalike drafts DIR --reject 4
+    ```
+    """
+    with Archive.open(directory) as archive:
+        if accept is not None:
+            text = _read_answer(answer) if answer else None
+            question = accept_draft(archive, accept, title=title, answer=text)
+            print(f"draft {accept} is the question {question.id}: {question.title}")
+            return
+        if reject is not None:
+            reject_draft(archive, reject)
+            print(f"draft {reject} is rejected")
+            return
+        n_new, drafts = find_drafts(archive, min_questions), list_drafts(archive)
+    if json:
+        print(to_json([asdict(draft) for draft in drafts]))
+        return
+    for draft in drafts:
+        print(f"{draft.number}. {draft.title}  ({_describe_origin(draft)})")
+        for rephrasing in draft.rephrasings:
+            print(f"    also: {rephrasing}")
+        answer_text = readable_text(draft.answer, draft.markup)
+        print(f"    answer: {extract_snippet(answer_text, (), MAX_ANSWER_CHARACTERS)}")
+    print(f"{format_count(len(drafts), 'open draft')}, {n_new} of them new")
+
+
+def _describe_origin(draft: Draft) -> str:
+    if draft.origin:
+        return f"thread {draft.origin}{', ' if draft.url else ''}{draft.url or ''}"
+    return f"{format_count(len(draft.source_ids), 'question')}: {', '.join(draft.source_ids[:5])}"
+
+
+def _read_answer(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); expected a text file with an answer") from None
+    if not text:
+        raise InputError(f"{path}: is empty; expected an answer")
+    return text

@@ -28,8 +28,7 @@ from askalike.cli._options import (
     checked,
     parse_settings,
 )
-from askalike.cli._output import print_remark, to_json
-from askalike.cli._progress import progress_bar
+from askalike.cli._output import print_remark, progress_bar, to_json
 from askalike.cli._results import NO_RESULT_MESSAGE, match_lines, matches_as_json, reply_as_json, reply_lines
 from askalike.core.addresses import parse_url
 from askalike.core.counts import format_count
@@ -39,7 +38,7 @@ from askalike.core.parallel import work_on
 from askalike.core.types import Question
 from askalike.core.values import parse_memory
 from askalike.search.answering.replies import DEFAULT_SURE
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
 QuestionText = Annotated[str, Argument(metavar="TEXT", help="The question, as a person would type it.")]

@@ -1,4 +1,4 @@
-"""askalike serve, keys, feedback, purge: archives over HTTP, their keys, and the queries and verdicts received."""
+"""askalike serve, mcp, keys, feedback, purge: archives over HTTP and for assistants, and what is received."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -8,6 +8,7 @@ from typer import Argument, Option, Typer
 
 from askalike.cli._command import DIRECTORY_VARIABLE
 from askalike.cli._options import (
+    Assignments,
     Directory,
     Engine,
     Fields,
@@ -16,6 +17,7 @@ from askalike.cli._options import (
     RankerName,
     announce_compilation,
     assignment_option,
+    build_ranker,
     checked,
     parse_settings,
 )
@@ -200,3 +202,45 @@ def purge_command(
     with Archive.open(directory) as archive:
         questions, feedback = delete_older_than(archive, days)
     print(f"{format_count(questions, 'question')} asked and {format_count(feedback, 'piece')} of feedback deleted")
+
+
+def mcp_command(
+    directory: Directory,
+    ranker: RankerName = None,
+    settings: Assignments = None,
+    fields: Fields = None,
+    engine: Engine = None,
+    http: Annotated[bool, Option("--http", help="Listen over HTTP instead of standard input and output.")] = False,
+    host: Annotated[str, Option(metavar="ADDRESS", help="With --http: the address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="With --http: the port; 0 picks a free one.")] = 8081,
+    require_keys: Annotated[
+        bool, Option("--require-keys", help="With --http: require a key on loopback, too.")
+    ] = False,
+) -> None:
+    """Serve an archive's read-only tools to assistants over the Model Context Protocol.
+
+    The tools: search, fetch and similar_questions.
+
+    Examples:
+
+    ```
+    askalike mcp DIR
+    askalike mcp DIR --http --port 8081
+    ```
+    """
+    from askalike.integrations.mcp import require_extra
+    from askalike.search.engine import LocalEngine
+
+    require_extra()
+    from askalike.integrations.mcp.server import create_server
+    from askalike.integrations.mcp.transports import serve_http, serve_stdio
+
+    with (
+        Archive.open(directory, engine) as archive,
+        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
+    ):
+        server = create_server(opened)
+        if http:
+            serve_http(server, directory, host, port, require_keys, lambda url: print_remark(f"askalike: MCP at {url}"))
+        else:
+            serve_stdio(server)

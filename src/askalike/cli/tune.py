@@ -1,11 +1,13 @@
 """askalike tune: the best ranker for an archive, and how good it is."""
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from typer import Option
 
-from askalike.cli import _tuning
+from askalike.calibration.calibrate import CalibrationReport
 from askalike.cli._options import (
     Directory,
     Fields,
@@ -18,30 +20,22 @@ from askalike.cli._options import (
     check_measure,
     checked,
     parse_settings,
-    split_list,
 )
-from askalike.cli._output import print_remark, to_json
-from askalike.cli._progress import progress_bar
-from askalike.core import registry
+from askalike.cli._output import format_settings, print_remark, to_json
+from askalike.core.counts import format_count
 from askalike.core.parallel import work_on
-from askalike.experiments.grid_search import (
-    FOLDS,
-    SEED,
-    TuningEstimate,
-    estimate_tuning,
-    lexical_grids,
-    require_lexical,
-    sample_queries,
-)
-from askalike.experiments.measuring import LEXICAL_TUNING_MEASURE, TUNING_MEASURE, tuning_splits
-from askalike.labels.splits import load_split
+from askalike.experiments.grid_search import SEED
+from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE
 from askalike.store import Archive
-from askalike.tuning.run import tune_archive
-from askalike.tuning.state import parse_duration
+from askalike.tuning.run import TuningResult, tune_archive
+from askalike.tuning.state import format_duration, parse_duration
+from askalike.tuning.successive_candidates import CandidateResult, Event
+from askalike.tuning.task import TuningTask
+from askalike.tuning.verdict import format_difference
 
 ENCODER_HELP = "A pre-trained encoder, a folder or package, to try and to distil."
 CROSS_ENCODER_HELP = "A cross-encoder, a folder or package, to try for re-ranking the first 20 hits."
-ONLY_HELP = "Tune only the lexical rankers, on a finer grid; activates nothing."
+TRIAL_FORMAT = "{:<52} {:>9} {:>9} {:>8}  {}"
 
 
 def _check_budget(text: str) -> str:
@@ -69,20 +63,6 @@ def tune_command(
     fields: Fields = None,
     seed: Seed = SEED,
     rule: Annotated[RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
-    only: Annotated[Literal["lexical"] | None, Option(help=ONLY_HELP)] = None,
-    dev: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split to tune on.")] = None,
-    test: Annotated[str | None, Option(metavar="SPLIT", help="With --only: the split to measure on, once.")] = None,
-    ranker: Annotated[
-        list[str] | None,
-        Option(
-            "--ranker", "-r", metavar="NAME", help="With --only: tune this ranker; may be repeated.", show_default="all"
-        ),
-    ] = None,
-    sample: Annotated[int | None, Option(min=1, help="With --only: use at most this many dev queries.")] = None,
-    folds: Annotated[
-        int | None,
-        Option(min=2, help="With --only: number of folds if there is no test split.", show_default=str(FOLDS)),
-    ] = None,
     cluster: RayCluster = None,
     json: Json = False,
 ) -> None:
@@ -101,54 +81,95 @@ def tune_command(
     ```
     askalike tune DIR
     askalike tune DIR --budget 1h --encoder models/all-MiniLM-L6-v2
-    askalike tune DIR --only lexical --dev dev --test test
     ```
     """
     fixed = parse_settings(settings, fields)
-    if only:
-        _tune_lexical(
-            directory, fixed, dev, test, measure or LEXICAL_TUNING_MEASURE, ranker or [], sample, folds or FOLDS, seed,
-            rule, json,
-        )  # fmt: skip
-        return
     limit, measure = parse_duration(budget), measure or TUNING_MEASURE
     with work_on(cluster), Archive.open(directory) as archive:
         announce_compilation()
-        printer = _tuning.TuningPrinter(directory, measure, quiet=json)
+        printer = TuningPrinter(directory, measure, quiet=json)
         outcome = tune_archive(
             archive, budget_s=limit, encoder=encoder, cross_encoder=cross_encoder, measure=measure, rule=rule,
             fixed=fixed, seed=seed, on_event=printer, log=print_remark,
         )  # fmt: skip
-    print(to_json(_tuning.outcome_as_dict(outcome)) if json else _tuning.format_outcome(outcome, directory))
+    print(to_json(outcome_as_dict(outcome)) if json else format_outcome(outcome, directory))
 
 
-def _tune_lexical(
-    directory: Path, fixed: dict[str, Any], dev: str | None, test: str | None, measure: str, names: list[str],
-    sample: int | None, folds: int, seed: int, rule: str, json: bool,
-) -> None:  # fmt: skip
-    """Tune only lexical rankers, and measure the gain."""
-    rankers = [each for name in names for each in split_list(name)] or registry.names("similarity")
-    for name in rankers:
-        require_lexical(name)
-    with Archive.open(directory) as archive:
-        first, second = tuning_splits(archive, dev, test)
-        choosing, measuring = load_split(archive, first), load_split(archive, second) if second else None
-        choosing = sample_queries(choosing, sample, seed) if sample else choosing
-        spaces = {name: lexical_grids(archive, name, fixed) for name in rankers}
-        announce_compilation()
-        n = len(choosing.qrels)
-        heading = _tuning.format_estimate_heading(directory, measure, first, second, n, folds, seed)
-        results: list[TuningEstimate] = []
-        if not json:
-            print(f"{heading}\n\n{_tuning.ESTIMATE_HEADER}")
-        for name, space in spaces.items():
-            with progress_bar(f"tuning {name}") as report:
-                estimate = estimate_tuning(
-                    archive, name, space, choosing, measuring, measure,
-                    fixed=fixed, rule=rule, n_folds=folds, seed=seed, progress=report,
-                )  # fmt: skip
-            results.append(estimate)
-            if not json:
-                print(_tuning.format_estimate(estimate), flush=True)
-    notes = f"\n{_tuning.ESTIMATE_NOTES}\n{results[0].tuned['test'].describe}"
-    print(to_json({"heading": heading, "rankers": [result.as_dict() for result in results]}) if json else notes)
+class TuningPrinter:
+    """Prints each event of the search as it occurs: the table's header, then one line per candidate."""
+
+    def __init__(self, directory: Path, measure: str, quiet: bool = False) -> None:
+        self.directory, self.measure, self.quiet = directory, measure, quiet
+
+    def __call__(self, event: Event) -> None:
+        """Print one event."""
+        if not self.quiet:
+            print(self._format_event(event), flush=True)
+
+    def _format_event(self, event: Event) -> str:
+        if isinstance(event, TuningTask):
+            return self._format_header(event)
+        if isinstance(event, CandidateResult):
+            return _format_trial(event)
+        return f"{event.name}: left out: {event.reason}"
+
+    def _format_header(self, task: TuningTask) -> str:
+        n = len(task.dev.qrels)
+        how = f"choose, {len(task.test.qrels):,} measure" if task.test else "choose and measure, in nested folds"
+        remarks = "".join(f"{remark}\n" for remark in task.remarks)
+        first = f"{self.measure} on {self.directory}, {task.name}: {format_count(n, 'query')} {how}\n{remarks}"
+        return f"{first}\n{TRIAL_FORMAT.format('ranker', self.measure, LEADING_MEASURE, 'time', 'settings').rstrip()}"
+
+
+def _format_trial(event: CandidateResult) -> str:
+    means = f"{100 * event.mean:.1f}", f"{100 * event.reported_mean:.1f} %"
+    columns = (event.candidate.name, *means, format_duration(event.seconds), format_settings(event.trial.settings))
+    return TRIAL_FORMAT.format(*columns).rstrip()
+
+
+def format_outcome(outcome: TuningResult, directory: Path) -> str:
+    """Return the outcome, the difference to the encoder alone, the folds' choices, and the calibration's quality."""
+    verdict, report = outcome.verdict, outcome.calibration_result
+    calibration = _format_calibration(report) if report else f"not calibrated: {outcome.uncalibrated_reason}"
+    over_words = format_difference(verdict.difference_to_lexical, f" over {verdict.best_lexical_name}")
+    lines = ["", verdict.sentence, f"the best lexical ranker, {verdict.measure}: {over_words}"]
+    if verdict.difference_to_encoder:
+        d = verdict.difference_to_encoder
+        lines.append(f"over the pre-trained encoder alone, {verdict.measure}: {format_difference(d)}, n = {d.n:,}")
+    if verdict.fold_choices:
+        lines.append(_format_choices(Counter(verdict.fold_choices)))
+    lines += ["", calibration, f'search, rank and serve use it: askalike search {directory} "…"']
+    return "\n".join(lines)
+
+
+def _format_calibration(report: CalibrationReport) -> str:
+    first = report.first_hits
+    low, high = first.skill_interval
+    return (
+        f"calibrated: reliability error {first.error:.3f} (exact probabilities would show {first.chance:.3f}), Brier "
+        f"skill {first.skill:+.3f} [{low:+.3f}, {high:+.3f}], n = {first.n:,}"
+    )
+
+
+def outcome_as_dict(outcome: TuningResult) -> Mapping[str, Any]:
+    """Return everything about an outcome, for JSON."""
+    tried = [
+        {
+            "name": t.candidate.name, "ranker": t.trial.ranker, "settings": dict(t.trial.settings), "mean": t.mean,
+            "reported_mean": t.reported_mean, "n": t.n,
+            "seconds": round(t.seconds, 1), "trials": len(t.candidate.trials),
+        }
+        for t in outcome.candidate_results
+    ]  # fmt: skip
+    return {
+        **outcome.verdict.as_dict(),
+        "candidates": tried,
+        "skipped": [{"name": skipped.name, "reason": skipped.reason} for skipped in outcome.skipped],
+        "calibration": outcome.calibration_result and outcome.calibration_result.as_dict(),
+        "uncalibrated_reason": outcome.uncalibrated_reason,
+        "seconds": round(outcome.spent_s, 1),
+    }
+
+
+def _format_choices(choices: Counter[str]) -> str:
+    return "folds chose " + "; ".join(f"{n} × {choice}" for choice, n in choices.most_common())

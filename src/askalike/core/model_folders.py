@@ -1,17 +1,20 @@
 """Finds pre-trained models on this machine: in a folder, or inside an installed package."""
 
 import importlib.util
+from collections.abc import Iterable
 from pathlib import Path
 
 from askalike.core.errors import SettingsError
 
 MODULES_FILE = "modules.json"
 """A file in the folder of every sentence-transformers model."""
+CONFIG_FILE = "config.json"
+"""A file in the folder of every cross-encoder."""
 EXPECTED_MODEL = "a sentence-transformers model on this machine, as FOLDER or PACKAGE; nothing is downloaded"
 
 
 def find_model(model: str, setting: str) -> Path:
-    """Return the folder of a model: that path, or the one inside an installed package.
+    """Return the folder of a sentence-transformers model: that path, or the one inside an installed package.
 
     setting: the name of the setting that names the model, for the message. Raises SettingsError if there is no model.
     """
@@ -20,15 +23,27 @@ def find_model(model: str, setting: str) -> Path:
     if (folder := Path(model).expanduser()).is_dir():
         inside = [folder] if (folder / MODULES_FILE).exists() else []
     else:
-        inside = _find_in_package(model)
+        inside = _folders_with(MODULES_FILE, _package_folders(model))
     if not inside:
         raise SettingsError(f"{setting}={model!r}: no model is there; expected {EXPECTED_MODEL}")
     return inside[0]
 
 
-def _find_in_package(name: str) -> list[Path]:
-    """Return the folders of models in a package, the shallowest first. The package is not imported."""
+def find_cross_encoder(model: str, setting: str) -> Path:
+    """Return the folder of a cross-encoder: at or below that path, or inside an installed package; see find_model."""
+    places = [Path(model).expanduser(), *_package_folders(model)] if model else []
+    if not (inside := [folder for place in places for folder in _folders_with(CONFIG_FILE, [place])]):
+        raise SettingsError(f"{setting}={model!r}: no such model; expected a folder or an installed package")
+    return inside[0]
+
+
+def _package_folders(name: str) -> list[Path]:
+    """Return the folders of an installed package, none if there is no such package. It is not imported."""
     module = name.replace("-", "_")
     spec = importlib.util.find_spec(module) if module.isidentifier() else None
-    places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
-    return sorted((f.parent for place in places for f in place.rglob(MODULES_FILE)), key=lambda path: len(path.parts))
+    return [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
+
+
+def _folders_with(file: str, places: Iterable[Path]) -> list[Path]:
+    """Return the folders at or below these that contain a file, the shallowest first."""
+    return sorted((found.parent for place in places for found in place.rglob(file)), key=lambda path: len(path.parts))

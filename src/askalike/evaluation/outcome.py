@@ -9,8 +9,8 @@ import numpy as np
 
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
+from askalike.evaluation.intervals import bootstrap_means, group_column, percentile_interval
 from askalike.evaluation.measures import canonical_name
-from askalike.evaluation.resampling import bootstrap_means, group_column, percentile_interval
 from askalike.evaluation.tables import ResultTable
 
 Values = Mapping[str, Mapping[str, float]]

@@ -11,8 +11,8 @@ from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Floats
 from askalike.evaluation.comparison import ComparedSystem, Comparison, QueryDifference, SystemPair
+from askalike.evaluation.intervals import Groups, bootstrap_means, group_column, percentile_interval, sign_flip_p
 from askalike.evaluation.outcome import BOOTSTRAP_DRAWS, BOOTSTRAP_SEED, Evaluation, weigh_groups
-from askalike.evaluation.resampling import Groups, bootstrap_means, group_column, percentile_interval, sign_flip_p
 
 RESAMPLING_DRAWS = 10_000
 RESAMPLING_SEED = 0

@@ -8,10 +8,10 @@ import numpy as np
 
 from askalike.core.counts import format_count
 from askalike.core.types import Question
-from askalike.evaluation.resampling import bootstrap_means, percentile_interval
+from askalike.evaluation.intervals import bootstrap_means, percentile_interval
 from askalike.search.answering.chat_endpoint import ChatEndpoint
 from askalike.search.answering.grounded import write_grounded
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 
 STORED_ANSWERS = 3
 DRAWS, SEED = 10_000, 0

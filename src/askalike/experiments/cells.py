@@ -173,7 +173,7 @@ def compute_typing_curve(searcher: Searcher, labels: Split, experiment: Experime
     curve = {}
     for name, share in TYPED_SHARES.items():
         queries = {id: truncate_title(query, share) for id, query in labels.queries.items()}
-        run = separate_ties(searcher.rank(queries, experiment.k, candidates=labels.candidates))
+        run = separate_ties(rankers.rank(searcher, queries, experiment.k, candidates=labels.candidates))
         curve[name] = dict(evaluate(run, labels.qrels, experiment.measures, experiment.rule).means)
     return curve
 

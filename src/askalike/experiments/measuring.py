@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from askalike import rankers
-from askalike.core.errors import ArchiveError, InputError, SettingsError
+from askalike.core.errors import ArchiveError, InputError
 from askalike.core.iteration import remaining_chunks
 from askalike.core.types import Columns, DocumentKind, Progress, Qrels, Run, Split
 from askalike.evaluation.evaluate import evaluate
@@ -21,7 +21,6 @@ from askalike.labels.learned import LearnedLabels
 from askalike.labels.splits import (
     document_kind,
     identical_answers,
-    labelled_splits,
     load_split,
     restrict_split,
     split_groups,
@@ -37,8 +36,6 @@ LEADING_MEASURE = "Success@5"
 """The measure of summaries in prose, and of promotion: people know what it means."""
 TUNING_MEASURE = "nDCG@10"
 """The measure that tuning maximises: with few queries, ranks are more informative than a cut-off at five."""
-LEXICAL_TUNING_MEASURE = "Success@10"
-"""The measure maximised by tuning only lexical rankers."""
 DEFAULT_DEPTH = 100
 """Number of hits per query for a measure without a cut-off."""
 BATCH_SIZE = 256
@@ -76,19 +73,6 @@ def describe_choice(archive: Archive, ranker: Ranker, split_name: str) -> str:
         return ""
     others = ", ".join(chosen_by.unlearned_splits(archive)) or "none"
     return f"tune chose its settings with the labels of {n} of these {total} queries; not used for that: {others}"
-
-
-def tuning_splits(archive: Archive, dev: str | None = None, test: str | None = None) -> tuple[str, str | None]:
-    """Return the names of the split to choose settings on and the one to measure them on, None if there is none.
-
-    By default dev (or train) and test, if the archive has them; with only one split, that one.
-    Raises SettingsError if both are the same, ArchiveError if the archive has no labels.
-    """
-    if dev and dev == test:
-        raise SettingsError(f"the split {dev!r} cannot both choose settings and measure them; leave out --test")
-    names = [name for name in labelled_splits(archive) if name != test]
-    first = dev or next((name for name in ("dev", "train") if name in names), None) or evaluation_split(archive)
-    return first, test or ("test" if "test" in names and first != "test" else None)
 
 
 def evaluate_files(run: Path, qrels: Path, measures: Sequence[str], rule: str = "trec_eval") -> Evaluation:
@@ -187,7 +171,7 @@ class RankingTask:
     def rank(self, searcher: Searcher, labels: Split, k: int) -> Run:
         """Return the k best documents of each query."""
         n_identical = len(self.representatives) - len(set(self.representatives.values()))
-        run = searcher.rank(labels.queries, k + n_identical, candidates=labels.candidates)
+        run = rankers.rank(searcher, labels.queries, k + n_identical, candidates=labels.candidates)
         if self.kind == "questions":
             return run
         return Run({query: self._deduplicate(run.columns(query), k) for query in run})

@@ -72,7 +72,7 @@ def train(
 
     def mine(queries: Mapping[str, Question], settings: NegativesSettings) -> Run:
         ranker = rankers.create(settings.ranker, {}, archive.path)
-        return rankers.fit_and_open(ranker, replace(view, kind="questions")).rank(queries, settings.to_rank)
+        return rankers.rank(rankers.fit_and_open(ranker, replace(view, kind="questions")), queries, settings.to_rank)
 
     train_recipe(view, recipe, folder, miner=mine, teacher=teacher, on_progress=report, log=log)
     return folder

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import ProgressTracker, skip_tracking
-from askalike.health import boilerplate, leaks, models, references, texts
+from askalike.health import boilerplate, leaks, references, texts
 from askalike.health.findings import Check, CheckContext, Finding
 from askalike.store import Archive, storage_errors
 
@@ -33,7 +33,7 @@ CHECKS: Sequence[Check] = (
     references.broken_duplicate_links,
     references.broken_related_links,
     references.broken_judgements,
-    models.changed_encoder_files,
+    references.changed_encoder_files,
 )
 """The checks in the order of the report. A new check is a function from CheckContext to Finding, added here."""
 

@@ -15,7 +15,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, Floats, TopDocs, Vectors
 from askalike.index.commits import ChangeWriter
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
-from askalike.index.lexical.searcher import QueryTerms, TermContributions
+from askalike.index.lexical.searcher import CandidateMatches, QueryTerms, TermContributions
 from askalike.index.lexical.spelling import NearSearch, NearTerm
 from askalike.index.lexical.term_scores import TermScorer
 from askalike.index.rows import Array, DocAttributes
@@ -114,27 +114,24 @@ class TermsSearcher(Protocol):
     def speller(self) -> Speller:
         """Finds terms that are spelt similarly to a word."""
 
-    @property
-    def scores_pools(self) -> bool:
-        """Whether scoring a whole pool is as fast as scoring only what has no score yet."""
-
     def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> Any:
         """Look up the queries' terms, once for all other methods."""
 
     def search(self, prepared: Any, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing."""
 
-    def score(self, prepared: Any, candidates: Sequence[Array]) -> list[Floats]:
-        """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""
+    def match(
+        self, prepared: Any, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
+    ) -> CandidateMatches:
+        """Match each query with its candidates: docids in any order. known: retrieved ones, with their scores."""
 
     def self_scores(self, prepared: Any) -> Floats:
         """Return the score of each query for a text with the same words; 0 for a query without words."""
 
-    def coverage(self, prepared: Any, candidates: Sequence[Array]) -> list[Floats]:
-        """Return the share of each query's words that its candidates have, weighted by idf."""
-
-    def contributions(self, prepared: Any, candidates: Sequence[Array]) -> list[list[TermContributions]]:
-        """Return the contribution of each term to the score of each query's candidates."""
+    def contributions(
+        self, prepared: Any, candidates: Sequence[Array], known: CandidateMatches | None = None
+    ) -> list[list[TermContributions]]:
+        """Return the contribution of each term to the score of each query's candidates. known: from `match`."""
 
     def complete(self, prefix: str) -> list[str]:
         """Return the terms that begin with a prefix, by descending document frequency."""

@@ -1,7 +1,7 @@
 """The rows of a segment: one per phrasing of a document, sorted by docid, some of them deleted."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from askalike.core.types import Floats, TopDocs
 
 Array = NDArray[Any]
 
@@ -108,3 +110,29 @@ def find_distinct(values: Array) -> Array:
     is_new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
     return ordered[is_new]
+
+
+def find_positions(docids: Array, wanted: Array) -> Array:
+    """Return the position of each wanted docid among some docids in any order; −1 if it is not there."""
+    if not len(docids):
+        return np.full(len(wanted), -1)
+    order = np.argsort(docids, kind="stable")
+    at = order[np.searchsorted(docids, wanted, sorter=order).clip(max=len(docids) - 1)]
+    return np.where(docids[at] == wanted, at, -1)
+
+
+def score_missing(
+    known: Sequence[TopDocs] | None, docids: Sequence[Array], score: Callable[[Sequence[Array]], Sequence[Floats]]
+) -> list[Floats]:
+    """Return the score of each query's documents; those that are known already are not scored with `score` again."""
+    if known is None:
+        return list(score(docids))
+    places = [find_positions(top.docids, wanted) for top, wanted in zip(known, docids, strict=True)]
+    missing = [wanted[at < 0] for wanted, at in zip(docids, places, strict=True)]
+    fresh = score(missing) if any(map(len, missing)) else [np.empty(0)] * len(docids)
+    scores = []
+    for at, top, more in zip(places, known, fresh, strict=True):
+        own = np.empty(len(at))
+        own[at >= 0], own[at < 0] = top.scores[at[at >= 0]], more
+        scores.append(own)
+    return scores

@@ -49,7 +49,7 @@ class ArchiveRetriever(pt.Transformer):  # type: ignore[misc, unused-ignore]
         k = max(map(len, candidates.values()), default=1) if candidates is not None else self.num_results
         view = self.archive.view()
         queries = identify_queries(view, _read_queries(of_query))
-        found = rankers.open_current(self.ranker, view).rank(queries, k, candidates=candidates).to_frame()
+        found = rankers.rank(rankers.open_current(self.ranker, view), queries, k, candidates=candidates).to_frame()
         results: DataFrame = of_query.assign(qid=of_query.qid.astype(str)).merge(found.astype({"qid": str}), on="qid")
         return results
 

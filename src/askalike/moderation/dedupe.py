@@ -13,7 +13,7 @@ from askalike.calibration.calibration import Calibration, load_calibration
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import replace_file
 from askalike.core.types import Progress, Question
-from askalike.evaluation.proportion import BinomialProportion
+from askalike.evaluation.intervals import BinomialProportion
 from askalike.moderation.linking import ProbableLinker, SimilarLinker, estimate_duplicate_rate
 from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs, mean_link_probability, pair_key

@@ -12,7 +12,7 @@ from askalike.calibration.curves import estimate_prevalence, shift_prior
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.calibration.samples import load_hits
 from askalike.moderation.pairs import MIN_PROBABILITY, Link, PairProbabilities, pair_key
-from askalike.rankers import Ranker, SearchSession
+from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute
 from askalike.store import Archive, Clusters
 
 UNFOUND_RANK = 2 * CALIBRATION_DEPTH
@@ -34,7 +34,9 @@ class Linker(Protocol):
     def key(self) -> Any:
         """The parameters of the links other than archive and ranker, for JSON."""
 
-    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[Link]]:
+    def find(
+        self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
+    ) -> tuple[list[Link], list[Link]]:
         """Return the links of some questions, and for each with a hit the link to its first hit, with any value."""
 
     def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link]) -> PairProbabilities:
@@ -57,11 +59,13 @@ class ProbableLinker:
         """The curves."""
         return self.calibration.model_dump(mode="json", exclude={"threshold", "prevalence", "quality"})
 
-    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[Link]]:
+    def find(
+        self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
+    ) -> tuple[list[Link], list[Link]]:
         """Return the links of at least MIN_PROBABILITY, and the first ones. See Linker.find."""
         links: list[Link] = []
         first: list[Link] = []
-        for hits in load_hits(session):
+        for hits in load_hits(searcher.view, retrieved):
             values = self.calibration.curve_probabilities(hits.compute_features(extractor)).tolist()
             own = [(hits.query.id, hit.id, value) for hit, value in zip(hits.documents, values, strict=True)]
             first += own[:1]
@@ -112,12 +116,16 @@ class SimilarLinker:
         """The minimum absolute score."""
         return {"min_similarity": self.min_similarity}
 
-    def find(self, session: SearchSession, extractor: HitFeatureExtractor) -> tuple[list[Link], list[Link]]:
+    def find(
+        self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
+    ) -> tuple[list[Link], list[Link]]:
         """Return the links of at least `min_similarity`. See Linker.find."""
         links: list[Link] = []
-        for id, scores in zip(session.query_ids, session.absolute_scores, strict=True):
-            values = zip((hit.id for hit in session.run[id]), scores.tolist(), strict=False)
-            links += [(id, hit, value) for hit, value in values if value >= self.min_similarity]
+        ids = searcher.view.ids(retrieved.distinct_docids)
+        scores = add_absolute(searcher, retrieved).absolute or ()
+        for one, docids, values in zip(retrieved.queries, retrieved.docids, scores, strict=True):
+            found = zip(docids.tolist(), values.tolist(), strict=True)
+            links += [(one.id, ids[docid], v) for docid, v in found if docid in ids and v >= self.min_similarity]
         return links, []
 
     def combine(self, archive: Archive, links: Iterable[Link], first_links: Sequence[Link] = ()) -> PairProbabilities:

@@ -9,11 +9,11 @@ from askalike.calibration.calibrator import Calibrator
 from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import retrieve_hits
 from askalike.core.clock import now
-from askalike.core.types import Question
+from askalike.core.types import Question, Run
 from askalike.moderation.dedupe import original_keys
 from askalike.moderation.linking import Linker, ProbableLinker, SimilarLinker, estimate_duplicate_rate
 from askalike.moderation.pairs import MIN_PROBABILITY, Link, PairProbabilities, pair_key
-from askalike.rankers import Ranker, SearchSession
+from askalike.rankers import Ranker, to_run
 from askalike.store import Archive, candidate_pairs
 from askalike.store.candidate_pairs import CandidatePair, ProposalScan, add_proposals, drop_open_proposals
 
@@ -127,21 +127,20 @@ class Proposer:
         self, linker: Linker, questions: Iterable[Question]
     ) -> tuple[Sequence[Link], Mapping[tuple[str, str], float]]:
         """Return the links of questions and of their hits, and the ranker's score of each link of a question."""
-        session, links, _ = self._find_links(linker, questions)
-        scores = {(id, hit.id): hit.score for id in session.query_ids for hit in session.run[id]} if session else {}
+        run, links, _ = self._find_links(linker, questions)
+        scores = {(id, hit.id): hit.score for id, hits in run.items() for hit in hits}
         hits = self._view.get_questions({hit_id for _, hit_id, _ in links})
         _, links_back, _ = self._find_links(linker, hits.values())
         return (*links, *links_back), {(id, hit_id): scores[id, hit_id] for id, hit_id, _ in links}
 
-    def _find_links(
-        self, linker: Linker, questions: Iterable[Question]
-    ) -> tuple[SearchSession | None, list[Link], list[Link]]:
-        """Search for questions as the linker needs; return the session (None without any), links and first links."""
+    def _find_links(self, linker: Linker, questions: Iterable[Question]) -> tuple[Run, list[Link], list[Link]]:
+        """Search for questions as the linker needs; return the run, links and first links."""
         queries = {q.id: q if linker.with_bodies else replace(q, body="") for q in questions}
         if not queries:
-            return None, [], []
-        session = retrieve_hits(self._ranker.open(self._view), queries)
-        return session, *linker.find(session, self._extractor)
+            return Run({}), [], []
+        searcher = self._ranker.open(self._view)
+        retrieved = retrieve_hits(searcher, queries)
+        return to_run(self._view, retrieved), *linker.find(searcher, retrieved, self._extractor)
 
     def _make_pair(self, one: str, other: str, probability: float | None, score: float) -> CandidatePair:
         original, duplicate = self._order_by_merit(one, other)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from askalike.core.errors import ArchiveError
 from askalike.core.iteration import chunks
 from askalike.core.types import TYPED_QUERY_ID, Hit, Question
-from askalike.evaluation.proportion import BinomialProportion
-from askalike.rankers import Ranker, Searcher, open_current
+from askalike.evaluation.intervals import BinomialProportion
+from askalike.rankers import Ranker, Searcher, open_current, search, to_run
 from askalike.store import Archive, sample_questions
 
 NEIGHBOUR_COUNT = 20
@@ -79,9 +79,11 @@ def _require_tags(archive: Archive) -> None:
 def _suggest_for_queries(searcher: Searcher, queries: Mapping[str, Question], k: int) -> dict[str, list[SuggestedTag]]:
     suggested: dict[str, list[SuggestedTag]] = {}
     for ids in chunks(queries, BATCH_SIZE):
-        session = searcher.search({id: queries[id] for id in ids}, NEIGHBOUR_COUNT)
-        documents = {question.id: question for question in session.texts.values()}
-        suggested |= {id: _count_votes(session.run[id], documents)[:k] for id in ids}
+        retrieved = search(searcher, {id: queries[id] for id in ids}, NEIGHBOUR_COUNT)
+        texts = searcher.view.questions_by_docid(retrieved.distinct_docids)
+        documents = {question.id: question for question in texts.values()}
+        run = to_run(searcher.view, retrieved)
+        suggested |= {id: _count_votes(run[id], documents)[:k] for id in ids}
     return suggested
 
 

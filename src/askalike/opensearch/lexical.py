@@ -7,18 +7,19 @@ The cluster's scores are float32: hits with nearly equal scores are scored here,
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
-from askalike.core.types import AllowedDocs, LaterTopDocs, TopDocs
+from askalike.core.types import AllowedDocs, TopDocs
 from askalike.index.lexical.completions import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
 from askalike.index.lexical.index import LexicalLayout
-from askalike.index.lexical.searcher import MIN_INFORMATION, QueryTerms, TermContributions
+from askalike.index.lexical.searcher import MIN_INFORMATION, CandidateMatches, QueryTerms, TermContributions
 from askalike.index.lexical.term_scores import TermScorer, round_to_integers
-from askalike.index.rows import Array, DocAttributes
+from askalike.index.rows import Array, DocAttributes, score_missing
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
 from askalike.opensearch.index import (
     MAX_WINDOW,
@@ -166,7 +167,7 @@ class OpenSearchLexicalSearcher:
                 rows = list(more)
             return self._order_hits(prepared, found, [k] * len(found))
 
-        return LaterTopDocs(len(pending), fetch_all)
+        return fetch_all()
 
     def score(self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
         """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""
@@ -220,8 +221,15 @@ class OpenSearchLexicalSearcher:
             shares.append(np.array([best[docid] / total for docid in docids.tolist()], np.float64))
         return shares
 
+    def match(
+        self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
+    ) -> CandidateMatches:
+        """Match each query with its candidates: docids in any order. known: retrieved ones, not scored again."""
+        scores = score_missing(known, candidates, partial(self.score, prepared))
+        return CandidateMatches(candidates, scores, self.coverage(prepared, candidates))
+
     def contributions(
-        self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array]
+        self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array], known: CandidateMatches | None = None
     ) -> list[list[TermContributions]]:
         """Return what each term adds to the score of each query's candidates (docids in any order)."""
         rows: list[list[TermContributions]] = []
@@ -233,11 +241,6 @@ class OpenSearchLexicalSearcher:
                     best[docid] = total, TermContributions(phrasing, scores)
             rows.append([best[int(docid)][1] for docid in docids])
         return rows
-
-    @property
-    def scores_pools(self) -> bool:
-        """False: only documents without a score are asked for."""
-        return False
 
     def complete(self, prefix: str) -> list[str]:
         """Return the terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""

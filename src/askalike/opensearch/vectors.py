@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
-from askalike.core.types import AllowedDocs, Floats, LaterTopDocs, TopDocs, VectorPart, Vectors
+from askalike.core.types import AllowedDocs, Floats, TopDocs, VectorPart, Vectors
 from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows, prepare_rows
@@ -128,7 +128,7 @@ class OpenSearchVectorSearcher:
                     pending[q] = self._search(rows[q], queries.exclusions[q], filters, fetched)
             return [_top_docs(best, k) for best in found]
 
-        return LaterTopDocs(len(pending), fetch_all)
+        return fetch_all()
 
     def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
         """Return the score of each query's candidates: docids in any order; NaN if a vector is missing or zero."""

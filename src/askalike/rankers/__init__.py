@@ -12,32 +12,42 @@ from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsErr
 from askalike.core.types import Progress
 from askalike.index.commits import CommittedIndex
 from askalike.learning.recipe_files import builtin_recipes, list_recipes
-from askalike.rankers._queries import ResolvedQuery, resolve_queries
-from askalike.rankers._ranker import DEPTH_FACTOR, Ranker, Searcher, SearchSession, Tunable
+from askalike.rankers._queries import ResolvedQuery, resolve
+from askalike.rankers._ranker import Ranker, Tunable
+from askalike.rankers._ranking import Candidates, allowed_docs, explain_ids, explain_retrieved, rank, search, to_run
 from askalike.rankers._resuming import resume_runs, resume_work
+from askalike.rankers._searcher import DEPTH_FACTOR, Retrieved, Searcher, add_absolute
 from askalike.store import Archive, TrainingView, View, get_served_ranker
 
 __all__ = [
     "DEPTH_FACTOR",
     "MODELS_FOLDER",
+    "Candidates",
     "Ranker",
     "ResolvedQuery",
-    "SearchSession",
+    "Retrieved",
     "Searcher",
     "Tunable",
     "active_ranker",
+    "add_absolute",
+    "allowed_docs",
     "check_model_name",
     "create",
     "default_name",
     "delete_indexes",
+    "explain_ids",
+    "explain_retrieved",
     "fit_and_open",
     "limit_memory",
     "names",
     "open_committed",
     "open_current",
-    "resolve_queries",
+    "rank",
+    "resolve",
     "resume_runs",
     "resume_work",
+    "search",
+    "to_run",
     "trained_model_names",
 ]
 

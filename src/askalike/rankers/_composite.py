@@ -16,8 +16,8 @@ from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
 from askalike.labels.learned import LearnedLabels
 from askalike.learning.recipe_files import list_recipes
-from askalike.rankers._queries import ResolvedQuery
-from askalike.rankers._ranker import Ranker, Searcher
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._searcher import Retrieved, Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
 
@@ -121,26 +121,19 @@ class CompositeRanker(Ranker):
 class CompositeSearcher(Searcher):
     """The searchers of a composite ranker's parts, all opened on one view."""
 
+    completes_words = True
+
     def __init__(self, ranker: CompositeRanker, view: View) -> None:
         super().__init__(ranker.name, view)
         self.parts = tuple(part.open(view) for part in ranker.parts)
         self.depth = ranker.settings.depth
+        self.correctors = tuple(corrector for part in self.parts for corrector in part.correctors)
+        self.detects_language = any(part.detects_language for part in self.parts)
 
-    def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
-        """See Searcher.correct. Unfinished words are completed for the parts that read whole words."""
-        for part in self.parts:
-            queries = part.correct(queries, prefix)
-        for part in self.parts if prefix else ():
-            queries = part.finish(queries)
-        return queries
 
-    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
-        return [part.prepare(queries, prefix) for part in self.parts]
-
-    def query_vectors(self, prepared: Any) -> Vectors | None:
-        """See Searcher.query_vectors: those of the first part that has any."""
-        every = (part.query_vectors(own) for part, own in zip(self.parts, prepared, strict=True))
-        return next((vectors for vectors in every if vectors), None)
+def first_vectors(parts: Sequence[Retrieved | None]) -> Vectors | None:
+    """Return the queries' vectors of the first part that has any."""
+    return next((part.vectors for part in parts if part and part.vectors), None)
 
 
 def _shared_settings(part: str, trained: Collection[str]) -> set[str]:

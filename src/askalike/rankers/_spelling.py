@@ -65,42 +65,39 @@ class _Typed(NamedTuple):
 
 
 class SpellingCorrector:
-    """Corrects the titles of queries with the words of a view. postings: the view's index."""
+    """Corrects the titles of queries with the words of a view.
 
-    def __init__(self, view: View, postings: TermsSearcher, analyzer: Analyzer) -> None:
-        self._view, self._postings, self._analyzer = view, postings, analyzer
+    postings: the view's index. corrects: whether misspelt words are corrected; unfinished ones are completed anyway.
+    """
+
+    def __init__(self, view: View, postings: TermsSearcher, analyzer: Analyzer, corrects: bool) -> None:
+        self._view, self._postings, self._analyzer, self._corrects = view, postings, analyzer, corrects
         self._meant: dict[_Typed, str | None] = {}
         self._finished: dict[tuple[str, str | None], str | None] = {}
 
-    def correct(
-        self, queries: Sequence[ResolvedQuery], languages: Sequence[str | None], prefix: bool
-    ) -> list[ResolvedQuery]:
-        """Return the queries with the misspelt words of their titles corrected. prefix: the last may be unfinished."""
-        texts = [self._analyzer.plain_text(one.query.title, "text") for one in queries]
-        pairs = zip(texts, languages, strict=True)
-        words = [list(self._long_words(text, language, prefix)) for text, language in pairs]
+    def correct(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
+        """Return the queries with the misspelt words of their titles corrected."""
+        if not self._corrects:
+            return queries
+        words = [list(self._long_words(one)) for one in queries]
         unknown = self._postings.speller.unknown([word.term for own in words for word in own])
         misspelt = [[word for word in own if word.term in unknown] for own in words]
-        meant = self._look_up(
-            _typed(text, word, language)
-            for text, own, language in zip(texts, misspelt, languages, strict=True)
-            for word in own
-        )
+        meant = self._look_up(_typed(one, word) for one, own in zip(queries, misspelt, strict=True) for word in own)
         corrected = []
         for n, one in enumerate(queries):
-            read = self._replace_words(one, texts[n], misspelt[n], languages[n], meant) if misspelt[n] else one
+            read = _replace_words(one, misspelt[n], meant) if misspelt[n] else one
             is_foreign = len(misspelt[n]) > MAX_UNKNOWN and 2 * len(misspelt[n]) > len(words[n])
-            distinct = {texts[n][word.start : word.end] for word in misspelt[n]}
+            distinct = {one.text[word.start : word.end] for word in misspelt[n]}
             every = len(read.corrections) - len(one.corrections) == len(distinct)
             corrected.append(read if every or not is_foreign else one)
         return corrected
 
-    def finish(self, queries: Sequence[ResolvedQuery], languages: Sequence[str | None]) -> list[ResolvedQuery]:
+    def finish(self, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
         """Return the queries with unknown last words completed to the most frequent words with that prefix."""
-        return [self._finish_title(one, language) for one, language in zip(queries, languages, strict=True)]
+        return list(map(self._finish_title, queries))
 
-    def _finish_title(self, one: ResolvedQuery, language: str | None) -> ResolvedQuery:
-        text = self._analyzer.plain_text(one.query.title, "text")
+    def _finish_title(self, one: ResolvedQuery) -> ResolvedQuery:
+        text, language = one.text, one.language
         *_, (term, start, end) = ("", 0, 0), *self._analyzer.analyze_with_spans(text, language)
         typed = text[start:end]
         if end < len(text) or not typed.isalpha() or not self._postings.speller.unknown([term]):
@@ -130,33 +127,15 @@ class SpellingCorrector:
                         return word
         return None
 
-    def _long_words(self, text: str, language: str | None, prefix: bool) -> Iterator[_Word]:
+    def _long_words(self, one: ResolvedQuery) -> Iterator[_Word]:
+        text, language = one.text, one.language
         for term, start, end in self._analyzer.analyze_with_spans(text, language):
             typed = text[start:end].lower()
             is_word = len(typed) >= MIN_LETTERS and typed.isalpha() and typed not in stop_words(language or "en")
             if is_word and not _is_joined(text, start, end):
-                is_unfinished = prefix and end == len(text)
+                is_unfinished = one.prefix and end == len(text)
                 if not is_unfinished or not self._postings.complete(typed):
                     yield _Word(term, start, end, is_unfinished)
-
-    def _replace_words(
-        self,
-        one: ResolvedQuery,
-        text: str,
-        words: Sequence[_Word],
-        language: str | None,
-        meant_words: Mapping[_Typed, str | None],
-    ) -> ResolvedQuery:
-        corrections = dict(one.corrections)
-        for word in reversed(words):
-            typed = text[word.start : word.end]
-            if meant := meant_words[_typed(text, word, language)]:
-                meant = meant.capitalize() if typed[0].isupper() else meant
-                text = f"{text[: word.start]}{meant}{text[word.end :]}"
-                corrections[typed] = meant
-        if len(corrections) == len(one.corrections):
-            return one
-        return replace(one, query=replace(one.query, title=text), corrections=corrections)
 
     def _look_up(self, words: Iterable[_Typed]) -> Mapping[_Typed, str | None]:
         """Return the corrections of words; new ones are looked up together, in one request to a cluster."""
@@ -226,11 +205,26 @@ class SpellingCorrector:
         return (word for word in similar if self._analyzer.analyze(word, language) == [term])
 
 
+def _replace_words(
+    one: ResolvedQuery, words: Sequence[_Word], meant_words: Mapping[_Typed, str | None]
+) -> ResolvedQuery:
+    corrections, text = dict(one.corrections), one.text
+    for word in reversed(words):
+        typed = one.text[word.start : word.end]
+        if meant := meant_words[_typed(one, word)]:
+            meant = meant.capitalize() if typed[0].isupper() else meant
+            text = f"{text[: word.start]}{meant}{text[word.end :]}"
+            corrections[typed] = meant
+    if len(corrections) == len(one.corrections):
+        return one
+    return replace(one, query=replace(one.query, title=text), text=text, corrections=corrections)
+
+
 def _is_joined(text: str, start: int, end: int) -> bool:
     """Return whether a word is joined to the previous or the next one."""
     before, after = text[:start], text[end:]
     return (before[-1:] in JOINTS and before[-2:-1].isalnum()) or (after[:1] in JOINTS and after[1:2].isalnum())
 
 
-def _typed(text: str, word: _Word, language: str | None) -> _Typed:
-    return _Typed(text[word.start : word.end].lower(), word.term, language, word.is_unfinished)
+def _typed(one: ResolvedQuery, word: _Word) -> _Typed:
+    return _Typed(one.text[word.start : word.end].lower(), word.term, one.language, word.is_unfinished)

@@ -11,12 +11,12 @@ from pydantic import Field
 from askalike import rankers
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import SettingsError
-from askalike.core.types import AllowedDocs, Progress, TopDocs, Vectors
+from askalike.core.types import AllowedDocs, Progress
 from askalike.index.engine import ArchiveIndex
-from askalike.index.rows import find_distinct
 from askalike.labels.learned import LearnedLabels
-from askalike.rankers._queries import ResolvedQuery
-from askalike.rankers._ranker import DEPTH_FACTOR, Docids, Explanations, Ranker, Scores, Searcher, Texts
+from askalike.rankers._queries import ResolvedQuery, exclude_own
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._searcher import DEPTH_FACTOR, Docids, Explanations, Retrieved, Scores, Searcher, Texts
 from askalike.store import TrainingView, View
 
 
@@ -89,43 +89,41 @@ class ByQuestionSearcher(Searcher):
     def __init__(self, name: str, view: View, inner: Searcher) -> None:
         super().__init__(name, view)
         self.inner = inner
+        self.correctors, self.completes_words = inner.correctors, inner.completes_words
+        self.detects_language = inner.detects_language
 
-    def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
-        return self.inner.correct(queries, prefix)
-
-    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> Any:
-        """Return the queries prepared by the inner ranker; a question does not find its own answers."""
-        own = rankers.resolve_queries(self.inner.view, {str(n): one.query for n, one in enumerate(queries)})
-        return self.inner.prepare(own, prefix)
-
-    def query_vectors(self, prepared: Any) -> Vectors | None:
-        return self.inner.query_vectors(prepared)
-
-    def retrieve(self, prepared: Any, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
-        depth = k
+    def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
+        """See Searcher.retrieve; a question does not find its own answers."""
+        depth, queries = k, exclude_own(self.inner.view, queries)
         while True:
-            questions = self.inner.retrieve(prepared, depth, None)
-            docids = find_distinct(np.concatenate([top.docids for top in questions])) if questions else ()
-            answers = self.view.docids_of_answers(docids)
-            found = [_answers(top, answers, k, allowed) for top in questions]
-            pairs = zip(found, questions, strict=True)
-            if not any(len(few.docids) < k and len(top.docids) == depth for few, top in pairs):
-                return found
+            questions = self.inner.retrieve(queries, depth)
+            answers = self.view.docids_of_answers(questions.distinct_docids)
+            rows = zip(questions.docids, questions.scores, strict=True)
+            found = [_answers(docids, scores, answers, k, allowed) for docids, scores in rows]
+            pairs = zip(found, questions.docids, strict=True)
+            if not any(len(few) < k and len(docids) == depth for (few, _), docids in pairs):
+                docids, scores = [row[0] for row in found], [row[1] for row in found]
+                return Retrieved(queries, docids, scores, scores, vectors=questions.vectors)
             depth *= DEPTH_FACTOR
 
-    def score(self, prepared: Any, candidates: Sequence[Docids]) -> list[Scores]:
-        questions = self.view.docids_of_questions({int(docid) for docids in candidates for docid in docids})
-        rows = [np.array([questions.get(int(n), -1) for n in docids], np.int64) for docids in candidates]
-        return self.inner.score(prepared, rows)
+    def score(
+        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
+    ) -> Retrieved:
+        questions = self.view.docids_of_questions({int(docid) for own in docids for docid in own})
+        rows = [np.array([questions.get(int(n), -1) for n in own], np.int64) for own in docids]
+        scored = self.inner.score(exclude_own(self.inner.view, queries), rows)
+        return Retrieved(queries, docids, scored.scores, scored.scores, vectors=scored.vectors)
 
-    def explain(self, prepared: Any, row: int, docids: Docids, texts: Texts) -> Explanations:
-        return {}  # shared words of the questions do not explain the answers
+    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+        return [{} for _ in docids]  # shared words of the questions do not explain the answers
 
 
-def _answers(top: TopDocs, answers: Mapping[int, Sequence[int]], k: int, allowed: AllowedDocs | None) -> TopDocs:
-    """Return the answers to the retrieved questions, in the questions' order."""
-    lists = [answers.get(docid, ()) for docid in top.docids.tolist()]
+def _answers(
+    questions: Docids, scores: Scores, answers: Mapping[int, Sequence[int]], k: int, allowed: AllowedDocs | None
+) -> tuple[Docids, Scores]:
+    """Return the answers to the retrieved questions, in the questions' order, with the questions' scores."""
+    lists = [answers.get(docid, ()) for docid in questions.tolist()]
     docids = np.array([answer for ids in lists for answer in ids], np.int64)
-    scores = np.repeat(top.scores, np.array([len(ids) for ids in lists], np.int64))
+    scores = np.repeat(scores, np.array([len(ids) for ids in lists], np.int64))
     wanted = slice(None) if allowed is None else np.isin(docids, allowed.docids)
-    return TopDocs(docids[wanted][:k], scores[wanted][:k])
+    return docids[wanted][:k], scores[wanted][:k]

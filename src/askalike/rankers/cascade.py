@@ -1,15 +1,18 @@
 """The first ranker retrieves candidates, the second re-ranks them."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import ClassVar
 
 from pydantic import Field
 
 from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
-from askalike.core.types import AllowedDocs, TopDocs
-from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
-from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Texts, top_k
+from askalike.core.types import AllowedDocs
+from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, first_vectors
+from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Texts
 from askalike.store import View
 
 
@@ -44,23 +47,19 @@ class CascadeRanker(CompositeRanker):
 class CascadeSearcher(CompositeSearcher):
     """See CascadeRanker."""
 
-    @property
-    def has_similarity(self) -> bool:
-        return self.parts[1].has_similarity
+    def __init__(self, ranker: CascadeRanker, view: View) -> None:
+        super().__init__(ranker, view)
+        self.has_similarity = self.parts[1].has_similarity
 
-    def similarities(self, prepared: list[Any], topdocs: Sequence[TopDocs]) -> list[Scores] | None:
-        return self.parts[1].similarities(prepared[1], topdocs)
+    def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
+        first = self.parts[0].retrieve(queries, self.depth, allowed)
+        ranked = self.parts[1].score(queries, first.docids).best(k)
+        return replace(ranked, vectors=first_vectors((first, ranked)))
 
-    def retrieve(self, prepared: list[Any], k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
-        pools = [top.docids for top in self.parts[0].retrieve(prepared[0], self.depth, allowed)]
-        scores = self.parts[1].score(prepared[1], pools)
-        return [top_k(pool, own, k) for pool, own in zip(pools, scores, strict=True)]
+    def score(
+        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
+    ) -> Retrieved:
+        return self.parts[1].score(queries, docids, known)
 
-    def score(self, prepared: list[Any], candidates: Sequence[Docids]) -> list[Scores]:
-        return self.parts[1].score(prepared[1], candidates)
-
-    def absolute_scores(self, prepared: list[Any], topdocs: Sequence[TopDocs]) -> list[Scores]:
-        return self.parts[1].absolute_scores(prepared[1], topdocs)
-
-    def explain(self, prepared: list[Any], row: int, docids: Docids, texts: Texts) -> Explanations:
-        return self.parts[1].explain(prepared[1], row, docids, texts)
+    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+        return self.parts[1].explain(retrieved, docids, texts)

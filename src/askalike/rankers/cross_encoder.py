@@ -5,7 +5,6 @@ that of a sentence-transformers CrossEncoder with one label and BERT architectur
 """
 
 import hashlib
-import importlib.util
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import BeforeValidator, Field
 
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import SettingsError
+from askalike.core.model_folders import find_cross_encoder
 from askalike.core.types import Answer, Question
 from askalike.rankers.pairwise import PairwiseRanker
 from askalike.text.clean import CodeRule, plain_text
@@ -38,7 +38,7 @@ class CrossEncoderScorer:
     """Scores pairs with a cross-encoder: the probability of its only label, from 0 to 1."""
 
     def __init__(self, settings: CrossEncoderSettings) -> None:
-        self.settings, self.folder = settings, _find_folder(settings.encoder)
+        self.settings, self.folder = settings, find_cross_encoder(settings.encoder, "cross_encoder.encoder")
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -85,15 +85,3 @@ class CrossEncoderRanker(PairwiseRanker):
     def from_settings(cls, name: str, values: Mapping[str, Any], archive: Path | None = None) -> Self:  # type: ignore[override]
         """See Ranker.from_settings. Raises SettingsError if the model is not on this machine."""
         return cls(CrossEncoderScorer(validate_settings(CrossEncoderSettings, values, name)), name)
-
-
-def _find_folder(model: str) -> Path:
-    """Return the folder of a cross-encoder: that path, or the one inside an installed package."""
-    module = model.replace("-", "_")
-    spec = importlib.util.find_spec(module) if module.isidentifier() else None
-    places = [Path(model).expanduser(), *map(Path, (spec.submodule_search_locations or ()) if spec else ())]
-    for place in places if model else ():
-        found = sorted(place.rglob("config.json"), key=lambda path: len(path.parts))
-        if found:
-            return found[0].parent
-    raise SettingsError(f"cross_encoder.encoder={model!r}: no such model; expected a folder or an installed package")

@@ -2,9 +2,8 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Self, cast
@@ -16,10 +15,10 @@ from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import Settings, validate_settings
 from askalike.core.parallel import map_pieces
-from askalike.core.types import AllowedDocs, Answer, LaterTopDocs, Question, TopDocs, Vectors
+from askalike.core.types import AllowedDocs, Answer, Question, TopDocs, Vectors
 from askalike.encoders import Encoder
 from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
-from askalike.index.rows import DocAttributes
+from askalike.index.rows import DocAttributes, find_positions, score_missing
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
@@ -27,7 +26,16 @@ from askalike.labels.learned import LearnedLabels
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._indexed import IndexedRanker, changed_documents
 from askalike.rankers._queries import ResolvedQuery
-from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Searcher, Texts
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._searcher import (
+    Docids,
+    Explanations,
+    Retrieved,
+    Scores,
+    Searcher,
+    Texts,
+    fill_missing,
+)
 from askalike.rankers._word_vectors import TextField, WordReader
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
@@ -218,80 +226,54 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
             yield docid, list(phrasings), attributes
 
 
-@dataclass(slots=True, eq=False)
-class PreparedTexts:
-    """A batch of queries: the encoded text of each, and the vectors; None for no queries."""
-
-    texts: Sequence[Question]
-    vectors: VectorQueries | None
-    scored: Sequence[TopDocs] = ()
-    """The documents of each query scored so far, with their scores."""
-
-
 class DenseSearcher(Searcher):
     """See DenseRanker."""
+
+    has_similarity = True
 
     def __init__(self, ranker: DenseRanker, view: View, vectors: VectorsSearcher) -> None:
         super().__init__(ranker.name, view)
         self._ranker = ranker
         self._vectors = vectors
 
-    @property
-    def has_similarity(self) -> bool:
-        return True
-
-    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTexts:
-        """See Searcher.prepare."""
-        texts = [self._ranker.select_fields(one.finished or one.query) for one in queries]
-        if not texts:
-            return PreparedTexts(texts, None)
-        excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
-        return PreparedTexts(texts, VectorQueries(self._ranker.encoder.encode_queries(texts), excluded))
-
-    def retrieve(self, prepared: PreparedTexts, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
+    def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""
-        tops = self._vectors.search(prepared.vectors, k, allowed) if prepared.vectors else []
-        prepared.scored, lowest = tops, self._ranker.min_score
-        if lowest is None:
-            return tops
-        masked = lambda: [TopDocs(t.docids[t.scores >= lowest], t.scores[t.scores >= lowest]) for t in tops]  # noqa: E731
-        return LaterTopDocs(len(tops), masked)
+        encoded, lowest = self._encode(queries), self._ranker.min_score
+        tops: Sequence[TopDocs] = self._vectors.search(encoded, k, allowed) if encoded else []
+        if lowest is not None:
+            tops = [TopDocs(top.docids[top.scores >= lowest], top.scores[top.scores >= lowest]) for top in tops]
+        return _found(queries, [top.docids for top in tops], [top.scores for top in tops], encoded)
 
-    def score(self, prepared: PreparedTexts, candidates: Sequence[Docids]) -> list[Scores]:
-        return self._vectors.score(prepared.vectors, candidates) if prepared.vectors else []
+    def score(
+        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
+    ) -> Retrieved:
+        encoded: VectorQueries | None = known.encoded if known else self._encode(queries)
+        topdocs = known.topdocs if known else None
+        scores = score_missing(topdocs, docids, partial(self._vectors.score, encoded)) if encoded else []
+        return _found(queries, docids, scores, encoded)
 
-    def score_pools(
-        self, prepared: PreparedTexts, retrieved: Sequence[TopDocs], pools: Sequence[Docids]
-    ) -> list[Scores]:
-        scores = super().score_pools(prepared, retrieved, pools)
-        prepared.scored = list(map(TopDocs, pools, scores))
-        return scores
-
-    def query_vectors(self, prepared: PreparedTexts) -> Vectors | None:
-        return prepared.vectors.vectors if prepared.vectors else None
-
-    def explain(self, prepared: PreparedTexts, row: int, docids: Docids, texts: Texts) -> Explanations:
+    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the contribution of each query word with the document's most similar word, or only the score."""
-        vectors = prepared.vectors
-        if vectors is None:
-            return {}
-        scores = [0.0 if math.isnan(score) else score for score in self._find_scores(prepared, row, docids)]
-        documents = [self._phrasing_fields(vectors, row, texts[docid], docid) for docid in docids.tolist()]
-        encoder, reader = self._ranker.encoder, self._ranker.word_reader
-        reasons = explain_by_vectors(encoder, self.name, prepared.texts[row], documents, scores, reader)
-        return dict(zip(docids.tolist(), reasons, strict=True))
+        return [self._explain_query(retrieved, row, own, texts) for row, own in enumerate(docids)]
 
-    def _find_scores(self, prepared: PreparedTexts, row: int, docids: Docids) -> Sequence[float]:
-        """Return the scores of documents for a query, reusing known ones."""
-        if prepared.scored:
-            top = prepared.scored[row]
-            known = dict(zip(top.docids.tolist(), top.scores.tolist(), strict=True))
-            if known.keys() >= set(docids.tolist()):
-                return [known[docid] for docid in docids.tolist()]
-        nothing = np.empty(0, np.int64)
-        rows = [docids if place == row else nothing for place in range(len(prepared.texts))]
-        scores: list[float] = self.score(prepared, rows)[row].tolist()
-        return scores
+    def _encode(self, queries: Sequence[ResolvedQuery]) -> VectorQueries | None:
+        """Return the queries' vectors; None for no queries."""
+        if not queries:
+            return None
+        excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
+        return VectorQueries(self._ranker.encoder.encode_queries(list(map(self._encoded_text, queries))), excluded)
+
+    def _encoded_text(self, one: ResolvedQuery) -> Question:
+        return self._ranker.select_fields(one.finished or one.query)
+
+    def _explain_query(self, retrieved: Retrieved, row: int, docids: Docids, texts: Texts) -> Explanations:
+        if not len(docids):
+            return {}
+        scores = fill_missing(retrieved.scores[row][find_positions(retrieved.docids[row], docids)]).tolist()
+        documents = [self._phrasing_fields(retrieved.encoded, row, texts[docid], docid) for docid in docids.tolist()]
+        encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
+        reasons = explain_by_vectors(encoder, self.name, self._encoded_text(query), documents, scores, reader)
+        return dict(zip(docids.tolist(), reasons, strict=True))
 
     def _phrasing_fields(
         self, vectors: VectorQueries, row: int, question: Question, docid: int
@@ -309,6 +291,13 @@ class DenseSearcher(Searcher):
         if "body" in fields and question.body:
             texts["body"] = TextField("", question.body, markup, language)
         return texts
+
+
+def _found(
+    queries: Sequence[ResolvedQuery], docids: Sequence[Docids], scores: Sequence[Scores], encoded: VectorQueries | None
+) -> Retrieved:
+    vectors = encoded.vectors if encoded else None
+    return Retrieved(queries, docids, scores, scores, scores, vectors, encoded=encoded)
 
 
 def _encode_batch(encoder: Encoder, batch: list[EncodedDocument]) -> tuple[list[EncodedDocument], Vectors]:

@@ -1,16 +1,18 @@
 """One ranker's hits without duplicates: of questions known to ask the same, only the best is kept."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from askalike.core.config import TextList
 from askalike.core.errors import SettingsError
-from askalike.core.types import AllowedDocs, TopDocs
+from askalike.core.types import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
-from askalike.rankers._ranker import DEPTH_FACTOR, Docids, Explanations, Ranker, Scores, Texts
+from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._searcher import DEPTH_FACTOR, Docids, Explanations, Retrieved, Texts
 from askalike.store import View
 
 
@@ -54,14 +56,13 @@ class ClusterTable:
         self._docids = np.array([docid for docid, _ in docids], np.int64)
         self._clusters = np.array(clusters, np.int64)
 
-    def first_of_each(self, top: TopDocs, k: int) -> TopDocs:
-        """Return the k best documents from different clusters."""
+    def first_of_each(self, docids: Docids, k: int) -> Docids:
+        """Return the positions of the k first documents from different clusters."""
         if not len(self._docids):
-            return TopDocs(top.docids[:k], top.scores[:k])
-        at = np.searchsorted(self._docids, top.docids).clip(max=len(self._docids) - 1)
-        cluster = np.where(self._docids[at] == top.docids, self._clusters[at], top.docids)
-        first = np.sort(np.unique(cluster, return_index=True)[1])[:k]
-        return TopDocs(top.docids[first], top.scores[first])
+            return np.arange(min(k, len(docids)))
+        at = np.searchsorted(self._docids, docids).clip(max=len(self._docids) - 1)
+        cluster = np.where(self._docids[at] == docids, self._clusters[at], docids)
+        return np.asarray(np.sort(np.unique(cluster, return_index=True)[1])[:k], np.int64)
 
 
 class DistinctSearcher(CompositeSearcher):
@@ -70,30 +71,23 @@ class DistinctSearcher(CompositeSearcher):
     def __init__(self, ranker: DistinctRanker, view: View, clusters: ClusterTable) -> None:
         super().__init__(ranker, view)
         (self.part,) = self.parts
+        self.has_similarity = self.part.has_similarity
         self._clusters = clusters
 
-    @property
-    def has_similarity(self) -> bool:
-        return self.part.has_similarity
-
-    def similarities(self, prepared: list[Any], topdocs: Sequence[TopDocs]) -> list[Scores] | None:
-        return self.part.similarities(prepared[0], topdocs)
-
-    def retrieve(self, prepared: list[Any], k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
+    def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         depth = max(self.depth, k)
         while True:
-            every = self.part.retrieve(prepared[0], depth, allowed)
-            distinct = [self._clusters.first_of_each(top, k) for top in every]
-            pairs = zip(distinct, every, strict=True)
-            if not any(len(few.docids) < k and len(top.docids) == depth for few, top in pairs):
-                return distinct
+            every = self.part.retrieve(queries, depth, allowed)
+            firsts = [self._clusters.first_of_each(docids, k) for docids in every.docids]
+            pairs = zip(firsts, every.docids, strict=True)
+            if not any(len(first) < k and len(docids) == depth for first, docids in pairs):
+                return every.select(firsts)
             depth *= DEPTH_FACTOR
 
-    def score(self, prepared: list[Any], candidates: Sequence[Docids]) -> list[Scores]:
-        return self.part.score(prepared[0], candidates)
+    def score(
+        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
+    ) -> Retrieved:
+        return self.part.score(queries, docids, known)
 
-    def absolute_scores(self, prepared: list[Any], topdocs: Sequence[TopDocs]) -> list[Scores]:
-        return self.part.absolute_scores(prepared[0], topdocs)
-
-    def explain(self, prepared: list[Any], row: int, docids: Docids, texts: Texts) -> Explanations:
-        return self.part.explain(prepared[0], row, docids, texts)
+    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+        return self.part.explain(retrieved, docids, texts)

@@ -1,58 +1,46 @@
-"""Combines the normalised scores of several rankers.
+"""Sums the scores of several rankers: each retrieves, and all score the union.
 
-Absolute scores, with 1 for the same text, are comparable between queries, and so is their sum. The older methods
-normalise scores over a query's pool: the top `depth` documents of each part from the whole archive. None of them
-depends on k, on candidates or on filters.
+Absolute scores, with 1 for the same text, are comparable between queries and rankers, and so is their sum. It does not
+depend on k, on candidates or on filters.
 """
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from operator import attrgetter
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from askalike import rankers
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
-from askalike.core.lazy import lazy_property
-from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run, Span, TopDocs, Vectors
-from askalike.index.rows import find_distinct
-from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings, Weights
-from askalike.rankers._queries import ResolvedQuery
-from askalike.rankers._ranker import Candidates, Docids, Explanations, Ranker, Scores, Texts, top_k
+from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run, Span
+from askalike.index.rows import find_distinct, find_positions
+from askalike.rankers._composite import (
+    CompositeRanker,
+    CompositeSearcher,
+    CompositeSettings,
+    Weights,
+    first_vectors,
+)
+from askalike.rankers._queries import ResolvedQuery, resolve
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._ranking import Candidates, find_pools, rank_pools, to_run
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Texts, fill_missing
 from askalike.store import View
 
-RANK_OFFSET = 60
-"""The constant added to ranks in reciprocal rank fusion (Cormack, Clarke and Büttcher 2009)."""
 TYPED_DEPTH = 48
-"""Maximum number of documents from each part while a question is typed, if scores are absolute."""
+"""Maximum number of documents from each part while a question is typed."""
 
 
 class HybridSettings(CompositeSettings):
-    """The weights of the parts, and the normalisation of their scores."""
+    """The weights of the parts."""
 
     weights: Weights | None = Field(
         None,
         description="weight of each part; by default the one measured for a lexical ranker combined with the others",
     )
-    normalise: Literal["absolute", "min_max", "reciprocal_rank", "none"] = Field(
-        "absolute",
-        description="how scores become comparable: absolute scores of each part, shares of the pool's range (min_max), "
-        "1/(60 + rank), or none; by default min_max if weights are given",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _keep_meaning_of_weights(cls, values: Any) -> Any:
-        """Weights without `normalise` were chosen when min_max was the only normalisation: keep that."""
-        if isinstance(values, Mapping) and values.get("weights") is not None:
-            return {"normalise": "min_max", **values}
-        return values
 
 
 class HybridRanker(CompositeRanker):
@@ -66,12 +54,9 @@ class HybridRanker(CompositeRanker):
         if settings.weights is not None and len(settings.weights) != len(parts):
             n_weights = format_count(len(settings.weights), "weight")
             raise SettingsError(f"{name}: {format_count(len(parts), 'part')}, but {n_weights}")
-        self.weights = settings.weights or _default_weights(parts, settings.normalise)
-        about_query = [part for part in parts if part.name not in rankers.PART_ONLY]
-        weights = iter(_default_weights(about_query, "absolute"))
-        own = self.weights if settings.normalise == "absolute" else None
-        self.similarity_weights = tuple(
-            0.0 if part not in about_query else own[place] if own else next(weights) for place, part in enumerate(parts)
+        self.weights = settings.weights or _default_weights(parts)
+        self.absolute_weights = tuple(
+            0.0 if part.name in rankers.PART_ONLY else weight for part, weight in zip(parts, self.weights, strict=True)
         )
         """The weight of each part in the absolute score; 0 if the part does not depend on the query."""
 
@@ -89,76 +74,33 @@ class HybridRanker(CompositeRanker):
         return HybridSearcher(self, view)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreNormaliser:
-    """Normalises one part's scores for one query."""
-
-    method: str
-    retrieved: Docids
-    """The documents that the part retrieved, best first."""
-    lowest: float
-    """The lowest of the part's scores in the query's pool."""
-    spread: float
-    """The highest minus the lowest score."""
-
-    def normalise(self, docids: Docids, scores: Scores) -> Scores:
-        """Return the normalised scores of these documents; 0 for those that the part cannot score."""
-        if self.method == "none":
-            return _fill_missing(scores)
-        if self.method == "min_max":
-            if self.spread == 0:  # all are equal, for example if the pool is a single document
-                return (scores > 0).astype(np.float64)
-            return _fill_missing((scores - self.lowest) / self.spread)
-        ranks = {docid: rank for rank, docid in enumerate(self.retrieved.tolist(), 1)}
-        return np.array([1 / (RANK_OFFSET + ranks[n]) if n in ranks else 0.0 for n in docids.tolist()])
-
-
-@dataclass(frozen=True)
-class Pool:
-    """The documents that the parts retrieve for one query, and the scores of each part."""
-
-    docids: Docids
-    """The documents, ascending."""
-    scores: list[Scores]
-    """The raw scores of each part, NaN if it has none."""
-    normalisers: list[ScoreNormaliser]
-    """One per part."""
-
-    def normalise(self, docids: Docids, scores: Sequence[Scores]) -> list[Scores]:
-        """Return the normalised scores of these documents, for each part."""
-        return [n.normalise(docids, own) for n, own in zip(self.normalisers, scores, strict=True)]
-
-
-class PreparedHybrid:
-    """A batch of queries prepared by each part, with their pools, which are retrieved on first access.
-
-    depth: number of documents from each part.
-    """
-
-    def __init__(self, searcher: "HybridSearcher", parts: list[Any], depth: int) -> None:
-        self._searcher = searcher
-        self.parts, self.depth = parts, depth
-
-    @lazy_property
-    def pools(self) -> list[Pool]:
-        """The pool of each query."""
-        return self._searcher.retrieve_pools(self.parts, self.depth)
-
-    @lazy_property
-    def comparable(self) -> list[list[Scores]]:
-        """For each query and part, the normalised scores of the query's pool."""
-        return self._searcher.make_comparable(
-            self, [pool.docids for pool in self.pools], [p.scores for p in self.pools]
-        )
-
-
 class HybridSearcher(CompositeSearcher):
     """See HybridRanker."""
 
     def __init__(self, ranker: HybridRanker, view: View) -> None:
         super().__init__(ranker, view)
         self.weights: Sequence[float] = ranker.weights
-        self._method, self._similarity_weights = ranker.settings.normalise, ranker.similarity_weights
+        self._absolute_weights = ranker.absolute_weights
+
+    def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
+        """See Searcher.retrieve. A document that no part retrieves is not retrieved."""
+        return self._fuse(self.retrieve_parts(queries, k, allowed), self.weights).best(k)
+
+    def score(
+        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
+    ) -> Retrieved:
+        parts = known.parts if known else [None] * len(self.parts)
+        pairs = zip(self.parts, parts, strict=True)
+        return self._fuse([part.score(queries, docids, own) for part, own in pairs], self.weights)
+
+    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+        """Return the words of every part, each part's scaled to its contribution to the score."""
+        of_parts = zip(self.parts, retrieved.parts, strict=True)
+        reasons = zip(*(part.explain(own, docids, texts) for part, own in of_parts), strict=True)
+        return [
+            self._explain_query(retrieved, row, own, explained)
+            for row, (own, explained) in enumerate(zip(docids, reasons, strict=True))
+        ]
 
     def rank_with_weights(
         self,
@@ -169,165 +111,87 @@ class HybridSearcher(CompositeSearcher):
         candidates: Candidates | None = None,
     ) -> list[Run]:
         """Return `rank` with each of several choices of weights; the parts retrieve and score only once."""
-        prepared = self.prepare(self.resolve(queries, False), False)
-        runs = []
-        for weights in choices:
-            searcher = copy.copy(self)
-            searcher.weights = weights
-            runs.append(rankers.SearchSession(searcher, queries, k, candidates, prepared=prepared).run)
-        return runs
+        resolved = resolve(self, queries)
+        if candidates is None:
+            parts = self.retrieve_parts(resolved, k)
+            return [to_run(self.view, self._fuse(parts, weights).best(k)) for weights in choices]
+        pools = find_pools(self.view, resolved, candidates)
+        parts = [part.score(resolved, pools) for part in self.parts]
+        return [to_run(self.view, rank_pools(self._fuse(parts, weights), k)) for weights in choices]
 
-    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedHybrid:
-        """See Searcher.prepare. Absolute scores do not depend on the pool: while typing a small one suffices."""
-        depth = min(self.depth, TYPED_DEPTH) if prefix and self._method == "absolute" else self.depth
-        return PreparedHybrid(self, super().prepare(queries, prefix), depth)
+    def retrieve_parts(
+        self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
+    ) -> list[Retrieved]:
+        """Return the pool of each query, all that any part retrieves, as every part scores it.
 
-    def query_vectors(self, prepared: PreparedHybrid) -> Vectors | None:
-        return super().query_vectors(prepared.parts)
-
-    def retrieve(self, prepared: PreparedHybrid, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
-        """See Searcher.retrieve. A document that no part retrieves is not retrieved."""
-        if k > prepared.depth:
-            prepared.depth = self.depth
-        if allowed is None:
-            pools = zip(prepared.pools, prepared.comparable, strict=True)
-            return [top_k(pool.docids, self._total(scores, len(pool.docids)), k) for pool, scores in pools]
-        docids = [
-            _union(tops) for tops in zip(*self._retrieve_parts(prepared.parts, prepared.depth, allowed), strict=True)
-        ]
-        return [top_k(own, scores, k) for own, scores in zip(docids, self.score(prepared, docids), strict=True)]
-
-    def score(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[Scores]:
-        rows = self._comparable(prepared, candidates)
-        return [self._total(scores, len(docids)) for scores, docids in zip(rows, candidates, strict=True)]
-
-    def similarities(self, prepared: PreparedHybrid, topdocs: Sequence[TopDocs]) -> list[Scores] | None:
-        """See Searcher.similarities: the mean over the parts that have one, 0 if such a part cannot score."""
-        which = [place for place, part in enumerate(self.parts) if part.has_similarity]
-        if not which:
-            return None
-        rows = self._raw(prepared, [top.docids for top in topdocs])
-        return [np.mean([_fill_missing(scores[place]) for place in which], axis=0) for scores in rows]
-
-    def absolute_scores(self, prepared: PreparedHybrid, topdocs: Sequence[TopDocs]) -> list[Scores]:
-        """See Searcher.absolute_scores: the weighted mean of the parts' absolute scores, for any normalisation."""
-        docids = [top.docids for top in topdocs]
-        if self._method == "absolute":
-            rows = self._comparable(prepared, docids)
-        else:
-            rows = self._make_absolute(prepared, docids, self._raw(prepared, docids))
-        total = sum(self._similarity_weights) or 1.0
-        weights = [weight / total for weight in self._similarity_weights]
-        return [
-            np.sum([w * own for w, own in zip(weights, scores, strict=True)], axis=0, dtype=np.float64)
-            for scores in rows
-        ]
-
-    def explain(self, prepared: PreparedHybrid, row: int, docids: Docids, texts: Texts) -> Explanations:
-        """Return the words of every part, each part's scaled to its contribution to the score."""
+        While a question is typed, a small pool suffices: absolute scores do not depend on it.
+        """
+        depth = min(self.depth, TYPED_DEPTH) if any(one.prefix for one in queries) else self.depth
+        depth = self.depth if k > depth else depth
+        found = [part.retrieve(queries, depth, allowed) if part.proposes else None for part in self.parts]
         nothing = np.empty(0, np.int64)
-        comparable = self._comparable(prepared, [docids if n == row else nothing for n in range(len(prepared.pools))])
-        reasons = [p.explain(own, row, docids, texts) for p, own in zip(self.parts, prepared.parts, strict=True)]
+        pools = [
+            find_distinct(np.concatenate([nothing, *(own.docids[row] for own in found if own)]))
+            for row in range(len(queries))
+        ]
+        return [part.score(queries, pools, own) for part, own in zip(self.parts, found, strict=True)]
+
+    def _fuse(self, parts: Sequence[Retrieved], weights: Sequence[float]) -> Retrieved:
+        """Return the weighted sums of the parts' absolute scores, 0 for a document that a part cannot score.
+
+        The absolute score is their weighted mean, over the parts that depend on the query.
+        """
+        queries, docids = parts[0].queries, parts[0].docids
+        rows = [[fill_missing(own) for own in scores] for scores in zip(*map(_absolute, parts), strict=True)]
+        total = sum(self._absolute_weights) or 1.0
+        shares = [weight / total for weight in self._absolute_weights]
+        alike = [part for searcher, part in zip(self.parts, parts, strict=True) if searcher.has_similarity]
+        means = [
+            np.mean([fill_missing(s) for s in own], axis=0)
+            for own in zip(*(part.scores for part in alike), strict=True)
+        ]
+        return Retrieved(
+            queries,
+            docids,
+            [_sum_weighted(weights, scores) for scores in rows],
+            [_sum_weighted(shares, scores) for scores in rows],
+            means if alike else None,
+            first_vectors(parts),
+            parts,
+        )
+
+    def _explain_query(
+        self, retrieved: Retrieved, row: int, docids: Docids, reasons: Sequence[Explanations]
+    ) -> Explanations:
+        at = find_positions(retrieved.parts[0].docids[row], docids)
+        scores = [fill_missing(_absolute(part)[row][at]) for part in retrieved.parts]
         explanations = {}
         for place, docid in enumerate(docids.tolist()):
-            added = [float(w * scores[place]) for w, scores in zip(self.weights, comparable[row], strict=True)]
+            added = [float(w * own[place]) for w, own in zip(self.weights, scores, strict=True)]
             shares = dict(zip((part.name for part in self.parts), added, strict=True))
             explanations[docid] = merge_explanations([reason.get(docid) for reason in reasons], shares)
         return explanations
 
-    def retrieve_pools(self, parts: Sequence[Any], depth: int) -> list[Pool]:
-        """Return the pool of each query. parts: the queries prepared by each part. depth: see PreparedHybrid."""
-        retrieved = self._retrieve_parts(parts, depth, None)
-        docids = [_union(tops) for tops in zip(*retrieved, strict=True)]
-        of_parts = zip(self.parts, parts, retrieved, strict=True)
-        scores = zip(*(part.score_pools(own, tops, docids) for part, own, tops in of_parts), strict=True)
-        return [
-            Pool(own, list(raw), [self._normaliser(top, s) for top, s in zip(tops, raw, strict=True)])
-            for own, raw, tops in zip(docids, scores, zip(*retrieved, strict=True), strict=True)
-        ]
 
-    def _retrieve_parts(self, parts: Sequence[Any], depth: int, allowed: AllowedDocs | None) -> list[Sequence[TopDocs]]:
-        return [part.retrieve(own, depth, allowed) for part, own in zip(self.parts, parts, strict=True)]
-
-    def _normaliser(self, top: TopDocs, scores: Scores) -> ScoreNormaliser:
-        scored = scores[~np.isnan(scores)]
-        lowest, highest = (float(scored.min()), float(scored.max())) if len(scored) else (0.0, 0.0)
-        return ScoreNormaliser(self._method, top.docids, lowest, highest - lowest)
-
-    def _comparable(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
-        """Return, for each query and part, the normalised scores of the candidates; those of the pools are cached."""
-        pools = [pool.docids for pool in prepared.pools]
-        if not all(_find(pool, docids).all() for pool, docids in zip(pools, candidates, strict=True)):
-            return self.make_comparable(prepared, candidates, self._raw(prepared, candidates))
-        places = map(np.searchsorted, pools, candidates)
-        return [[own[at] for own in scores] for at, scores in zip(places, prepared.comparable, strict=True)]
-
-    def make_comparable(
-        self, prepared: PreparedHybrid, candidates: Sequence[Docids], raw: Sequence[Sequence[Scores]]
-    ) -> list[list[Scores]]:
-        """Return, for each query and part, the normalised scores of the query's candidates. raw: the parts' scores."""
-        if self._method == "absolute":
-            return self._make_absolute(prepared, candidates, raw)
-        rows = zip(prepared.pools, candidates, raw, strict=True)
-        return [pool.normalise(docids, scores) for pool, docids, scores in rows]
-
-    def _make_absolute(
-        self, prepared: PreparedHybrid, candidates: Sequence[Docids], raw: Sequence[Sequence[Scores]]
-    ) -> list[list[Scores]]:
-        of_parts = []
-        for place, (part, own) in enumerate(zip(self.parts, prepared.parts, strict=True)):
-            tops = [TopDocs(docids, scores[place]) for docids, scores in zip(candidates, raw, strict=True)]
-            of_parts.append([_fill_missing(scores) for scores in part.absolute_scores(own, tops)])
-        return [list(scores) for scores in zip(*of_parts, strict=True)]
-
-    def _raw(self, prepared: PreparedHybrid, candidates: Sequence[Docids]) -> list[list[Scores]]:
-        """Return, for each query and part, the raw scores of the query's candidates, reusing those of its pool."""
-        pools = prepared.pools
-        places = [np.searchsorted(pool.docids, docids) for pool, docids in zip(pools, candidates, strict=True)]
-        known = [_find(pool.docids, docids) for pool, docids in zip(pools, candidates, strict=True)]
-        others = [docids[~mask] for docids, mask in zip(candidates, known, strict=True)]
-        rows: list[list[Scores]] = [[] for _ in candidates]
-        for place, (part, own) in enumerate(zip(self.parts, prepared.parts, strict=True)):
-            fresh = part.score(own, others) if any(map(len, others)) else others
-            for row, (pool, at, mask) in enumerate(zip(pools, places, known, strict=True)):
-                scores = np.empty(len(mask))
-                scores[mask] = pool.scores[place][at[mask]]
-                scores[~mask] = fresh[row]
-                rows[row].append(scores)
-        return rows
-
-    def _total(self, scores: Sequence[Scores], n: int) -> Scores:
-        total = np.zeros(n)
-        for weight, own in zip(self.weights, scores, strict=True):
-            total += weight * own
-        return total
-
-
-def _default_weights(parts: Sequence[Ranker], normalise: str) -> tuple[float, ...]:
-    """Return weights that sum to 1: equal, but absolute lexical scores get the weight measured for the other parts."""
-    beside = [part.lexical_weight for part in parts if part.lexical_weight is not None]
-    if normalise != "absolute" or not beside or len(beside) == len(parts):
+def _default_weights(parts: Sequence[Ranker]) -> tuple[float, ...]:
+    """Return weights that sum to 1: equal, but lexical scores get the weight measured for the other parts."""
+    dense_weights = [part.lexical_weight for part in parts if part.lexical_weight is not None]
+    if not dense_weights or len(dense_weights) == len(parts):
         return (1 / len(parts),) * len(parts)
-    words = min(beside) * len(beside) / (len(parts) - len(beside))
-    weights = [words if part.lexical_weight is None else 1.0 for part in parts]
+    lexical_weight = min(dense_weights) * len(dense_weights) / (len(parts) - len(dense_weights))
+    weights = [lexical_weight if part.lexical_weight is None else 1.0 for part in parts]
     return tuple(weight / sum(weights) for weight in weights)
 
 
-def _find(pool: Docids, docids: Docids) -> NDArray[np.bool_]:
-    """Return which of these documents are in the pool."""
-    if not len(pool):
-        return np.zeros(len(docids), np.bool_)
-    found: NDArray[np.bool_] = pool[np.minimum(np.searchsorted(pool, docids), len(pool) - 1)] == docids
-    return found
+def _absolute(part: Retrieved) -> Sequence[Scores]:
+    return part.absolute or ()
 
 
-def _fill_missing(scores: Scores) -> Scores:
-    """Return the scores with 0 for missing ones."""
-    return np.where(np.isnan(scores), 0.0, scores)
-
-
-def _union(tops: Sequence[TopDocs]) -> Docids:
-    return find_distinct(np.concatenate([top.docids for top in tops]))
+def _sum_weighted(weights: Sequence[float], scores: Sequence[Scores]) -> Scores:
+    total = np.zeros(len(scores[0]))
+    for weight, own in zip(weights, scores, strict=True):
+        total += weight * own
+    return total
 
 
 def merge_explanations(explanations: Sequence[Explanation | None], parts: Mapping[str, float]) -> Explanation:

@@ -28,8 +28,8 @@ from askalike.core.types import Floats, Question, TrainingPair
 from askalike.index.lexical.searcher import QueryTerms
 from askalike.labels.learned import LABEL_SIGNALS, LearnedLabels
 from askalike.labels.training_pairs import training_pairs
-from askalike.rankers._queries import ResolvedQuery
-from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, PreparedTerms, split_settings
+from askalike.rankers._queries import ResolvedQuery, resolve
+from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, split_settings
 from askalike.similarities import Similarity
 from askalike.store import Clusters, TrainingView, View
 
@@ -141,11 +141,9 @@ class LearnedWeightsSearcher(LexicalSearcher):
         super().__init__(ranker, view, postings)
         self._weights = ranker.learned.weights if ranker.learned else {}
 
-    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTerms:
-        """See Searcher.prepare; the weight of each term is looked up."""
-        plain = super().prepare(queries, prefix)
-        weighted = [self._weigh(terms) for terms in plain.terms.queries]
-        return PreparedTerms(queries, plain.languages, self._postings.prepare(weighted, self._ranker.similarity))
+    def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> list[QueryTerms]:
+        """Return the terms of each query with their weights."""
+        return list(map(self._weigh, super()._extract_terms(queries)))
 
     def _weigh(self, query: QueryTerms) -> QueryTerms:
         weights = {term: n * self._weights.get(term, 1.0) for term, n in Counter(query.terms).items()}
@@ -241,15 +239,13 @@ def _add_contests(
     contests: _Contests, searcher: LexicalSearcher, pairs: Sequence[TrainingPair], negatives: int, clusters: Clusters
 ) -> None:
     """Add each pair whose texts share a term, with its negatives."""
-    resolved = searcher.resolve({str(n): pair.query for n, pair in enumerate(pairs)}, False)
-    prepared = searcher.prepare(resolved, False)
-    tops = searcher.retrieve(prepared, 2 * negatives, None)
-    ids = searcher.view.ids(sorted({docid for top in tops for docid in top.docids.tolist()}))
-    right = searcher.view.docids([pair.positive.id for pair in pairs])
+    queries = resolve(searcher, {str(n): pair.query for n, pair in enumerate(pairs)})
+    retrieved = searcher.retrieve(queries, 2 * negatives)
+    ids, right = searcher.view.ids(retrieved.distinct_docids), searcher.view.docids([p.positive.id for p in pairs])
     pools = []
-    for pair, top in zip(pairs, tops, strict=True):
-        others = [n for n in top.docids.tolist() if clusters.cluster_of(ids[n]) != pair.cluster][:negatives]
+    for pair, docids in zip(pairs, retrieved.docids, strict=True):
+        others = [n for n in docids.tolist() if clusters.cluster_of(ids[n]) != pair.cluster][:negatives]
         pools.append(np.array([right[pair.positive.id], *others], np.int64))
-    for documents in searcher.score_terms(prepared, pools):
+    for documents in searcher.score_terms(searcher.score(queries, pools, retrieved)):
         if len(documents) > 1 and documents[0]:
             contests.add(documents)

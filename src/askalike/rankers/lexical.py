@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -22,7 +21,6 @@ from askalike.core.types import (
     Markup,
     Question,
     Span,
-    TopDocs,
 )
 from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, TermsSearcher, TermsWriter
 from askalike.index.lexical.index import LexicalLayout
@@ -32,19 +30,17 @@ from askalike.index.lexical.searcher import (
 )
 from askalike.rankers._indexed import IndexedRanker, changed_documents
 from askalike.rankers._queries import ResolvedQuery
-from askalike.rankers._ranker import Docids, Explanations, Scores, Searcher, Texts
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Searcher, Texts
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
-from askalike.text.language import detect_language
 
 TermScores = Sequence[tuple[str, float]]
 """Terms that a document shares with a query, with their contributions to the score."""
 FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
 """A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
-MAX_DETECTED_CHARS = 1_000  # of a query, from which its language is detected
 
 
 class LexicalSettings(AnalyzerSettings):
@@ -121,18 +117,19 @@ class TermExtractor:
         others = (self._terms(text, "text", language) for text in rephrasings)
         return list(enumerate((self.own_terms(question, language), *others)))
 
-    def query_texts(self, query: Question) -> list[str]:
+    def query_texts(self, resolved: ResolvedQuery) -> list[str]:
         """Return the plain texts of a query: its title, and its body if bodies are searched."""
-        texts = [self.analyzer.plain_text(query.title, "text")]
+        query, is_plain = resolved.query, self.settings.links == "token"
+        texts = [resolved.text if is_plain else self.analyzer.plain_text(query.title, "text")]
         if query.body and "body" in self.settings.fields:
             texts.append(self.analyzer.plain_text(query.body, query.markup))
         return [text for text in texts if text]
 
-    def query_terms(self, resolved: ResolvedQuery, language: str | None, prefix: bool) -> QueryTerms:
-        """Return the terms of a query. prefix: its last word may be unfinished."""
-        excluded = resolved.excluded_docid, resolved.excluded_phrasing
-        texts = self.query_texts(resolved.query)
-        if not prefix:
+    def query_terms(self, resolved: ResolvedQuery) -> QueryTerms:
+        """Return the terms of a query, whose last word may be unfinished."""
+        excluded, language = (resolved.excluded_docid, resolved.excluded_phrasing), resolved.language
+        texts = self.query_texts(resolved)
+        if not resolved.prefix:
             return QueryTerms([t for text in texts for t in self.analyzer.analyze(text, language)], None, *excluded)
         *earlier, last = texts or [""]
         finished, unfinished = self.analyzer.split_prefix(last, language)
@@ -140,11 +137,11 @@ class TermExtractor:
         whole = self.analyzer.analyze(unfinished, language) if unfinished else ()
         return QueryTerms(terms, unfinished, *excluded, whole)
 
-    def surface_forms(self, query: Question, language: str | None) -> dict[str, str]:
+    def surface_forms(self, resolved: ResolvedQuery) -> dict[str, str]:
         """Return term → its word in the query, as typed."""
         forms: dict[str, str] = {}
-        for text in self.query_texts(query):
-            for term, start, end in self.analyzer.analyze_with_spans(text, language):
+        for text in self.query_texts(resolved):
+            for term, start, end in self.analyzer.analyze_with_spans(text, resolved.language):
                 forms.setdefault(term, text[start:end])
         return forms
 
@@ -215,7 +212,11 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
         """Return the spelling corrector of queries, which caches words until the view or its index changes."""
         kept = self._corrector  # another thread may replace it
         if kept is None or kept[:2] != (view, postings):
-            self._corrector = kept = view, postings, SpellingCorrector(view, postings, self.extractor.analyzer)
+            self._corrector = kept = (
+                view,
+                postings,
+                SpellingCorrector(view, postings, self.extractor.analyzer, self.settings.spelling),
+            )
         return kept[2]
 
     def _index_name(self, view: View) -> str:
@@ -239,16 +240,6 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
             yield done
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedTerms:
-    """A batch of queries with the language of each, and their terms looked up in the index."""
-
-    queries: Sequence[ResolvedQuery]
-    languages: Sequence[str | None]
-    terms: Any
-    """What the index's searcher prepared."""
-
-
 class LexicalSearcher(Searcher):
     """See LexicalRanker."""
 
@@ -256,61 +247,50 @@ class LexicalSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker, self._extractor = ranker, ranker.extractor
         self._postings = postings
+        self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
+        self.detects_language = ranker.settings.language == "auto"
 
-    def correct(self, queries: list[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
-        """See Searcher.correct."""
-        if self.view.kind != "questions" or not self._ranker.settings.spelling:
-            return queries
-        languages = [self._query_language(one.query) for one in queries]
-        return self._ranker.corrector(self.view, self._postings).correct(queries, languages, prefix)
-
-    def finish(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
-        """See Searcher.finish: with the archive's most frequent word that begins as typed."""
-        if self.view.kind != "questions":
-            return queries
-        languages = [self._query_language(one.query) for one in queries]
-        return self._ranker.corrector(self.view, self._postings).finish(queries, languages)
-
-    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> PreparedTerms:
-        languages = [self._query_language(one.query) for one in queries]
-        extract = self._extractor.query_terms
-        terms = [extract(one, language, prefix) for one, language in zip(queries, languages, strict=True)]
-        return PreparedTerms(queries, languages, self._postings.prepare(terms, self._ranker.similarity))
-
-    def retrieve(self, prepared: PreparedTerms, k: int, allowed: AllowedDocs | None) -> Sequence[TopDocs]:
+    def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
-        return self._postings.search(prepared.terms, k, allowed)
+        encoded = self._look_up(queries)
+        tops = self._postings.search(encoded, k, allowed)
+        return Retrieved(queries, [top.docids for top in tops], [top.scores for top in tops], encoded=encoded)
 
-    def score(self, prepared: PreparedTerms, candidates: Sequence[Docids]) -> list[Scores]:
-        """See Searcher.score. Documents that share no word with the query score 0."""
-        return self._postings.score(prepared.terms, candidates)
+    def score(
+        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
+    ) -> Retrieved:
+        """See Searcher.score. Documents that share no word with the query score 0.
 
-    def score_pools(
-        self, prepared: PreparedTerms, retrieved: Sequence[TopDocs], pools: Sequence[Docids]
-    ) -> list[Scores]:
-        """See Searcher. An index in files scores the whole pool at once; an engine may be asked only for the rest."""
-        if self._postings.scores_pools:
-            return self.score(prepared, pools)
-        return super().score_pools(prepared, retrieved, pools)
+        The absolute score is the mean of two ratios: score to the query's self-score, and matched to total idf.
+        """
+        encoded = known.encoded if known else self._look_up(queries)
+        matches = self._postings.match(encoded, docids, known.topdocs if known else None)
+        rows = zip(matches.scores, self._postings.self_scores(encoded), matches.coverage, strict=True)
+        absolute = [(scores / (unit or 1.0) + share) / 2 for scores, unit, share in rows]
+        return Retrieved(queries, docids, matches.scores, absolute, encoded=encoded, matches=matches)
 
-    def absolute_scores(self, prepared: PreparedTerms, topdocs: Sequence[TopDocs]) -> list[Scores]:
-        """See Searcher. The mean of two ratios: score to the query's self-score, and matched to total idf."""
-        own = self._postings.self_scores(prepared.terms)
-        covered = self._postings.coverage(prepared.terms, [top.docids for top in topdocs])
-        rows = zip(topdocs, own, covered, strict=True)
-        return [(top.scores / (unit or 1.0) + share) / 2 for top, unit, share in rows]
-
-    def explain(self, prepared: PreparedTerms, row: int, docids: Docids, texts: Texts) -> Explanations:
+    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""
-        nothing = np.empty(0, np.int64)
-        rows = [docids if place == row else nothing for place in range(len(prepared.queries))]
-        matches = self._postings.contributions(prepared.terms, rows)[row]
-        typed = prepared.terms.queries[row].prefix
-        completed = {term: typed for match in matches for term, _ in match.scores if typed}
-        forms = completed | self._extractor.surface_forms(prepared.queries[row].query, prepared.languages[row])
+        matches = self._postings.contributions(retrieved.encoded, docids, retrieved.matches)
+        terms = retrieved.encoded.queries
+        return [self._explain_query(*own, texts) for own in zip(retrieved.queries, terms, docids, matches, strict=True)]
+
+    def _look_up(self, queries: Sequence[ResolvedQuery]) -> Any:
+        """Return the queries' terms as the index knows them."""
+        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity)
+
+    def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> list[QueryTerms]:
+        return list(map(self._extractor.query_terms, queries))
+
+    def _explain_query(
+        self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions], texts: Texts
+    ) -> Explanations:
+        shared = {term for match in matches for term, _ in match.scores}
+        completed = dict.fromkeys(shared, terms.prefix) if terms.prefix else {}
+        forms = completed | self._extractor.surface_forms(one)
         questions = [texts[docid] for docid in docids.tolist()]
         fields = [self._plain_fields(q, match.phrasing) for q, match in zip(questions, matches, strict=True)]
-        spans = self._find_terms(questions, fields, {term for match in matches for term, _ in match.scores})
+        spans = self._find_terms(questions, fields, shared)
         reasons = [_explain_match(forms, *own) for own in zip(matches, fields, spans, strict=True)]
         return dict(zip(docids.tolist(), reasons, strict=True))
 
@@ -333,15 +313,10 @@ class LexicalSearcher(Searcher):
                 found[n].append((name, own))
         return found
 
-    def score_terms(self, prepared: PreparedTerms, candidates: Sequence[Docids]) -> Sequence[Sequence[TermScores]]:
-        """Return the contribution of each term to the score of each query's candidates."""
-        return [[m.scores for m in matches] for matches in self._postings.contributions(prepared.terms, candidates)]
-
-    def _query_language(self, query: Question) -> str | None:
-        language = self.view.language
-        if query.language or self._ranker.settings.language != "auto" or language or len(self.view.languages) < 2:
-            return query.language or language
-        return detect_language(f"{query.title} {query.body}"[:MAX_DETECTED_CHARS], self.view.languages)
+    def score_terms(self, retrieved: Retrieved) -> Sequence[Sequence[TermScores]]:
+        """Return the contribution of each term to the score of each query's documents."""
+        matches = self._postings.contributions(retrieved.encoded, retrieved.docids, retrieved.matches)
+        return [[match.scores for match in own] for own in matches]
 
 
 def _explain_match(

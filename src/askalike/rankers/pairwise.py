@@ -8,19 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
-from askalike.core.types import AllowedDocs, Answer, Question, TopDocs
+from askalike.core.types import AllowedDocs, Answer, Question
 from askalike.labels.learned import LearnedLabels
 from askalike.rankers._explanations import explain_by_occlusion
 from askalike.rankers._queries import ResolvedQuery
-from askalike.rankers._ranker import (
-    Docids,
-    Explanations,
-    Ranker,
-    Scores,
-    Searcher,
-    Texts,
-    candidates_needed,
-)
+from askalike.rankers._ranker import Ranker, candidates_needed
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts
 from askalike.store import View
 
 
@@ -78,26 +71,30 @@ class PairwiseSearcher(Searcher):
         super().__init__(name, view)
         self.scorer = scorer
 
-    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> list[ResolvedQuery]:
-        return list(queries)
-
-    def retrieve(self, prepared: list[ResolvedQuery], k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
+    def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """Raises SettingsError: every document would have to be scored."""
         raise candidates_needed(self.name)
 
-    def score(self, prepared: list[ResolvedQuery], candidates: Sequence[Docids]) -> list[Scores]:
+    def score(
+        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
+    ) -> Retrieved:
         """See Searcher.score; NaN for a document that has been deleted, 0 for all if the query is empty."""
-        scores = [np.full(len(docids), np.nan) for docids in candidates]
-        for one, docids, own in zip(prepared, candidates, scores, strict=True):
-            texts = self._texts(docids)
-            if present := [place for place, docid in enumerate(docids.tolist()) if docid in texts]:
-                documents = [texts[docid] for docid in docids[present].tolist()]
-                is_empty = not f"{one.query.title}{one.query.body}".strip()
-                own[present] = 0.0 if is_empty else self.scorer.score(one.query, documents)
+        scores = [self._score_query(one.query, own) for one, own in zip(queries, docids, strict=True)]
+        return Retrieved(queries, docids, scores, scores)
+
+    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+        pairs = zip(retrieved.queries, docids, strict=True)
+        return [self._explain_query(one.query, own, texts) if len(own) else {} for one, own in pairs]
+
+    def _score_query(self, query: Question, docids: Docids) -> Scores:
+        scores, texts = np.full(len(docids), np.nan), self._texts(docids)
+        if present := [place for place, docid in enumerate(docids.tolist()) if docid in texts]:
+            documents = [texts[docid] for docid in docids[present].tolist()]
+            is_empty = not f"{query.title}{query.body}".strip()
+            scores[present] = 0.0 if is_empty else self.scorer.score(query, documents)
         return scores
 
-    def explain(self, prepared: list[ResolvedQuery], row: int, docids: Docids, texts: Texts) -> Explanations:
-        query = prepared[row].query
+    def _explain_query(self, query: Question, docids: Docids, texts: Texts) -> Explanations:
         by_id = sorted(docids.tolist(), key=lambda docid: texts[docid].id)  # a batch's order affects scores' last bits
         documents = {docid: texts[docid] for docid in by_id}
         scores = self.scorer.score(query, list(documents.values()))

@@ -12,10 +12,11 @@ import numpy as np
 from askalike.core import clock
 from askalike.core.config import Settings, validate_settings
 from askalike.core.errors import SettingsError
-from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, TopDocs
+from askalike.core.types import AllowedDocs, Contribution, Explanation
 from askalike.index.rows import find_distinct
 from askalike.rankers._queries import ResolvedQuery
-from askalike.rankers._ranker import Docids, Explanations, Ranker, Scores, Searcher, SearchSession, Texts
+from askalike.rankers._ranker import Ranker
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Searcher, Texts
 from askalike.store import View
 
 MANY_VOTES = 100.0
@@ -49,32 +50,30 @@ class VotesRanker(Ranker):
 class VotesSearcher(Searcher):
     """See VotesRanker."""
 
-    def search(self, queries: Mapping[str, Question], k: int, **options: Any) -> SearchSession:
+    proposes = False
+
+    def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """Raises SettingsError: votes do not depend on the query."""
         raise SettingsError(
             "votes: cannot rank by itself; use it as a part of a hybrid, as in "
             "--ranker hybrid --set parts=lm_jelinek_mercer,votes --set weights=4,1"
         )
 
-    def prepare(self, queries: Sequence[ResolvedQuery], prefix: bool) -> int:
-        """Return the number of queries."""
-        return len(queries)
+    def score(
+        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
+    ) -> Retrieved:
+        distinct = find_distinct(np.concatenate([np.empty(0, np.int64), *docids]))
+        votes = self.view.votes(distinct)
+        every = np.log1p([max(votes.get(docid, 0), 0) for docid in distinct.tolist()])
+        scores = [every[np.searchsorted(distinct, own)] for own in docids]
+        return Retrieved(queries, docids, scores, [own / np.log1p(MANY_VOTES) for own in scores])
 
-    def retrieve(self, prepared: int, k: int, allowed: AllowedDocs | None) -> list[TopDocs]:
-        return [TopDocs(np.empty(0, np.int64), np.empty(0, np.float64)) for _ in range(prepared)]
-
-    def score(self, prepared: int, candidates: Sequence[Docids]) -> list[Scores]:
-        docids = find_distinct(np.concatenate([np.empty(0, np.int64), *candidates]))
-        votes = self.view.votes(docids)
-        scores = np.log1p([max(votes.get(docid, 0), 0) for docid in docids.tolist()])
-        return [scores[np.searchsorted(docids, own)] for own in candidates]
-
-    def absolute_scores(self, prepared: int, topdocs: Sequence[TopDocs]) -> list[Scores]:
-        return [top.scores / np.log1p(MANY_VOTES) for top in topdocs]
-
-    def explain(self, prepared: int, row: int, docids: Docids, texts: Texts) -> Explanations:
+    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the number of votes of each document that has any."""
-        votes = self.view.votes(docids)
-        scores = {docid: (n, float(np.log1p(n))) for docid in docids.tolist() if (n := votes.get(docid, 0)) > 0}
-        words = {docid: Contribution(f"{n:,} vote{'s' * (n > 1)}", (), score) for docid, (n, score) in scores.items()}
-        return {docid: Explanation(word.score, (word,)) for docid, word in words.items()}
+        votes = self.view.votes({docid for own in docids for docid in own.tolist()})
+        return [{docid: _explain(votes[docid]) for docid in own.tolist() if votes.get(docid, 0) > 0} for own in docids]
+
+
+def _explain(votes: int) -> Explanation:
+    score = float(np.log1p(votes))
+    return Explanation(score, (Contribution(f"{votes:,} vote{'s' * (votes > 1)}", (), score),))

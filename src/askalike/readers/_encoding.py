@@ -1,4 +1,4 @@
-"""Converts text in other encodings to UTF-8."""
+"""The encoding of a file: binary formats are refused, other encodings converted to UTF-8."""
 
 import codecs
 import io
@@ -68,3 +68,31 @@ class _RecodedFile(io.RawIOBase):
             raise InputError(f"{self._path}: {problem}") from None
         self._offset += len(chunk)
         return text.encode("utf-8", "replace")
+
+
+BINARY_KINDS = (
+    (b"%PDF-", "a PDF; save its questions as CSV"),
+    (b"SQLite format 3\0", "an SQLite database; export its table of questions as CSV"),
+    (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        "a file of an old Office program such as Excel (.xls); save it as CSV (UTF-8)",
+    ),
+    (b"PAR1", "a Parquet file; read it with: askalike import parquet"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it, and import the files in it"),
+    (b"PK\x03\x04", "a ZIP archive; unpack it, and import the files in it"),
+)
+"""First bytes → the kind of file, and what to do with it."""
+ZIPPED_KINDS = (
+    (b"xl/work", "an Excel file; save it as CSV (UTF-8)"),
+    (b"opendocument.spreadsheet", "a LibreOffice spreadsheet; save it as CSV (UTF-8)"),
+)
+"""Bytes near the beginning of a ZIP archive → the kind of file, and what to do with it."""
+
+
+def refuse_binary(path: Path, head: bytes) -> None:
+    """Raise InputError if the first bytes of a file are those of a binary format."""
+    kinds = [kind for start, kind in BINARY_KINDS if head.startswith(start)]
+    if head.startswith(b"PK\x03\x04"):
+        kinds = [kind for part, kind in ZIPPED_KINDS if part in head] + kinds
+    if kinds:
+        raise InputError(f"{path}: is not text but {kinds[0]}")

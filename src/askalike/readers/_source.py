@@ -14,10 +14,12 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+from pydantic import Field
+
+from askalike.core.config import DateText, Settings
 from askalike.core.errors import InputError
 from askalike.core.types import LocatedRecord, Place, Record, RejectedRow
-from askalike.readers._binary import refuse_binary
-from askalike.readers._encoding import CHUNK_SIZE, describe_invalid_utf8, recode
+from askalike.readers._encoding import CHUNK_SIZE, describe_invalid_utf8, recode, refuse_binary
 from askalike.store.database import DATABASE_FILE
 
 MAX_LINE_SIZE = 1 << 26
@@ -235,3 +237,22 @@ def _read_checked(read: Callable[[], bytes], place: Place) -> bytes:
     except DAMAGE_ERRORS as error:
         problem = f"reading failed ({error}); the file is damaged or cut short, fetch it again"
         raise InputError(f"{place}: {problem}") from None
+
+
+class FollowUpReader(Settings):
+    """Settings of a reader whose files have dates of changes."""
+
+    since: DateText | None = Field(
+        None, description="import only what changed on or after this date, e.g. 2026-01-31; for follow-up imports"
+    )
+
+    def is_unchanged(self, changed_at: str | None, source: SourceFiles) -> bool:
+        """Return whether an item last changed before `since`, and must be left out; it is then counted.
+
+        changed_at: ISO 8601 in UTC. An item without a date is imported.
+        """
+        if self.since is None:
+            return False
+        is_older = bool(changed_at) and (changed_at or "") < self.since
+        source.note("older than --since left out", is_older)
+        return is_older

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from askalike.core.clock import parse_utc
-from askalike.readers._since import FollowUpReader
-from askalike.readers._source import SourceFiles
+from askalike.readers._source import FollowUpReader, SourceFiles
 from askalike.store.drafts import LocatedThread, ThreadDraft
 from askalike.text.sentences import split_sentences
 

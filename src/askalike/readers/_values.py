@@ -1,13 +1,15 @@
-"""Converts values in files to values in records: dates, ids, lists, plain text."""
+"""Values of cells: texts, lists, ids, and dates in ISO 8601, in the order of a country, and with names of months."""
 
 import hashlib
 import html
 import json
 import re
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from askalike.core.clock import parse_utc
+from askalike.readers._source import SourceFiles
 
 
 def parse_optional_utc(text: Any) -> str | None:
@@ -39,3 +41,147 @@ def split_cell(value: Any, separators: str = "|;") -> tuple[str, ...]:
 def unescape(text: str) -> str:
     """Return escaped HTML as plain text: entities are resolved, line breaks become spaces."""
     return " ".join(re.sub(r"<br\s*/?>", " ", html.unescape(text)).split())
+
+
+DateOrder = Literal["day-first", "month-first"]
+
+MONTH_NAMES = (
+    "january janvier januar enero gennaio janeiro januari janv jänner ene gen",
+    "february février februar febrero febbraio fevereiro februari févr feb fev",
+    "march mars märz marzo março maart maerz mrz",
+    "april avril abril aprile avr abr",
+    "may mai mayo maggio maio mei mag",
+    "june juin juni junio giugno junho giu",
+    "july juillet juli julio luglio julho juil lug",
+    "august août agosto augustus aout ago",
+    "september septembre septiembre settembre setembro sept set",
+    "october octobre oktober octubre ottobre outubro okt ott out",
+    "november novembre noviembre novembro",
+    "december décembre dezember diciembre dicembre dezembro dez dic déc",
+)
+"""The names of each month in English, German, French, Spanish, Italian, Portuguese and Dutch; their first three letters
+are also names if they are unambiguous in all languages."""
+MONTHS = {name[:3]: n for n, names in enumerate(MONTH_NAMES, 1) for name in names.split()[:1]} | {
+    name: n for n, names in enumerate(MONTH_NAMES, 1) for name in names.split()
+}
+
+_TIME = r"""(?:[T,\s]+(?:um\s+|at\s+|à\s+)?(?P<time>\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?)\s*(?P<half>[ap]\.?m\.?)?
+    \s*(?:uhr|h)?\s*(?P<zone>z|utc|gmt|[+-]\d\d:?\d\d)?)?"""
+_NUMBERS = re.compile(rf"(\d{{1,4}})(?P<mark>[./-])\s?(\d{{1,2}})(?P=mark)\s?(\d{{1,4}}){_TIME}", re.I | re.X)
+_WEEKDAY = r"(?:[^\W\d_]{2,10}\.?,?\s+)?"
+_MONTH = r"(?P<month>[^\W\d_]{3,10})\.?"
+_DAY = r"(?P<day>\d{1,2})(?:\.|st|nd|rd|th|er|º)?"
+_DAY_MONTH_YEAR = re.compile(
+    rf"{_WEEKDAY}{_DAY}[\s-]*(?:de\s+|of\s+)?{_MONTH}[\s,-]*(?:de\s+)?(?P<year>\d{{4}}){_TIME}", re.I | re.X
+)
+_MONTH_DAY_YEAR = re.compile(rf"{_WEEKDAY}{_MONTH}\s*{_DAY},?\s+(?P<year>\d{{4}}){_TIME}", re.I | re.X)
+
+UNREADABLE_NOTE = "dates that could not be read (their rows are kept without a date)"
+AMBIGUOUS_NOTE = (
+    "dates that can be read in two ways, as no other date of the file shows which (their rows are kept without a date; "
+    "say it with --dates day-first or --dates month-first)"
+)
+
+
+class DateReader:
+    """Reads the dates of one import. By default the file's own dates show whether the day comes first."""
+
+    def __init__(self, order: DateOrder | None, all_dates: Callable[[], Iterable[Any]], source: SourceFiles) -> None:
+        """order: as the user gives it; None to detect it. all_dates: yields every date of the files, as written."""
+        self._order = order
+        self._all_dates = all_dates
+        self._source = source
+        self._is_order_known = order is not None
+
+    def read(self, value: Any) -> str | None:
+        """Return a date in UTC; None if there is none, or, with a note, if it cannot be read.
+
+        Raises ValueError for one that cannot be read if doubtful rows are to be rejected.
+        """
+        text = to_text(value)
+        if not text:
+            return None
+        try:
+            return parse_utc(text)
+        except ValueError:
+            return self._read_written(text)
+
+    def _read_written(self, text: str) -> str | None:
+        orders = possible_orders(text)
+        if len(orders) == 2 and not self._is_order_known:
+            self._order, self._is_order_known = find_order(self._all_dates()), True
+        ambiguous = len(orders) == 2 and self._order is None
+        date = None if ambiguous else parse_written_date(text, orders[0] if len(orders) == 1 else self._order)
+        if date is None:
+            if self._source.strict:
+                raise ValueError(f"date {text!r}: expected a date such as 2014-01-21T20:26:05")
+            self._source.note(AMBIGUOUS_NOTE if ambiguous else UNREADABLE_NOTE)
+        return date
+
+
+def parse_optional_date(value: Any) -> str | None:
+    """Return a date in UTC, parsed from ISO 8601, year first, or with a month's name; None if there is none.
+
+    Raises ValueError for what is not a date.
+    """
+    text = to_text(value)
+    try:
+        return parse_utc(text) if text else None
+    except ValueError:
+        if date := parse_written_date(text):
+            return date
+        raise
+
+
+def find_order(dates: Iterable[Any]) -> DateOrder | None:
+    """Return the order shown by the unambiguous dates; None if they show neither order, or both."""
+    shown = {orders[0] for date in dates if len(orders := possible_orders(to_text(date))) == 1}
+    return shown.pop() if len(shown) == 1 else None
+
+
+def possible_orders(text: str) -> tuple[DateOrder, ...]:
+    """Return the possible orders of a date that consists only of numbers; none for another text.
+
+    Numbers separated by dots are read day first, the usual order, unless that is not a date.
+    """
+    match = _NUMBERS.fullmatch(text.strip())
+    if match is None or len(match[1]) > 2 or match[1] == match[3]:
+        return ()
+    first, second = int(match[1]), int(match[3])
+    orders: list[DateOrder] = []
+    if first <= 31 and second <= 12:
+        orders.append("day-first")
+    if first <= 12 and second <= 31 and not (match["mark"] == "." and orders):
+        orders.append("month-first")
+    return tuple(orders)
+
+
+def parse_written_date(text: str, order: DateOrder | None = None) -> str | None:
+    """Return a date in UTC, `2023-03-12T14:05:00`; None if it is not a date. order: for dates that are only numbers."""
+    text = text.strip()
+    if match := _NUMBERS.fullmatch(text):
+        first, second, third = (match[n] for n in (1, 3, 4))
+        if len(first) == 4:
+            return _build_date(first, second, third, match)
+        day, month = (second, first) if order == "month-first" else (first, second)
+        return _build_date(_full_year(third), month, day, match)
+    for pattern in (_DAY_MONTH_YEAR, _MONTH_DAY_YEAR):
+        if (match := pattern.fullmatch(text)) and (number := MONTHS.get(match["month"].lower())):
+            return _build_date(match["year"], str(number), match["day"], match)
+    return None
+
+
+def _full_year(year: str) -> str:
+    """Return a year of four digits; those of two digits are from 1969 to 2068, as in POSIX."""
+    return year if len(year) != 2 else f"{20 if int(year) < 69 else 19}{year}"
+
+
+def _build_date(year: str, month: str, day: str, match: re.Match[str]) -> str | None:
+    hour, minutes = (match["time"] or "0:00").split(":", 1)
+    if match["half"]:
+        hour = str(int(hour) % 12 + 12 * (match["half"][0].lower() == "p"))
+    zone = (match["zone"] or "").lower().replace("utc", "").replace("gmt", "").replace("z", "")
+    try:
+        return parse_utc(f"{year}-{month:0>2}-{day:0>2}T{hour:0>2}:{minutes}{zone}")
+    except ValueError:
+        return None

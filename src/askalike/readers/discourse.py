@@ -10,12 +10,10 @@ from pydantic import Field
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.states import Mark
 from askalike.core.types import Answer, LocatedRecord, Place, Question, Record, RejectedRow
-from askalike.readers._dates import parse_optional_date
 from askalike.readers._json import read_json_values
 from askalike.readers._rows import open_table
-from askalike.readers._since import FollowUpReader
-from askalike.readers._source import SourceFiles, find_files, parse_rows
-from askalike.readers._values import split_cell, to_text
+from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows
+from askalike.readers._values import parse_optional_date, split_cell, to_text
 
 EXPLORER_COLUMNS = ("topic_id", "post_id", "post_number", "title", "category_id", "cooked")
 """Required columns of a CSV of the data explorer; the query is in docs/formats.md."""

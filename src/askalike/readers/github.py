@@ -9,8 +9,7 @@ from askalike.core.errors import InputError
 from askalike.core.states import Mark
 from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.readers._json import read_json_values
-from askalike.readers._since import FollowUpReader
-from askalike.readers._source import SourceFiles, find_files, parse_rows, reject
+from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows, reject
 from askalike.readers._values import parse_optional_utc, to_text
 
 Item = Mapping[str, Any]

@@ -8,10 +8,10 @@ from typing import Any
 
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import LocatedRecord, Place
-from askalike.readers._columns import Table
 from askalike.readers._json import PlacedRow
-from askalike.readers._question_table import QuestionTable
+from askalike.readers._rows import Table
 from askalike.readers._source import SourceFiles, find_files
+from askalike.readers.table import QuestionTable
 from askalike.text.clean import replace_forbidden
 
 BATCH_ROWS = 1_000

@@ -1,16 +1,170 @@
 """Reads tables of questions and answers: CSV, TSV, JSON lines or JSON, gzipped or not, one question per row."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field
 
-from askalike.core.types import LocatedRecord
+from askalike.core.config import Settings
+from askalike.core.states import Mark, parse_marks
+from askalike.core.types import Answer, Link, LocatedRecord, Question, Record, RejectedRow
 from askalike.readers._exported import read_csv_export, read_export_facts
-from askalike.readers._question_table import QuestionTable
-from askalike.readers._rows import TABLE_PATTERNS, open_table
-from askalike.readers._source import SourceFiles, find_files
+from askalike.readers._rows import TABLE_PATTERNS, Columns, TableOpener, open_table, read_table
+from askalike.readers._source import DerivedIds, SourceFiles, find_files
+from askalike.readers._values import DateOrder, DateReader, derive_id, split_cell, to_text
+from askalike.store.database import FirstTextStore
+
+USUAL_COLUMNS = {
+    "question": ("question", "question_text", "title", "subject", "query", "text"),
+    "answer": ("answer", "answer_text", "answers", "response"),
+    "body": ("body", "question_body", "description", "details", "content", "text"),
+    "tags": ("tags", "labels", "keywords", "metadata"),
+    "category": ("category", "section", "topic"),
+    "id": ("id", "uid", "question_id", "qid", "document_id"),
+    "alternates": ("alternates", "alternate_questions", "rephrasings", "rephr", "paraphrases", "variants"),
+    "duplicate_of": ("duplicate_of", "duplicateof", "duplicate"),
+    "url": ("url", "source_uri", "link"),
+    "lang": ("lang", "language", "language_code", "locale"),
+    "created_at": ("created_at", "created", "creation_date", "date"),
+    "state": ("state", "status"),
+    "solved_in": ("solved_in", "fixed_in", "fix_version"),
+}
+"""Part → usual column names, including those in exports of Kendra (`_question`) and QnA Maker (`Metadata`)."""
+REPEATED_ID_NOTE = (
+    "rows with the id of an earlier row and another text (kept as questions of their own; else: --repeated-ids reject)"
+)
+MAX_DROPPED_LENGTH = 3
+"""Rephrasings of at most this many characters are not questions."""
+HTML_TAGS = "a|b|blockquote|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|td|u|ul"
+HTML_PATTERN = re.compile(f"[<&](?:/(?:{HTML_TAGS})>|br */?>|(?:amp|gt|lt|nbsp|quot);)", re.IGNORECASE)
+HTML_NOTE = "bodies and answers that look like HTML and are read as plain text (else: --markup html)"
+WIDE_SCRIPTS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Scripts in which three characters may be a whole question."""
+
+
+class QuestionTable(Settings):
+    """The columns of a question's parts, and the format of their values."""
+
+    question: str | None = Field(None, description="the column of the question's title")
+    answer: str | None = Field(None, description="the column of its answer, or of a list of answers")
+    body: str | None = Field(None, description="the column of the question's body")
+    tags: str | None = Field(None, description="the column of tags: a JSON list, or separated by | or ;")
+    category: str | None = Field(None, description="the column of the category")
+    id: str | None = Field(None, description="the column of the id")
+    alternates: str | None = Field(None, description="the column of other phrasings, in the same format as tags")
+    duplicate_of: str | None = Field(None, description="the column of the id of the question that it repeats")
+    url: str | None = Field(None, description="the column of its address")
+    lang: str | None = Field(None, description="the column of its language, e.g. en")
+    created_at: str | None = Field(None, description="the column of its date")
+    state: str | None = Field(None, description="the column of its state: open, answered, closed, locked, outdated")
+    solved_in: str | None = Field(None, description="the column of the release in which it was solved")
+    dates: DateOrder | None = Field(None, description="how 03/04/2023 is read")
+    markup: Literal["text", "html"] = Field("text", description="the format of bodies and answers")
+    repeated_ids: Literal["keep", "reject"] | None = Field(
+        None,
+        description="a row with an earlier row's id and another text: keep it as a question of its own, or reject it",
+    )
+
+    def read_questions(
+        self, files: Sequence[Path], source: SourceFiles, open_table: TableOpener
+    ) -> Iterator[LocatedRecord]:
+        """Yield each row as a question, its answers and its links. Raises InputError."""
+        source.expect(files)
+        columns = Columns({part: getattr(self, part) for part in USUAL_COLUMNS}, USUAL_COLUMNS, ("question",))
+
+        def all_dates() -> Iterator[Any]:
+            for file in files:
+                unread = SourceFiles(encoding=source.encoding)
+                for _, row in open_table(unread, file).rows:
+                    if not isinstance(row, RejectedRow):
+                        with suppress(ValueError):
+                            yield columns.extract(row, unread.note).get("created_at")
+
+        dates = DateReader(self.dates, all_dates, source)
+        with FirstTextStore() as first_texts:
+            parse = partial(self._build_records, first_texts, dates, source)
+            yield from read_table(source, files, columns, parse, open_table)
+
+    def _build_records(
+        self, first: FirstTextStore, dates: DateReader, source: SourceFiles, cells: Mapping[str, Any]
+    ) -> list[Record]:
+        """Return a question with its answers and links. Raises KeyError or ValueError."""
+        title = to_text(cells.get("question"))
+        if not title:
+            raise KeyError("question")
+        body, file_id = to_text(cells.get("body")), to_text(cells.get("id"))
+        id = self._choose_id(file_id, derive_id(title, body), first, source)
+        texts = _split_answers(cells.get("answer"))
+        ids = (f"{id}_{n if file_id else derive_id(text)}" for n, text in enumerate(texts, 1))
+        if self.markup == "text":
+            source.note(HTML_NOTE, sum(HTML_PATTERN.search(text) is not None for text in (body, *texts)))
+        answers = [Answer(a, id, text, self.markup, len(texts) == 1) for a, text in zip(ids, texts, strict=True)]
+        question = Question(
+            id,
+            title,
+            body,
+            self.markup,
+            split_cell(cells.get("tags")),
+            to_text(cells.get("category")) or None,
+            _parse_language(cells.get("lang")),
+            dates.read(cells.get("created_at")),
+            url=to_text(cells.get("url")) or None,
+            accepted_answer_id=answers[0].id if len(answers) == 1 else None,
+            rephrasings=_parse_rephrasings(cells.get("alternates"), title, source),
+            marks=self._parse_marks(to_text(cells.get("state")), source),
+            solved_in=to_text(cells.get("solved_in")) or None,
+        )
+        links = (Link(id, target) for target in split_cell(cells.get("duplicate_of")))
+        return (list if file_id else DerivedIds)((question, *answers, *links))
+
+    def _parse_marks(self, cell: str, source: SourceFiles) -> tuple[Mark, ...]:
+        """Return the states in a cell. Raises ValueError for other words if --state names the column."""
+        try:
+            return parse_marks(cell)
+        except ValueError:
+            if self.state is not None:
+                raise
+            source.note("states that are not known left out (--state says which column has them)")
+            return ()
+
+    def _choose_id(self, file_id: str, derived: str, first_texts: FirstTextStore, source: SourceFiles) -> str:
+        """Return the id in the file, or, if an earlier row with another text has it, `derived`, made from the text."""
+        if not file_id:
+            return derived
+        rejects = self.repeated_ids == "reject" or (self.repeated_ids is None and source.strict)
+        if rejects or first_texts.get_or_add(file_id, derived) == derived:
+            return file_id
+        source.note(REPEATED_ID_NOTE)
+        return f"{file_id}#{derived}"
+
+
+def _split_answers(value: Any) -> list[str]:
+    """Return the answers in a cell, which is a text or a list of texts, without repetitions."""
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        value = [value]
+    return list(dict.fromkeys(split_cell(value, separators="")))
+
+
+def _parse_rephrasings(value: Any, title: str, source: SourceFiles) -> tuple[str, ...]:
+    """Return the other phrasings without repetitions, empty ones, and those of three letters or fewer."""
+    if isinstance(value, list):
+        source.note("empty alternates dropped", sum(not to_text(v) for v in value))
+    alternates = split_cell(value)
+    rephrasings = [text for text in alternates if len(text) > MAX_DROPPED_LENGTH or WIDE_SCRIPTS.search(text)]
+    source.note("alternates of three letters or fewer dropped", len(alternates) - len(rephrasings))
+    return tuple(text for text in dict.fromkeys(rephrasings) if text != title)
+
+
+def _parse_language(value: Any) -> str | None:
+    """Return `en` for `en`, `EN` and `en-US`. Raises ValueError for anything that is not a language code."""
+    code = re.split("[-_]", to_text(value).lower())[0]
+    if code and not re.fullmatch("[a-z]{2}", code):
+        raise ValueError(f"language {value!r}: expected a two-letter code such as en")
+    return code or None
 
 
 class TableReader(QuestionTable):

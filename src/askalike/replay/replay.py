@@ -12,7 +12,7 @@ from askalike.core.clock import parse_first_moment
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Columns, Progress, Question, Run
-from askalike.evaluation.proportion import wilson_interval
+from askalike.evaluation.intervals import wilson_interval
 from askalike.experiments.measuring import DEFAULT_DEPTH
 from askalike.rankers import Ranker, open_current, resume_runs
 from askalike.store import Archive
@@ -187,7 +187,7 @@ def _replay_moments(
     def rank(done: int) -> Iterator[Run]:
         for moment in moments[done:]:
             past.advance_to(str(moment[0].created_at))
-            yield open_current(ranker, past.archive.view()).rank({q.id: q for q in moment}, depth)
+            yield rankers.rank(open_current(ranker, past.archive.view()), {q.id: q for q in moment}, depth)
 
     return resume_runs("replay", ranker, archive.view(), [depth, moments], len(moments), rank)
 

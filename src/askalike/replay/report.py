@@ -10,7 +10,7 @@ import numpy as np
 
 from askalike.core.errors import InputError
 from askalike.core.files import write_atomically
-from askalike.evaluation.proportion import wilson_interval
+from askalike.evaluation.intervals import wilson_interval
 from askalike.evaluation.trec import write_run
 from askalike.experiments.plotting import add_legend, open_figure, system_colour, write_svg
 from askalike.replay.replay import Replay, ReplayResult

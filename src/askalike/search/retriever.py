@@ -10,8 +10,7 @@ from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.iteration import check_list
 from askalike.core.types import Place, Question
-from askalike.search import SearchRequest, SearchResult
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.store import Archive
 from askalike.store.languages import LanguageAssigner
 from askalike.store.records import check_record

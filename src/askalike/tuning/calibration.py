@@ -2,6 +2,7 @@
 
 import time
 
+from askalike import rankers
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use
 from askalike.calibration.samples import MAX_QUERIES
 from askalike.core.errors import AskalikeError
@@ -45,6 +46,6 @@ def _estimate_s(archive: Archive, searcher: Searcher, task: TuningTask, split_na
     """Estimate the seconds to rank the split's queries for each use from the time of a few queries."""
     queries = dict(list(task.dev.queries.items())[:PROBE_QUERIES])
     started = time.monotonic()
-    searcher.rank(queries, PROBE_DEPTH)
+    rankers.rank(searcher, queries, PROBE_DEPTH)
     query_s = (time.monotonic() - started) / len(queries)
     return query_s * min(len(load_split(archive, split_name).qrels), MAX_QUERIES) * USES

@@ -8,7 +8,7 @@ from typing import Any
 
 from askalike.core import registry
 from askalike.encoders import NEURAL_EXTRA_MODULES as NEURAL_MODULES
-from askalike.experiments.grid_search import Grid, lexical_grids
+from askalike.experiments.grid_search import Grid, tuning_grids
 from askalike.experiments.trials import RankerSettings, Trial
 from askalike.store import Archive
 
@@ -31,8 +31,8 @@ CROSS_STAGE = 2_000
 """Stages added to a candidate with a cross-encoder, which put it above all others."""
 CROSS_DEPTH = 20
 """The number of hits that a cross-encoder re-ranks."""
-LABEL_SIGNALS = ("duplicates", "judgements", "rephrasings")
-TEXT_SIGNALS = (*LABEL_SIGNALS, "related", "title_body", "question_answer")
+DUPLICATE_SIGNALS = ("duplicates", "judgements", "rephrasings")
+TEXT_SIGNALS = (*DUPLICATE_SIGNALS, "related", "title_body", "question_answer")
 WEAK_SIGNALS = ("same_tag", "same_category")
 FAMILY_STAGES = (WITH_VOTES + N_DISTINCT_STAGES + 1, 2 * N_DISTINCT_STAGES)
 """The stage of the first family, and the distance to the next: room for its kinds, also with distinct hits."""
@@ -81,8 +81,8 @@ FAMILIES = (
         "trained static", "static", False, NEURAL_MODULES, TEXT_SIGNALS, 6_000, {"of_cluster": 5}, WEAK_SIGNALS
     ),
     CandidateFamily("distil", "distil", True, NEURAL_MODULES, pairs_per_second=15_000),
-    CandidateFamily("bow_cnn", "bow_cnn", False, NEURAL_MODULES, LABEL_SIGNALS, 60),
-    CandidateFamily("cnn", "cnn", False, NEURAL_MODULES, LABEL_SIGNALS, 40),
+    CandidateFamily("bow_cnn", "bow_cnn", False, NEURAL_MODULES, DUPLICATE_SIGNALS, 60),
+    CandidateFamily("cnn", "cnn", False, NEURAL_MODULES, DUPLICATE_SIGNALS, 40),
     CandidateFamily("scqa", "scqa", False, NEURAL_MODULES, ("question_answer",), 100),
     CandidateFamily("siamese_lstm", "siamese_lstm", False, NEURAL_MODULES, ("question_answer",), 100),
     CandidateFamily(PRETRAINED_RANKER, needs_teacher=True, required_modules=("onnxruntime",)),
@@ -109,7 +109,7 @@ def lexical_candidates(archive: Archive, fixed: RankerSettings) -> Iterator[Cand
     """
     yield Candidate(DEFAULT_RANKER, UNTUNED, (Trial(DEFAULT_RANKER),))
     for name in registry.names("similarity"):
-        varied = [settings for grid in lexical_grids(archive, name, fixed) for settings in vary_one(grid)]
+        varied = [settings for grid in tuning_grids(archive, name, fixed) for settings in vary_one(grid)]
         unique = {tuple(sorted(settings.items())): settings for settings in varied}
         yield Candidate(f"{name}, tuned", TUNED, tuple(Trial(name, settings) for settings in unique.values()))
 
@@ -144,7 +144,7 @@ def votes_candidate(
 def absolute_hybrids(parts: Sequence[Trial], weight_choices: Sequence[Sequence[float]]) -> Iterator[Trial]:
     """Yield hybrids of the parts' absolute scores, as in the default ranker, for each choice of weights."""
     for weights in weight_choices:
-        yield Trial("hybrid", {**_composite_settings(*parts), "weights": list(weights), "normalise": "absolute"})
+        yield Trial("hybrid", {**_composite_settings(*parts), "weights": list(weights)})
 
 
 def distinct_candidate(candidate: Candidate, trial: Trial) -> Candidate:

@@ -14,11 +14,12 @@ from askalike.core.types import Question
 from askalike.encoders import MODEL_FILE, Encoder, VectorCache
 from askalike.experiments import models
 from askalike.experiments.trials import OutOfTimeError, Trial
+from askalike.labels.learned import LABEL_SIGNALS
 from askalike.labels.training_pairs import count_pairs
 from askalike.learning.recipes import Recipe
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, View, sample_questions
-from askalike.tuning.candidates import LABEL_SIGNALS, PRETRAINED_RANKER, CandidateFamily
+from askalike.tuning.candidates import PRETRAINED_RANKER, CandidateFamily
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import TuningTask
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from askalike.core.types import Floats
-from askalike.evaluation.resampling import bootstrap_means, group_column, max_sum_p, percentile_interval, sign_flip_p
+from askalike.evaluation.intervals import bootstrap_means, group_column, max_sum_p, percentile_interval, sign_flip_p
 from askalike.evaluation.significance import ALPHA, RESAMPLING_DRAWS, RESAMPLING_SEED
 from askalike.evaluation.tables import format_p
 from askalike.experiments.grid_search import nested_folds

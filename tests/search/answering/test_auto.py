@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from askalike.core.errors import SettingsError
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
 
 RANKER = "lm_jelinek_mercer"

@@ -17,7 +17,7 @@ from askalike.readers import import_archive
 from askalike.search.answering.chat_endpoint import ChatEndpoint, EndpointError
 from askalike.search.answering.grounded import INSTRUCTIONS, write_grounded
 from askalike.search.answering.support import check_sentences, is_supported
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from commands import askalike
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "riverside.csv"

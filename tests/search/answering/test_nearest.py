@@ -6,7 +6,7 @@ import pytest
 
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Answer, Question
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.store.archive import Archive
 from commands import askalike
 

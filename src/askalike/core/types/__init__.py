@@ -32,7 +32,6 @@ from askalike.core.types.topdocs import (
     Collection,
     Columns,
     Floats,
-    LaterTopDocs,
     Run,
     TopDocs,
 )
@@ -57,7 +56,6 @@ __all__ = [
     "Floats",
     "Hit",
     "Judgement",
-    "LaterTopDocs",
     "Link",
     "LinkKind",
     "LocatedRecord",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,30 +51,6 @@ class AllowedDocs:
     def docids(self) -> NDArray[np.int64]:
         """Their docids, int64 (n), ascending."""
         return self._find_docids()
-
-
-class LaterTopDocs(Sequence[TopDocs]):
-    """The documents of some queries, fetched on first access, so that searches can share a request."""
-
-    def __init__(self, count: int, fetch: Callable[[], Sequence[TopDocs]]) -> None:
-        self._count, self._fetch = count, fetch
-
-    @lazy_property
-    def _fetched(self) -> Sequence[TopDocs]:
-        return self._fetch()
-
-    @overload
-    def __getitem__(self, place: int) -> TopDocs: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[TopDocs]: ...
-    def __getitem__(self, place: int | slice) -> TopDocs | Sequence[TopDocs]:
-        return self._fetched[place]
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __iter__(self) -> Iterator[TopDocs]:
-        return iter(self._fetched)
 
 
 Columns = tuple[Sequence[str], Floats]

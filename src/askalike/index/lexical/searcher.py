@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from heapq import nlargest
 from itertools import accumulate, count, pairwise
-from operator import is_, itemgetter
+from operator import itemgetter
 from threading import Lock
 
 import numpy as np
@@ -80,47 +80,43 @@ class PreparedQueries:
 
     queries: Sequence[QueryTerms]
     similarity: TermScorer
-    searcher: "PostingsSearcher"
     batch: "_PreparedBatch | None"
     """All queries, if they are at most BATCH_SIZE. Larger numbers are prepared batch by batch during the search, since
     their scores may not fit into memory together."""
 
 
-class _LastMatch:
-    """Caches the matches of the last candidates: their scores, coverage and explanations are requested in turn."""
+@dataclass(frozen=True, slots=True, eq=False)
+class CandidateMatches:
+    """Candidates that were matched with their queries.
 
-    def __init__(self) -> None:
-        self._known: tuple[Sequence[Array], DocumentMatches] | None = None
+    scores: for each query (candidates,), 0 where nothing matches. coverage: for each query (candidates,), the share of
+    its words that a candidate has, weighted by idf; of a candidate's phrasings, the one with the highest share counts.
+    batches: the matches of each batch of queries.
+    """
 
-    def get(self, candidates: Sequence[Array]) -> DocumentMatches | None:
-        """Return the matches of these arrays (compared by identity); None if they are not the last ones."""
-        if self._known and all(map(is_, self._known[0], candidates)) and len(self._known[0]) == len(candidates):
-            return self._known[1]
-        return None
+    candidates: Sequence[Array]
+    scores: list[NDArray[np.float64]]
+    coverage: list[NDArray[np.float64]]
+    batches: Sequence[DocumentMatches] = ()
 
-    def select(self, candidates: Sequence[Array]) -> DocumentMatches | None:
-        """Return the matches of some of the last candidates, with term scores; None if these are not cached."""
-        if self._known is None or not len(self._known[1].term_scores):
+    def select(self, number: int, rows: slice, candidates: Sequence[Array]) -> DocumentMatches | None:
+        """Return a batch's matches with some of the candidates, with term scores; None if these were not kept."""
+        if not len(self.batches[number].term_scores):
             return None
         places: list[int] = []
-        starts = accumulate(map(len, self._known[0]), initial=0)
-        for start, known, wanted in zip(starts, self._known[0], candidates, strict=False):
+        starts = accumulate(map(len, self.candidates[rows]), initial=0)
+        for start, known, wanted in zip(starts, self.candidates[rows], candidates, strict=False):
             place_of = dict(zip(known.tolist(), count(start), strict=False)) if len(wanted) else {}
             if not place_of.keys() >= set(wanted.tolist()):
                 return None
             places += map(place_of.__getitem__, wanted.tolist())
-        return DocumentMatches._make(column[places] for column in self._known[1])
-
-    def remember(self, candidates: Sequence[Array], matches: DocumentMatches) -> None:
-        """Cache matches in place of the previous ones."""
-        self._known = candidates, matches
+        return DocumentMatches._make(column[places] for column in self.batches[number])
 
 
 @dataclass(frozen=True, eq=False)
 class _PreparedBatch:
     columns: QueryBatch
     scores: TermScores
-    last_match: _LastMatch = field(default_factory=_LastMatch)
 
     def __len__(self) -> int:
         return len(self.columns.scales)
@@ -194,11 +190,6 @@ class PostingsSearcher:
         self._lock = Lock()
         self._forget_terms()
 
-    @property
-    def scores_pools(self) -> bool:
-        """Whether scoring a whole pool is as fast as scoring only what has no score yet."""
-        return True
-
     def _forget_terms(self) -> None:
         self._terms = KnownTerms(self._statistics)
         self._term_scores: dict[TermScorer, TermScores] = {}
@@ -206,7 +197,7 @@ class PostingsSearcher:
     def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> PreparedQueries:
         """Look up the queries' terms, once for all of `search`, `score` and `contributions`."""
         batch = self._prepare_batch(queries, similarity) if len(queries) <= BATCH_SIZE else None
-        return PreparedQueries(queries, similarity, self, batch)
+        return PreparedQueries(queries, similarity, batch)
 
     def search(self, prepared: PreparedQueries, k: int, allowed: AllowedDocs | None = None) -> list[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing.
@@ -225,32 +216,37 @@ class PostingsSearcher:
 
     def score(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
         """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""
-        scores: list[NDArray[np.float64]] = []
+        return self.match(prepared, candidates).scores
+
+    def match(
+        self, prepared: PreparedQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
+    ) -> CandidateMatches:
+        """Match each query with its candidates: docids in any order. known: retrieved ones, which are matched, too."""
+        found = CandidateMatches(candidates, [], [], batches := [])
         for rows, batch in self._iter_batches(prepared):
-            scores += _split(self._match(batch, candidates[rows]).scores, candidates[rows])
-        return scores
+            matches = self._match(batch, candidates[rows])
+            totals = np.maximum(batch.sum_terms(batch.term_information), MIN_INFORMATION)
+            shared = _split(matches.information, candidates[rows])
+            found.scores.extend(_split(matches.scores, candidates[rows]))
+            found.coverage.extend(own / total for own, total in zip(shared, totals, strict=True))
+            batches.append(matches)
+        return found
 
     def self_scores(self, prepared: PreparedQueries) -> NDArray[np.float64]:
         """Return the score of each query for a text with the same words; 0 for a query without words."""
         return np.concatenate([np.empty(0), *(batch.self_scores for _, batch in self._iter_batches(prepared))])
 
-    def coverage(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
-        """Return the share of each query's words that its candidates have, weighted by idf.
+    def contributions(
+        self, prepared: PreparedQueries, candidates: Sequence[Array], known: CandidateMatches | None = None
+    ) -> list[list[TermContributions]]:
+        """Return the contribution of each term to the score of each query's candidates (docids in any order).
 
-        Of a candidate's phrasings, the one with the highest share counts.
+        known: earlier matches of these queries, with which the same candidates are not matched again.
         """
-        shares: list[NDArray[np.float64]] = []
-        for rows, batch in self._iter_batches(prepared):
-            totals = np.maximum(batch.sum_terms(batch.term_information), MIN_INFORMATION)
-            shared = _split(self._match(batch, candidates[rows]).information, candidates[rows])
-            shares += [own / total for own, total in zip(shared, totals, strict=True)]
-        return shares
-
-    def contributions(self, prepared: PreparedQueries, candidates: Sequence[Array]) -> list[list[TermContributions]]:
-        """Return the contribution of each term to the score of each query's candidates (docids in any order)."""
         contributions: list[list[TermContributions]] = []
-        for rows, batch in self._iter_batches(prepared):
-            matches = batch.last_match.select(candidates[rows]) or self._match(batch, candidates[rows], True)
+        for number, (rows, batch) in enumerate(self._iter_batches(prepared)):
+            matches = known.select(number, rows, candidates[rows]) if known else None
+            matches = matches or self._match(batch, candidates[rows], True)
             of_queries = zip(
                 _split(matches.term_scores, candidates[rows]), _split(matches.phrasings, candidates[rows]), strict=True
             )
@@ -264,8 +260,6 @@ class PostingsSearcher:
         return self._completer.complete(prefix)
 
     def _iter_batches(self, prepared: PreparedQueries) -> Iterator[tuple[slice, _PreparedBatch]]:
-        if prepared.searcher is not self:
-            raise ValueError("these queries were prepared by another searcher; prepare them again")
         if not prepared.queries:
             return
         if prepared.batch is not None:
@@ -294,8 +288,6 @@ class PostingsSearcher:
 
     def _match(self, batch: _PreparedBatch, candidates: Sequence[Array], wants_terms: bool = False) -> DocumentMatches:
         """Match each query with its candidates, all in one call. wants_terms: always return each term's score."""
-        if not wants_terms and (known := batch.last_match.get(candidates)):
-            return known
         max_terms = batch.columns.max_terms
         keeps_terms = wants_terms or sum(map(len, candidates)) * max_terms <= MAX_KEPT_SCORES
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
@@ -307,7 +299,6 @@ class PostingsSearcher:
             match_documents(
                 live.postings, tables, batch.columns, batch.term_information, mask, queries, docids, matches, cursors
             )
-        batch.last_match.remember(candidates, matches)
         return matches
 
     def _prepare_batch(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> _PreparedBatch:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 import askalike
 from askalike.core.errors import AskalikeError
 from askalike.integrations.mcp.tools import ArchiveTools
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 
 READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 INSTRUCTIONS = (

@@ -13,8 +13,8 @@ from askalike.core.addresses import safe_url
 from askalike.core.errors import InputError
 from askalike.core.filters import Filter
 from askalike.core.types import Answer, Question, SearchHit
-from askalike.search import found_words
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
+from askalike.search.explain import found_words
 from askalike.store import View
 from askalike.text.clean import readable_text
 

@@ -85,7 +85,7 @@ def _write_reply(archive: Archive, question: Question, k: int, model: str | None
         return Reply(None, False, ())
     answers = archive.view(kind="answers")
     words = rankers.open_committed(rankers.create("lm_jelinek_mercer", {"fields": "title"}), answers)
-    hits = words.rank({question.id: Question(question.id, text)}, QUESTIONS_PER_ANSWER * k)[question.id]
+    hits = rankers.rank(words, {question.id: Question(question.id, text)}, QUESTIONS_PER_ANSWER * k)[question.id]
     return Reply(text, True, sources_from_answers(archive.view(), hits, k), folder.name)
 
 

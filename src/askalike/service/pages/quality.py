@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 
-from askalike.evaluation.proportion import wilson_interval
+from askalike.evaluation.intervals import wilson_interval
 from askalike.replay.report import group_into_periods
 from askalike.service.pages.auth import UserArchive
 from askalike.service.pages.charts import ProportionBar

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from askalike.core.addresses import safe_url
 from askalike.core.types import Answer, Explanation, Question, SearchHit
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation

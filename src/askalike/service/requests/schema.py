@@ -12,7 +12,8 @@ from askalike.core.filters import Filter
 from askalike.core.states import LEFT_OUT, LeftOut, State
 from askalike.core.types import SearchHit
 from askalike.core.values import parse_tag
-from askalike.search import SearchRequest, found_words
+from askalike.search.engine import SearchRequest
+from askalike.search.explain import found_words
 from askalike.store.query_log import FeedbackVerdict
 from askalike.text.clean import replace_forbidden
 

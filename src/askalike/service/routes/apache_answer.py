@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from askalike.core.addresses import safe_url
 from askalike.core.types import Answer, Question
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.service.requests.auth import ReadableArchive, WritableArchive
 from askalike.service.requests.records import commit
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH, Id

@@ -17,7 +17,7 @@ from askalike.search.answering.chat_endpoint import ChatEndpoint
 from askalike.search.answering.grounded import write_grounded
 from askalike.search.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.search.answering.writers import writer_folders
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.service.requests.actions import record_feedback, search_similar
 from askalike.service.requests.auth import ReadableArchive, SearchableArchive, find_searchable_archive
 from askalike.service.requests.context import AppState, add_log_fields, app_state

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from askalike.core.addresses import safe_url
 from askalike.core.types import Question
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.service.requests.auth import ReadableArchive
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH
 

@@ -3,8 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from askalike.search import SearchRequest, SearchResult
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 
 MAX_BATCH = 4
 """Maximum number of requests in a batch: more save little, and each waits for the whole batch."""

@@ -13,7 +13,7 @@ from askalike.core.errors import SettingsError, UnknownSettingError
 from askalike.core.files import measure_folder
 from askalike.index.commits import MANIFEST
 from askalike.rankers import Ranker
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, ServedRanker, View
 from askalike.store.deployments import ready_ranker

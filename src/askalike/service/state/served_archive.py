@@ -9,9 +9,8 @@ from typing import Any, Generic, TypeVar
 from askalike.core.errors import AskalikeError
 from askalike.moderation.gaps import GapCache
 from askalike.rankers import Ranker
-from askalike.search import SearchRequest, SearchResult
 from askalike.search.answering.chat_endpoint import ChatEndpoint, named_endpoint
-from askalike.search.local import LocalEngine
+from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders
 from askalike.service.state.batching import RequestBatcher

@@ -1,4 +1,4 @@
-"""`askalike import READER PATH... -o DIR`: one subcommand per registered reader, with its settings as options."""
+"""askalike import, export, backup, restore: archives from files and as files."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -6,23 +6,25 @@ from dataclasses import asdict
 from difflib import get_close_matches
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
 from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
-from askalike.cli._options import checked
-from askalike.cli._output import print_remark, to_json
-from askalike.cli._progress import byte_progress_bar
+from askalike.cli._options import Directory, Json, checked
+from askalike.cli._output import byte_progress_bar, print_remark, progress_tracker, to_json
 from askalike.core.addresses import parse_url
 from askalike.core.clock import parse_limit
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.registry import load, names
 from askalike.core.values import parse_encoding, parse_ids, parse_language
+from askalike.export.exporting import export_archive
 from askalike.readers import import_archive
+from askalike.store import Archive
+from askalike.store.backup import BackupManifest, backup, restore
 from askalike.store.import_report import REJECTS_FILE, describe_counts
 
 COMMON_PARAMETERS: dict[str, Any] = {
@@ -182,3 +184,72 @@ def _describe_option(reader: str, name: str, field: FieldInfo) -> Any:
     callback = checked(CHECKS[name]) if name in CHECKS and not is_column else None
     value_name = "COLUMN" if is_column else VALUE_NAMES.get(name)
     return Option(help=help, metavar=value_name, min=smallest, callback=callback, show_default=shown or True)
+
+
+def export_command(
+    directory: Directory,
+    format: Annotated[
+        Literal["beir", "csv", "spreadsheet", "retrieval"], Option(help="The format of the export; see above.")
+    ],
+    out: Annotated[Path, Option("-o", "--output", metavar="FOLDER", help="The folder to write.")],
+    force: Annotated[bool, Option("--force", help="Replace an earlier export.")] = False,
+    html: Annotated[bool, Option("--html", help="Keep the markup of texts with --format retrieval.")] = False,
+) -> None:
+    """Export an archive to a new folder.
+
+    `beir` and `csv` are exact and can be imported again. Cells of `csv` may begin with `=`, `+`, `-` or `@`, which a
+    spreadsheet runs as formulas. To open the tables in one, use `spreadsheet`, which puts an apostrophe before them.
+    `retrieval` writes every split as queries and qrels, without markup, for the evaluators of other libraries.
+
+    Examples:
+
+    ```
+    askalike export DIR --format csv -o tables
+    askalike export DIR --format retrieval -o beir
+    ```
+    """
+    with Archive.open(directory) as archive, progress_tracker() as track:
+        rows = export_archive(archive, format, out, force=force, html=html, track=track)
+    for name, n in rows.items():
+        print(f"{out / name}: {format_count(n, 'row')}")
+
+
+def backup_command(
+    directory: Directory,
+    file: Annotated[Path, Argument(metavar="FILE", help="The backup to write; must not exist.")],
+    json: Json = False,
+) -> None:
+    """Save an archive to one file; the archive may be in use.
+
+    The backup holds everything but the indexes, which are rebuilt from it.
+
+    Examples:
+
+    ```
+    askalike backup DIR monday.tar
+    askalike backup DIR monday.tar --json
+    ```
+    """
+    _print_manifest("saved", backup(directory, file), json)
+
+
+def restore_command(
+    file: Annotated[Path, Argument(metavar="FILE", help="A backup.")],
+    directory: Annotated[Path, Argument(metavar="DIR", help="A new or empty directory.")],
+    json: Json = False,
+) -> None:
+    """Restore an archive from a backup, after checking every byte.
+
+    Examples:
+
+    ```
+    askalike restore monday.tar NEW_DIR
+    askalike restore monday.tar NEW_DIR --json
+    ```
+    """
+    _print_manifest("restored", restore(file, directory), json)
+
+
+def _print_manifest(verb: str, manifest: BackupManifest, json: bool) -> None:
+    text = f"{format_count(manifest.questions, 'question')} {verb}, content {manifest.content_hash}"
+    print(to_json(asdict(manifest)) if json else text)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from askalike import rankers
 from askalike.core.types import Question
 from askalike.rankers import Searcher
 from askalike.text.analyzer import content_analyzer
@@ -30,7 +31,7 @@ def find_precedents(searcher: Searcher, query: Question, hit: Question, k: int =
     about as similar to the query, or to the hit, as anything in the archive, and share a word with it.
     """
     view = searcher.view
-    near = [hit.id, *(h.id for h in searcher.rank({query.id: query}, SEARCHED_HITS)[query.id])]
+    near = [hit.id, *(h.id for h in rankers.rank(searcher, {query.id: query}, SEARCHED_HITS)[query.id])]
     links = [link for link in view.duplicate_links_at(near) if set(link) != {query.id, hit.id}]
     texts = view.get_questions({id for link in links for id in link})
     to_query, to_hit = (_relative_scores(searcher, question, texts) for question in (query, hit))
@@ -48,8 +49,8 @@ def _relative_scores(searcher: Searcher, query: Question, texts: Mapping[str, Qu
     It is 1 for the query itself.
     """
     related = [id for id, text in texts.items() if _share_word(query, text, text.language or searcher.view.language)]
-    first = searcher.rank({query.id: query}, 1)[query.id]
-    hits = searcher.rank({query.id: query}, len(texts), candidates={query.id: related})[query.id]
+    first = rankers.rank(searcher, {query.id: query}, 1)[query.id]
+    hits = rankers.rank(searcher, {query.id: query}, len(texts), candidates={query.id: related})[query.id]
     best = max((h.score for h in (*first, *hits)), default=0.0)
     return {h.id: h.score / best if best > 0 else 0.0 for h in hits} | ({query.id: 1.0} if query.id in texts else {})
 

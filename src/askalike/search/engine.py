@@ -1,30 +1,93 @@
-"""The embedded engine: one archive, one ranker, in this process."""
+"""The embedded engine: one archive, one ranker, in this process; resolve, retrieve, select, explain."""
 
 import time
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Self, get_args, overload
+
+import numpy as np
 
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionThreshold
 from askalike.calibration.calibration import Calibration, Use
 from askalike.calibration.calibrator import Calibrator
+from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
-from askalike.core.types import TYPED_QUERY_ID, Explanation, Question
-from askalike.rankers import DEPTH_FACTOR, Ranker, Searcher, SearchSession
-from askalike.search._display import name_links
-from askalike.search._engine import SearchRequest, SearchResult
-from askalike.search._hits import HitSelection
-from askalike.search._precedents import Precedent, find_precedents
+from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
+from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve
 from askalike.search.answering.replies import answer_question
 from askalike.search.answering.reply import AnswerMode, Reply
+from askalike.search.explain import explain_shown, extract_shown_snippet, name_links
+from askalike.search.precedents import Precedent, find_precedents
+from askalike.search.select import Limits, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
 
-_Query = tuple[Question, SearchRequest]
 MAX_DEPTH_FACTOR = 64
 """Maximum depth, as a multiple of k, of a search whose duplicates leave too few hits."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A typed question and the options of its search. Raises SettingsError for invalid ones."""
+
+    title: str
+    body: str = ""
+    k: int = 5
+    """Maximum number of hits."""
+    filter: Filter | None = None
+    """The condition that every hit must satisfy."""
+    prefix: bool = False
+    """Whether the last word may be unfinished."""
+    min_probability: float | None = None
+    """Minimum probability of hits; None for the calibration's threshold."""
+    min_similarity: float | None = None
+    """Minimum absolute score of hits without a calibration; None for the archive's threshold."""
+    explain: bool = True
+    """Whether each hit has an explanation."""
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise SettingsError(f"k must be at least 1, got {self.k}")
+        for name in ("min_probability", "min_similarity"):
+            if (value := getattr(self, name)) is not None and not 0 <= value <= 1:
+                raise SettingsError(f"{name} must be between 0 and 1, got {value}")
+
+    @property
+    def options(self) -> Hashable:
+        """Everything but the texts: requests with equal options can be searched as one batch."""
+        return self.k, self.filter, self.prefix, self.min_probability, self.min_similarity, self.explain
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult(Sequence[SearchHit]):
+    """The hits of one request, best first; empty if the engine abstained because nothing is similar enough."""
+
+    hits: Sequence[SearchHit]
+    took_ms: float
+    """Duration of the search, together with the others of its batch."""
+
+    @property
+    def abstained(self) -> bool:
+        """Whether there are no hits."""
+        return not self.hits
+
+    @overload
+    def __getitem__(self, place: int) -> SearchHit: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[SearchHit]: ...
+    def __getitem__(self, place: int | slice) -> SearchHit | Sequence[SearchHit]:
+        return self.hits[place]
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[SearchHit]:
+        return iter(self.hits)
+
+
+_Query = tuple[Question, SearchRequest]
 
 
 class LocalEngine:
@@ -117,13 +180,14 @@ class LocalEngine:
 
     def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """Return id → why that question would be found for this one, for those of `ids` that exist."""
-        explanations = self.searcher().explain_ids(question, ids)
+        explanations = rankers.explain_ids(self.searcher(), question, ids)
         return {id: name_links(explanation) for id, explanation in explanations.items()}
 
     def similarity(self, question: Question, id: str) -> float | None:
         """Return a question's absolute score for another one, from 0 to 1; None if it is not in the archive."""
-        session = self.searcher().search({question.id: question}, 1, candidates={question.id: [id]})
-        [scores] = session.absolute_scores
+        searcher = self.searcher()
+        found = rankers.search(searcher, {question.id: question}, 1, candidates={question.id: [id]})
+        [scores] = add_absolute(searcher, found).absolute or [np.empty(0)]
         return float(min(max(scores[0], 0.0), 1.0)) if len(scores) else None
 
     def answer(
@@ -154,36 +218,58 @@ class LocalEngine:
         started, request = time.perf_counter(), queries[0][1]
         filter = self.filter & request.filter
         self._view.require_tags(filter.tags)
-        of_use = self._calibrators[_use(request)]
-        calibrator = of_use if of_use.calibration else None
-        min_probability = of_use.min_probability(request.min_probability)
-        questions = {question.id: question for question, _ in queries}
-        depth = of_use.retrieval_depth(request.k)
-        search = partial(searcher.search, questions, filter=filter, prefix=request.prefix)
-        session = search(depth)
-        min_similarities = self._min_similarities(session, request, of_use.calibration)
+        calibrator = self._calibrators[_use(request)]
+        calibration = calibrator.calibration
+        min_probability = calibrator.min_probability(request.min_probability)
+        resolved = resolve(searcher, {question.id: question for question, _ in queries}, request.prefix)
+        depth, allowed = calibrator.retrieval_depth(request.k), allowed_docs(self._view, filter)
+        retrieved = searcher.retrieve(resolved, depth, allowed)
+        limits = Limits(
+            request.k, filter, calibrator if calibration else None, min_probability,
+            self._min_similarities(retrieved, request, calibration), request.min_similarity is not None,
+            request.min_similarity is not None or request.min_probability is not None,
+        )  # fmt: skip
         while True:
-            batch = HitSelection(session, request, filter, calibrator, min_probability, min_similarities)
-            if not batch.lacks_hits(depth) or depth >= MAX_DEPTH_FACTOR * request.k:
+            retrieved = add_absolute(searcher, retrieved) if limits.need_absolute else retrieved
+            rows = select_candidates(self._view, retrieved, limits)
+            if not lack_hits(rows, retrieved, request.k, depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
             depth *= DEPTH_FACTOR
-            session = search(depth)
-        hits = [batch.hits(row) for row in range(len(queries))]
+            retrieved = searcher.retrieve(resolved, depth, allowed)
+        reasons = explain_shown(searcher, retrieved, rows) if request.explain else [{} for _ in rows]
+        hits = [
+            [_make_hit(one, own.get(one.docid), calibration is not None) for one in row if one.is_shown]
+            for row, own in zip(rows, reasons, strict=True)
+        ]
         took_ms = (time.perf_counter() - started) * 1000
         return [SearchResult(row, took_ms) for row in hits]
 
     def _min_similarities(
-        self, session: SearchSession, request: SearchRequest, calibration: Calibration | None
+        self, retrieved: Retrieved, request: SearchRequest, calibration: Calibration | None
     ) -> Sequence[float]:
         """Return the minimum absolute score of hits for each query: the requested one, else the archive's.
 
         It is 0 if there is a minimum probability, from the request or a calibration.
         """
         if calibration and (calibration.threshold or request.min_probability is not None):
-            return [0.0] * len(session.queries)
+            return [0.0] * len(retrieved.queries)
         if request.min_similarity is not None:
-            return [request.min_similarity] * len(session.queries)
-        return list(map(float, self._abstention.min_scores(session)))
+            return [request.min_similarity] * len(retrieved.queries)
+        return list(map(float, self._abstention.min_scores(self._view, retrieved)))
+
+
+def _make_hit(candidate: Selected, reason: Explanation | None, is_calibrated: bool) -> SearchHit:
+    question, matched = candidate.question, candidate.matched
+    return SearchHit(
+        question,
+        candidate.score,
+        extract_shown_snippet(matched, reason) if reason else "",
+        candidate.certainty if is_calibrated else None,
+        reason,
+        None if is_calibrated else min(max(candidate.certainty, 0.0), 1.0),
+        matched if matched is not question else None,
+        candidate.duplicate_of,
+    )
 
 
 def _use(request: SearchRequest) -> Use:

@@ -1,0 +1,128 @@
+"""Ranks with a searcher: queries in, a run out; the documents to rank may be given, or limited by a filter."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.core.filters import Filter
+from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run
+from askalike.rankers._queries import ResolvedQuery, resolve
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts
+from askalike.store import View
+
+Candidates = Mapping[str, Sequence[str]]
+"""Query id → the ids of the documents to rank for it."""
+
+
+def rank(
+    searcher: Searcher, queries: Mapping[str, Question], k: int, *, candidates: Candidates | None = None,
+    filter: Filter | None = None, prefix: bool = False,
+) -> Run:  # fmt: skip
+    """Return the k best documents of each query: best first, ties in archive order, only documents that match.
+
+    candidates: query id → the ids to rank for it. All of them are then ranked, ties in the given order.
+    filter: only documents that satisfy it are retrieved, and still k of them if possible.
+    prefix: the last word of each query may be unfinished.
+    queries: query id → question. A query with the id of an archive's question is that question, and finds neither
+    itself nor its rephrasings; one with the id of a rephrasing (`QUESTION#2`) finds its question by its other
+    phrasings. `identify_queries` gives queries from elsewhere ids that no question has.
+    """
+    return to_run(searcher.view, search(searcher, queries, k, candidates=candidates, filter=filter, prefix=prefix))
+
+
+def search(
+    searcher: Searcher, queries: Mapping[str, Question], k: int, *, candidates: Candidates | None = None,
+    filter: Filter | None = None, prefix: bool = False,
+) -> Retrieved:  # fmt: skip
+    """Return what `rank` returns as docids, with all that the searcher knows about them."""
+    resolved = resolve(searcher, queries, prefix)
+    if candidates is None:
+        return searcher.retrieve(resolved, k, allowed_docs(searcher.view, filter))
+    return rank_pools(searcher.score(resolved, find_pools(searcher.view, resolved, candidates, filter)), k)
+
+
+def explain_ids(
+    searcher: Searcher, query: Question, ids: Sequence[str], *, prefix: bool = False
+) -> Mapping[str, Explanation]:
+    """Return id → why that document has its score for the query, for those of `ids` that are in the view."""
+    docids = searcher.view.docids(ids)
+    resolved = resolve(searcher, {query.id: query}, prefix)
+    given = np.array(list(docids.values()), np.int64)
+    [reasons] = explain_retrieved(searcher, searcher.score(resolved, [given]), [given])
+    return {id: reasons[docid] for id, docid in docids.items() if docid in reasons}
+
+
+def explain_retrieved(
+    searcher: Searcher, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts | None = None
+) -> list[Explanations]:
+    """Return for each query docid → why it has its score, with the words that the user typed; nothing for answers.
+
+    texts: documents that have been read already, by docid.
+    """
+    view = searcher.view
+    if view.kind == "answers":
+        return [{} for _ in docids]
+    if texts is None:
+        texts = view.questions_by_docid(np.concatenate(docids).tolist())
+    present = [wanted[[docid in texts for docid in wanted.tolist()]] if len(wanted) else wanted for wanted in docids]
+    reasons = searcher.explain(retrieved, present, texts)
+    return [
+        {docid: _show_typed_words(reason, one.corrections) for docid, reason in own.items()} if one.corrections else own
+        for one, own in zip(retrieved.queries, reasons, strict=True)
+    ]
+
+
+def to_run(view: View, retrieved: Retrieved) -> Run:
+    """Return the retrieved documents by ids, without those deleted since."""
+    ids, columns = view.ids(retrieved.distinct_docids), {}
+    for one, docids, scores in zip(retrieved.queries, retrieved.docids, retrieved.scores, strict=True):
+        present = [docid in ids for docid in docids.tolist()]
+        columns[one.id] = [ids[docid] for docid in docids[present].tolist()], scores[present]
+    return Run(columns)
+
+
+def allowed_docs(view: View, filter: Filter | None) -> AllowedDocs | None:
+    """Return the documents that satisfy a filter. An index can only apply it to questions, not to answers."""
+    if not filter:
+        return None
+    return AllowedDocs(lambda: view.filtered_docids(filter), filter if view.kind == "questions" else None)
+
+
+def find_pools(
+    view: View, queries: Sequence[ResolvedQuery], candidates: Candidates, filter: Filter | None = None
+) -> list[Docids]:
+    """Return the docids of each query's distinct candidates that satisfy the filter, without the query itself."""
+    docids = view.docids({id for one in queries for id in candidates.get(one.id, ())})
+    if filter:
+        allowed = set(view.filtered_docids(filter).tolist())
+        docids = {id: docid for id, docid in docids.items() if docid in allowed}
+    return [_pool(candidates.get(one.id, ()), docids, one) for one in queries]
+
+
+def rank_pools(scored: Retrieved, k: int) -> Retrieved:
+    """Return the k best of given documents, ties in the given order; a missing score becomes the minimum, at most 0."""
+    filled = [np.where(np.isnan(s), s[~np.isnan(s)].min(initial=0.0), s) for s in scored.scores]
+    return replace(scored, scores=filled).select([_best_first(scores, k) for scores in filled])
+
+
+def _best_first(scores: Scores, k: int) -> NDArray[np.int64]:
+    return np.argsort(-scores, kind="stable")[:k]
+
+
+def _pool(candidates: Iterable[str], docids: Mapping[str, int], query: ResolvedQuery) -> Docids:
+    own = query.excluded_docid if query.excluded_phrasing < 0 else -1
+    pool = [docids[id] for id in dict.fromkeys(candidates) if docids.get(id, own) != own]
+    return np.array(pool, np.int64)
+
+
+def _show_typed_words(explanation: Explanation, corrections: Mapping[str, str]) -> Explanation:
+    """Return the explanation with `typed → corrected` in place of each corrected word."""
+    shown = {corrected.lower(): f"{typed} → {corrected}" for typed, corrected in corrections.items()}
+    rows = []
+    for row in explanation.contributions:
+        word, near, other = row.word.partition(" ≈ ")
+        typed = shown.get(word.lower())
+        rows.append(Contribution(f"{typed}{near}{other}", row.fields, row.score) if typed else row)
+    return replace(explanation, contributions=tuple(rows))

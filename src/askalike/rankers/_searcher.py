@@ -1,0 +1,134 @@
+"""A ranker opened at one point in time, and what it retrieves: arrays, to which nothing is added afterwards.
+
+Ids are converted to docids in queries, and back to ids in results; everything in between uses docids.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.core.types import AllowedDocs, Explanation, Question, TopDocs, Vectors
+from askalike.index.rows import find_distinct
+from askalike.rankers._queries import ResolvedQuery
+from askalike.store import View
+
+if TYPE_CHECKING:
+    from askalike.rankers._spelling import SpellingCorrector
+
+Scores = NDArray[np.float64]
+Docids = NDArray[np.int64]
+Texts = Mapping[int, Question]
+Explanations = dict[int, Explanation]
+"""Docid → why that document has its score."""
+DEPTH_FACTOR = 4
+"""Factor by which the depth of a search is increased if too few hits remain."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Retrieved:
+    """Documents of some queries with their scores: retrieved ones, best first, or given ones in the given order.
+
+    docids, scores: for each query (n,); higher is better, NaN for a document without a score.
+    absolute: the scores on a scale shared by all queries, 1 for the same text, (n,) each; None if not known yet, see
+    `add_absolute`. similarities: for each query (n,), similarities of the texts that do not depend on other hits; None
+    for a ranker without any. vectors: the queries' vectors; None for a ranker without an encoder.
+    parts: for a hybrid, what each of its parts retrieved and scored, over the pool of each query.
+    encoded, matches: what the searcher read for these queries, their terms or vectors, and the terms found in each
+    document; only that searcher uses them, to score and explain the same documents without reading again.
+    """
+
+    queries: Sequence[ResolvedQuery]
+    docids: Sequence[Docids]
+    scores: Sequence[Scores]
+    absolute: Sequence[Scores] | None = None
+    similarities: Sequence[Scores] | None = None
+    vectors: Vectors | None = None
+    parts: Sequence["Retrieved"] = ()
+    encoded: Any = None
+    matches: Any = None
+
+    @property
+    def topdocs(self) -> list[TopDocs]:
+        """The documents of each query with their scores."""
+        return list(map(TopDocs, self.docids, self.scores))
+
+    @property
+    def distinct_docids(self) -> list[int]:
+        """The docids retrieved for any query, ascending."""
+        docids: list[int] = find_distinct(np.concatenate([np.empty(0, np.int64), *self.docids])).tolist()
+        return docids
+
+    def select(self, positions: Sequence[NDArray[Any]]) -> Self:
+        """Return some of each query's documents, by their positions."""
+
+        def take(columns: Sequence[NDArray[Any]] | None) -> Any:
+            return columns and [column[at] for column, at in zip(columns, positions, strict=True)]
+
+        return replace(
+            self, docids=take(self.docids), scores=take(self.scores), absolute=take(self.absolute),
+            similarities=take(self.similarities),
+        )  # fmt: skip
+
+    def best(self, k: int) -> Self:
+        """Return the k best documents of each query, ties by docid, without those that have no score."""
+        return self.select(list(map(_best_positions, self.docids, self.scores, [k] * len(self.docids))))
+
+
+class Searcher(ABC):
+    """A ranker at one point in time: the index as it was committed when `Ranker.open` was called. Threads share it."""
+
+    correctors: Sequence["SpellingCorrector"] = ()
+    """Correct the spelling of queries with the searcher's own words."""
+    completes_words = False
+    """Whether unfinished words of queries are completed, for a part that reads whole words."""
+    detects_language = False
+    """Whether the language of a query matters where neither query nor archive has one."""
+    proposes = True
+    """Whether it can retrieve, and not only score documents that other rankers retrieve."""
+    has_similarity = False
+    """Whether a score is a similarity of two texts, independent of the other hits, as a cosine is."""
+
+    def __init__(self, name: str, view: View) -> None:
+        self.name = name
+        self.view = view
+
+    @abstractmethod
+    def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
+        """Return the k best documents of each query, ties by docid. allowed: those that may be found; None for all."""
+
+    @abstractmethod
+    def score(
+        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
+    ) -> Retrieved:
+        """Return each query's documents in the given order, retrieved or not, with their scores and absolute scores.
+
+        known: what this searcher retrieved for the same queries, so that nothing is encoded or scored twice.
+        """
+
+    @abstractmethod
+    def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
+        """Return for each query docid → why it has its score, for some of its retrieved documents.
+
+        retrieved: from this searcher. texts: the documents by docid.
+        """
+
+
+def add_absolute(searcher: Searcher, retrieved: Retrieved) -> Retrieved:
+    """Return what was retrieved with the absolute score of each document."""
+    if retrieved.absolute is not None:
+        return retrieved
+    return searcher.score(retrieved.queries, retrieved.docids, retrieved)
+
+
+def fill_missing(scores: Scores) -> Scores:
+    """Return the scores with 0 for missing ones."""
+    return np.where(np.isnan(scores), 0.0, scores)
+
+
+def _best_positions(docids: Docids, scores: Scores, k: int) -> NDArray[np.int64]:
+    scored = np.flatnonzero(~np.isnan(scores))
+    return scored[np.lexsort((docids[scored], -scores[scored]))[:k]]

@@ -1,0 +1,63 @@
+"""Explains the hits that are shown: the words by which they were found, and the passage to show below the title."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from askalike.core.types import Explanation, Question, SearchHit
+from askalike.rankers import Retrieved, Searcher, explain_retrieved
+from askalike.search.select import Selected
+from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text
+from askalike.text.snippet import extract_snippet
+from askalike.text.words import find_words
+
+SNIPPET_LENGTH = 160
+LINK_NAME = "link"
+"""The word shown for the token of a link."""
+
+
+def explain_shown(
+    searcher: Searcher, retrieved: Retrieved, rows: Sequence[Sequence[Selected]]
+) -> list[dict[int, Explanation]]:
+    """Return for each query docid → why it was found, for the candidates that are shown."""
+    shown = [[candidate for candidate in row if candidate.is_shown] for row in rows]
+    texts = {candidate.docid: candidate.matched for row in shown for candidate in row}
+    docids = [np.array([candidate.docid for candidate in row], np.int64) for row in shown]
+    reasons = explain_retrieved(searcher, retrieved, docids, texts)
+    return [{docid: name_links(reason) for docid, reason in own.items()} for own in reasons]
+
+
+def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
+    """Return the passage to show below the title: of the matching rephrasing, or of the readable body.
+
+    The offsets of an explanation refer to the analysed text, so its words must be found again.
+    """
+    text = explanation.text.get("rephrasing", "").replace(LINK_TOKEN, "…")
+    if not text and "body" in explanation.text:
+        text = readable_text(question.body, question.markup)
+    if len(text) <= SNIPPET_LENGTH:  # all of it is shown
+        return collapse_spaces(text)
+    words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
+    return extract_snippet(text, find_words(text, words), SNIPPET_LENGTH)
+
+
+def name_links(explanation: Explanation) -> Explanation:
+    """Return the explanation with a word instead of the link token."""
+    if not any(LINK_TOKEN in c.word for c in explanation.contributions):
+        return explanation
+    words = (c._replace(word=c.word.replace(LINK_TOKEN, LINK_NAME)) for c in explanation.contributions)
+    return replace(explanation, contributions=tuple(words))
+
+
+def found_words(hit: SearchHit) -> list[str]:
+    """Return the distinct words of the query that were found in a hit."""
+    contributions = hit.explanation.contributions if hit.explanation else ()
+    return list(dict.fromkeys(contribution.word for contribution in contributions))
+
+
+def corrected_words(hits: Sequence[SearchHit]) -> Sequence[str]:
+    """Return the corrections of misspelt words of the query, such as `libary → library`, except unfinished words."""
+    words = dict.fromkeys(word.partition(" ≈ ")[0] for hit in hits for word in found_words(hit))
+    readings = ((word, *word.split(" → ")) for word in words if " → " in word)
+    return [word for word, typed, meant in readings if not meant.casefold().startswith(typed.casefold())]

@@ -1,0 +1,149 @@
+"""Selects the questions to show: originals instead of their duplicates, and only what is similar or probable enough."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from askalike.calibration.abstention import is_keyword_query, is_stopwords_only
+from askalike.calibration.calibrator import Calibrator
+from askalike.core.filters import Filter
+from askalike.core.types import Floats, Question
+from askalike.rankers import ResolvedQuery, Retrieved
+from askalike.store import View
+from askalike.store.filtering import find_originals
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be shown for some queries with equal options.
+
+    k: maximum number of questions. filter: the condition that each satisfies. calibrator: estimates probabilities;
+    None without a calibration. min_probability: the minimum, with a calibrator. min_similarities: the minimum absolute
+    score for each query, 0 for any. min_similarity, requested: whether a request asked for a minimum absolute score,
+    or for any minimum.
+    """
+
+    k: int
+    filter: Filter
+    calibrator: Calibrator | None
+    min_probability: float
+    min_similarities: Sequence[float]
+    min_similarity_requested: bool
+    minimum_requested: bool
+
+    @property
+    def need_absolute(self) -> bool:
+        """Whether questions are selected by their absolute scores."""
+        return self.calibrator is None or any(self.min_similarities)
+
+
+class Selected(NamedTuple):
+    """A question that may be shown, and the retrieved question that matched: itself or a duplicate of it.
+
+    docid, score: of the question that matched. certainty: the probability, or the absolute score without a calibration.
+    duplicate_of: the id of its original, if that is not in the archive. is_shown: whether it is certain enough.
+    """
+
+    question: Question
+    matched: Question
+    docid: int
+    score: float
+    certainty: float
+    duplicate_of: str | None
+    is_shown: bool
+
+
+class _Originals(NamedTuple):
+    """The originals to show instead of duplicates, and the ids of originals that are not in the archive."""
+
+    by_duplicate: Mapping[str, Question]
+    absent: Mapping[str, str]
+
+
+def select_candidates(view: View, retrieved: Retrieved, limits: Limits) -> list[list[Selected]]:
+    """Return the first k distinct questions of each query: originals instead of their duplicates, not the query.
+
+    retrieved: with absolute scores if the limits need them.
+    """
+    texts, language = view.questions_by_docid(retrieved.distinct_docids), view.language
+    originals = _read_originals(view, texts.values())
+    return [_select(retrieved, row, texts, originals, limits, language) for row in range(len(retrieved.queries))]
+
+
+def lack_hits(rows: Sequence[Sequence[Selected]], retrieved: Retrieved, k: int, depth: int) -> bool:
+    """Return whether a deeper search could give more hits, since duplicates or filtered questions were dropped."""
+    return any(
+        len(candidates) < k and len(docids) >= depth and all(last.is_shown for last in candidates[-1:])
+        for candidates, docids in zip(rows, retrieved.docids, strict=True)
+    )
+
+
+def _select(
+    retrieved: Retrieved, row: int, texts: Mapping[int, Question], originals: _Originals, limits: Limits,
+    language: str | None,
+) -> list[Selected]:  # fmt: skip
+    one = retrieved.queries[row]
+    present = np.array([docid in texts for docid in retrieved.docids[row].tolist()], np.bool_)
+    docids, scores = retrieved.docids[row][present].tolist(), retrieved.scores[row][present]
+    found = [texts[docid] for docid in docids]
+    shown = _collapse(found, one.query.id, originals, limits)
+    places = list(shown.values())
+    matched = [found[place] for place in places]
+    absolute = None if retrieved.absolute is None else retrieved.absolute[row][present][places]
+    if limits.calibrator is None:
+        certain = absolute if absolute is not None else np.zeros(len(places))
+    else:
+        alike = None if retrieved.similarities is None else retrieved.similarities[row][present]
+        until = places[-1] + 1 if places else 0
+        certain = limits.calibrator.estimate(one.query, scores, found[:until], alike)[places]
+    is_shown = _are_shown(one, row, matched, absolute, certain, limits, language)
+    questions = [originals.by_duplicate.get(question.id, question) for question in matched]
+    return [
+        Selected(q, m, docids[place], float(scores[place]), value, originals.absent.get(q.id), is_one_shown)
+        for q, m, place, value, is_one_shown in zip(questions, matched, places, certain.tolist(), is_shown, strict=True)
+    ]
+
+
+def _collapse(questions: Sequence[Question], query_id: str, originals: _Originals, limits: Limits) -> dict[str, int]:
+    """Return the id of each question to show, and the position of the first retrieved one that it is shown for."""
+    places: dict[str, int] = {}
+    for place, question in enumerate(questions):
+        original = originals.by_duplicate.get(question.id, question)
+        if original is not question and not limits.filter.allows(original.tags, original.created_at, original.states):
+            continue
+        if len(places) < limits.k and original.id != query_id:
+            places.setdefault(original.id, place)
+    return places
+
+
+def _are_shown(
+    one: ResolvedQuery, row: int, matched: Sequence[Question], absolute: Floats | None, certain: Floats,
+    limits: Limits, language: str | None,
+) -> list[bool]:  # fmt: skip
+    """Return whether each candidate is similar enough, and probable enough if there is a calibrator.
+
+    A single word that a title contains is a keyword, which needs no minimum. A query of function words shows nothing.
+    """
+    query, min_score = one.query, limits.min_similarities[row]
+    if not limits.minimum_requested and is_stopwords_only(f"{query.title} {query.body}", language):
+        return [False] * len(matched)
+    similar = [True] * len(matched) if absolute is None or not min_score else (absolute >= min_score).tolist()
+    if not (limits.min_similarity_requested or one.corrections or query.body):
+        similar = [
+            is_similar or is_keyword_query(query.title, hit.title, hit.language or language)
+            for is_similar, hit in zip(similar, matched, strict=True)
+        ]
+    if limits.calibrator is None:
+        return similar
+    return [is_similar and p >= limits.min_probability for is_similar, p in zip(similar, certain.tolist(), strict=True)]
+
+
+def _read_originals(view: View, questions: Iterable[Question]) -> _Originals:
+    ids = {question.id: question for question in questions}
+    found = find_originals(view, ids)
+    absent = set(found.in_archive.values()) - ids.keys()
+    originals = ids | (view.get_questions(absent) if absent else {})
+    shown = {id: originals[end] for id, end in found.in_archive.items() if end in originals}
+    return _Originals(shown, found.absent)
