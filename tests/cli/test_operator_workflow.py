@@ -119,7 +119,7 @@ def test_search_off_topic_on_all_surfaces(command, calibrated_riverside, tmp_pat
     path = Path(shutil.copytree(calibrated_riverside, tmp_path / "riverside"))
     if not calibrated:
         shutil.rmtree(path / "calibration")
-    service = Service(path, ranker=(), options=("--option", "propose=0"))
+    service = Service(path, ranker=(), options=("--set", "propose=0"))
     try:
         for query in (*NONSENSE, *FOREIGN, "library", "bicycle", "my libary crad is lsot"):
             _, out, _ = command("search", path, query, "--json", "-k", 7)

@@ -40,7 +40,7 @@ def test_search_as_json_has_the_service_s_shape(desk):
     assert answer["results"]
     assert all("renewal" in r["tags"] for r in answer["results"])
     first = answer["results"][0]
-    assert {"id", "title", "url", "snippet", "score", "probability", "matched"} <= set(first)
+    assert {"id", "title", "url", "snippet", "score", "probability", "contributions"} <= set(first)
     assert sum(m["score"] for m in first["contributions"]) == pytest.approx(first["score"], rel=1e-9)
 
 

@@ -77,7 +77,7 @@ def test_a_grounded_answer_cites_its_sources_and_a_slow_endpoint_holds_up_no_sea
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     endpoint = f"endpoint=http://127.0.0.1:{server.server_port}/v1"
-    options = ("--option", endpoint, "--option", "endpoint_model=small", "--option", "timeout_s=60")
+    options = ("--set", endpoint, "--set", "endpoint_model=small", "--set", "timeout_s=60")
     served, query = serve(archive, options=options), {"title": "I have lost my library card", "mode": "grounded"}
     with ThreadPoolExecutor(1) as pool:
         answered = pool.submit(served.send, "POST", f"{V1}/answer", query)

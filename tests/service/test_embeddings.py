@@ -75,7 +75,7 @@ def test_a_key_is_needed_where_keys_are(serve, archive: Path, tmp_path: Path) ->
     with Archive.open(archive) as opened:
         key = create_key(opened, "read")
         page_key = create_key(opened, "read", origin="https://forum.example")
-    options = ("--option", "require_keys=true", "--option", "requests_per_s=0.01", "--option", "burst=4")
+    options = ("--set", "require_keys=true", "--set", "requests_per_s=0.01", "--set", "burst=4")
     service = serve(archive, options=options)
     for path in ("/v1", V1):
         with pytest.raises(openai.AuthenticationError):

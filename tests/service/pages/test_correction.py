@@ -114,7 +114,7 @@ def test_only_those_who_may_write_correct_and_see_the_history(serve, example, tm
     path = Path(shutil.copytree(example, tmp_path / "riverside"))
     with Archive.open(path) as archive:
         made = {scope: keys.create_key(archive, scope, f"the {scope} desk") for scope in ("read", "write")}
-    served = serve(path, options=("--option", "require_keys=true", "--option", "public=true"))
+    served = serve(path, options=("--set", "require_keys=true", "--set", "public=true"))
     address = PAGE.format("r001")
     writer, reader, visitor = Browser(served), Browser(served), Browser(served)
     for user, scope in ((writer, "write"), (reader, "read")):
