@@ -22,6 +22,8 @@ from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
 
+IN_MEMORY = "memory"
+"""The address of indexes in this process."""
 SearcherT_co = TypeVar("SearcherT_co", covariant=True)
 WriterT_co = TypeVar("WriterT_co", covariant=True)
 
@@ -187,13 +189,27 @@ class FileEngine(IndexEngine):
         return VectorIndex.open(location.folder, layout)
 
 
+class MemoryEngine(FileEngine):
+    """Indexes in the memory of this process, which end with it."""
+
+    def lexical(self, location: IndexLocation, layout: LexicalLayout, similarity: TermScorer) -> LexicalIndex:
+        return LexicalIndex.create(layout=layout)
+
+    def vectors(
+        self, location: IndexLocation, layout: VectorLayout, exact_up_to: int, count_documents: Callable[[], int]
+    ) -> VectorIndex:
+        return VectorIndex.create(layout=layout)
+
+
 def open_engine(address: str | None) -> IndexEngine:
-    """Return the engine of an address, `NAME+URL`; None for the indexes in the archive's directory.
+    """Return the engine of an address, `NAME+URL` or IN_MEMORY; None for the indexes in the archive's directory.
 
     Raises SettingsError for an unknown name or an invalid address, EngineError if nothing answers.
     """
     if address is None:
         return FileEngine()
+    if address == IN_MEMORY:
+        return MemoryEngine()
     name, plus, url = address.partition("+")
     if not plus or not registry.find_kind(name, ("engine",)):
         names = ", ".join(registry.names("engine"))

@@ -1,18 +1,18 @@
 """Search in a list of texts, without an archive."""
 
-import shutil
-import tempfile
-import weakref
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypeVar, cast
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.iteration import check_list
-from askalike.core.types import Place, Question
-from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
-from askalike.store import Archive
-from askalike.store.languages import LanguageAssigner
+from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
+from askalike.rankers import Searcher
+from askalike.search.engine import SearchResult
+from askalike.search.explain import extract_shown_snippet, name_links
+from askalike.search.memory import QuestionsView
+from askalike.store import View
 from askalike.store.records import check_record
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ class Retriever:
     texts: the id of a text is its position ("0", "1", …), so that equal texts are separate documents; a `Question` has
     its own id. ranker, settings: as for `askalike.build`. language: an ISO 639-1 code; None to detect it.
 
-    Everything is in a temporary folder, which is removed with the object, by `close`, or at the end of a `with` block.
+    Everything is in memory: there is no archive, and no file is written.
     Raises InputError if two documents have the same id or one is neither a string nor a `Question`, and SettingsError
     for an unknown ranker or setting.
     """
@@ -37,12 +37,10 @@ class Retriever:
         *,
         language: str | None = None,
     ) -> None:
-        questions = _make_questions(texts)
-        archive = Archive.create(tempfile.mkdtemp(prefix="askalike-"))
-        self._finalizer = weakref.finalize(self, _remove_archive, archive)
-        _store_questions(archive, questions, language)
-        self._engine = LocalEngine(archive, rankers.create(ranker, settings, archive))
-        self._engine.searcher()  # so that the first search does not wait for the index
+        self._view = cast(View, QuestionsView(_make_questions(texts), language))
+        created = rankers.create(ranker, settings)
+        created.build(self._view)
+        self._searcher: Searcher | None = created.open(self._view)
 
     def search(self, text: str, k: int = 5) -> SearchResult:
         """Return the k documents most similar to a text, best first; none if nothing is similar."""
@@ -53,20 +51,35 @@ class Retriever:
 
         Raises InputError for a query that is not a string.
         """
-        if not self._finalizer.alive:
+        started, searcher = time.perf_counter(), self._searcher
+        if searcher is None:
             raise ArchiveError("this Retriever is closed; make a new one")
         queries = _list_texts(texts)
         for text in queries:
             if not isinstance(text, str):
                 raise InputError(f"query {text!r}: expected a string; for several texts there is search_many")
-        return self._engine.search_batch([SearchRequest(text, k=k, min_similarity=0.0) for text in queries])
+        named = {f"{TYPED_QUERY_ID}{n or ''}": text for n, text in enumerate(queries)}
+        retrieved = rankers.search(searcher, {id: Question(id, text) for id, text in named.items()}, k)
+        retrieved = rankers.add_absolute(searcher, retrieved)
+        texts_by_docid = self._view.questions_by_docid(retrieved.distinct_docids)
+        reasons = rankers.explain_retrieved(searcher, retrieved, retrieved.docids, texts_by_docid)
+        rows = zip(retrieved.docids, retrieved.scores, retrieved.absolute or (), reasons, strict=True)
+        hits = [
+            [
+                _make_hit(texts_by_docid[docid], score, value, name_links(own[docid]))
+                for docid, score, value in zip(docids.tolist(), scores.tolist(), absolute.tolist(), strict=True)
+            ]
+            for docids, scores, absolute, own in rows
+        ]
+        took_ms = (time.perf_counter() - started) * 1000
+        return [SearchResult(row, took_ms) for row in hits]
 
     def __len__(self) -> int:
-        return len(self._engine.archive.view())
+        return len(self._view)
 
     def close(self) -> None:
-        """Remove the temporary folder. The retriever must not be used afterwards."""
-        self._finalizer()
+        """Release the index. The retriever must not be used afterwards."""
+        self._searcher = None
 
     def __enter__(self) -> Self:
         return self
@@ -96,14 +109,7 @@ def _make_questions(texts: Iterable[str | Question]) -> list[Question]:
     return questions
 
 
-def _store_questions(archive: Archive, questions: Sequence[Question], language: str | None) -> None:
-    languages = LanguageAssigner(archive, {}, language)
-    with archive.open_writer() as writer:
-        for question, _ in languages.assign_languages((question, Place("")) for question in questions):
-            writer.put(cast(Question, question))
-    languages.store_languages()
-
-
-def _remove_archive(archive: Archive) -> None:
-    archive.close()
-    shutil.rmtree(archive.path, ignore_errors=True)
+def _make_hit(question: Question, score: float, absolute: float, reason: Explanation) -> SearchHit:
+    """Return a hit without a calibration. absolute: its absolute score."""
+    snippet = extract_shown_snippet(question, reason)
+    return SearchHit(question, score, snippet, None, reason, min(max(absolute, 0.0), 1.0))

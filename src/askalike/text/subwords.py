@@ -6,6 +6,7 @@ word of more than MAX_WORD_PART characters is split.
 """
 
 import importlib.util
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class Bpe:
 
     @lazy_property
     def _tokenizer(self) -> Any:
-        return open_tokenizer(self._path, extra="vectors")
+        return _read_tokenizer(self._path, self._path.stat().st_mtime_ns)
 
     @lazy_property
     def _model(self) -> Any:
@@ -62,6 +63,12 @@ class Bpe:
         parts = [word[i : i + MAX_WORD_PART] for i in range(0, len(word), MAX_WORD_PART)]
         parts[:1] = [WORD_START + part for part in parts[:1]]
         return [token.id for part in parts for token in self._model.tokenize(part)]
+
+
+@lru_cache(2)
+def _read_tokenizer(path: Path, modified_ns: int) -> Any:
+    """Open a tokenizer for vectors of subwords, once for a file as it is."""
+    return open_tokenizer(path, extra="vectors")
 
 
 def open_tokenizer(path: Path, extra: str) -> Any:
