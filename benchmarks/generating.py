@@ -14,10 +14,10 @@ import time
 
 import torch
 
-from askalike.learning.networks import BeamSearchOptions, beam_search
-from askalike.learning.networks._decoder import END
-from askalike.learning.networks.dssm import DssmNetwork
+from askalike.learning.networks import BeamSearchOptions
 from askalike.learning.recipes import Recipe
+from askalike.papers.dssm import DssmNetwork
+from askalike.papers.generator import END, beam_search
 
 BEAMS = (1, 4, 8)
 PROMISED_MS = 300

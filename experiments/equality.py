@@ -127,9 +127,9 @@ compared."""
 
 SMALL_TRAINING = ("training.epochs=1", "training.accelerator=cpu")
 RECIPES: Mapping[str, Words] = {
-    "static": ("subwords=0", "start=random", "words=500", "bigrams=500", "dim=16"),
+    "static": ("subwords=0", "init=random", "words=500", "bigrams=500", "dim=16"),
     "bow_cnn": ("dim=16", "units=24"),
-    "cnn": ("dim=16", "units=24", "start=random"),
+    "cnn": ("dim=16", "units=24", "init=random"),
     "lstm": ("dim=16", "hidden=12", "judged=0", "random=2"),
     "siamese_lstm": ("dim=16", "hidden=12"),
     "hierarchical_lstm": ("dim=16", "sentence=12", "hidden=12"),
@@ -137,9 +137,8 @@ RECIPES: Mapping[str, Words] = {
     "dssm": ("dim=16", "hidden=12", "latent=12"),
     "dssm_static": ("dim=16", "hidden=12", "latent=12"),
     "dssm_hierarchical_lstm": ("dim=16", "hidden=12", "latent=12"),
-    "distil": (f"model={PRETRAINED_MODEL}", "subwords=0", "words=500", "bigrams=500", "batch_size=128"),
-    "doc2vec": ("dim=16", "passes=5"),
-    "topics": ("topics=8", "passes=2"),
+    "doc2vec": ("dim=16", "epochs=5"),
+    "topics": ("topics=8", "epochs=2"),
 }
 """Each network in its smallest trainable size: useless, but reproducible."""
 WITHOUT_EPOCHS = ("doc2vec", "topics")
@@ -491,7 +490,7 @@ def trained(data: Data, plan: Plan) -> None:
     plan.run("train", "example", "--recipe", "lstm", "--name", "pair", *pair)
     glove = data.folder / "vectors/glove.6B.50d.7846.txt"
     if glove.exists():
-        words = ("dim=50", "units=24", f"start={glove}", *SMALL_TRAINING)
+        words = ("dim=50", "units=24", f"init={glove}", *SMALL_TRAINING)
         options = [word for value in words for word in ("--set", value)]
         plan.run("train", "example", "--recipe", "cnn", "--name", "glove", *options)
     names = [f"my_{recipe}" for recipe in RECIPES] + ["glove"] * glove.exists()
@@ -520,7 +519,7 @@ ranker = "lstm"
 settings = { dim = 16, hidden = 12, "training.epochs" = 1, "training.accelerator" = "cpu" }
 [[system]]
 ranker = "topics"
-settings = { topics = 8, passes = 2 }
+settings = { topics = 8, epochs = 2 }
 """
 
 

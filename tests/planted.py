@@ -9,7 +9,7 @@ from askalike.labels.partitions import create_partition
 from askalike.store import Archive
 
 N_PAIRS = 60
-NETWORK = {"dim": 32, "units": 64, "window": 1, "min_texts": 1, "start": "random", "loss": "multiple_negatives"}
+NETWORK = {"dim": 32, "units": 64, "window": 1, "min_texts": 1, "init": "random", "loss": "multiple_negatives"}
 NETWORK |= {
     "random": 0,
     "hardest": False,
@@ -18,7 +18,7 @@ NETWORK |= {
     "optimizer": "adam",
     "learning_rate": 0.02,
 }
-NETWORK |= {"training.epochs": 30, "patience": 30, "least_pairs": 8, "measure": "RR", "dev_share": 0.05}
+NETWORK |= {"training.epochs": 30, "patience": 30, "min_pairs": 8, "measure": "RR", "dev_share": 0.05}
 NETWORK |= {"accelerator": "cpu"}
 """Settings of a `cnn` that learns by heart, in half a second."""
 HONEST, CHEATING = 0.2, 0.8

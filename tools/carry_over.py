@@ -57,8 +57,22 @@ OLD_COLUMNS: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 """Table (or "" for all) → column → its old name, where that was another."""
 RANKER_SETTINGS = {"least": "min_score", "base": "encoder", "model": "encoder"}
-MODEL_KEYS = {"knows_until": "trained_until", "hidden": "held_out_splits"}
-"""Old key → key, at any depth of a file's tables."""
+"""Old key → key, at any depth of a ranker's settings."""
+MODEL_KEYS: Mapping[str, Mapping[str, str]] = {
+    "trained": {"knows_until": "trained_until", "hidden": "held_out_splits"},
+    "network": {"piece_weights": "row_weights", "base": "encoder"},
+    "features": {"pieces_of": "tokenizer_of"},
+    "embeddings": {
+        "start": "init", "reads": "init_fields", "noise": "negative_samples", "passes": "init_epochs",
+        "vector_seed": "init_seed", "deviation": "init_std",
+    },
+    "data": {"of_cluster": "max_pairs_per_cluster", "of_query": "max_pairs_per_query"},
+    "negatives": {"below": "max_score"},
+    "training": {"least_pairs": "min_pairs"},
+    "doc2vec": {"noise": "negative_samples", "passes": "epochs"},
+    "topics": {"passes": "epochs", "steps": "inference_steps"},
+}  # fmt: skip
+"""Table of a model.toml → old key → key. A table `teacher` of a network is left out: it is learned from pairs."""
 CALIBRATION_KEYS = {
     "weights": "fingerprint", "bodies": "has_bodies", "first": "first_hit_curve", "later": "later_hit_curve",
     "known": "answerable_curve", "line": "threshold", "measured": "quality",
@@ -87,8 +101,13 @@ def carry_over(old: Path, new: Path) -> None:
     for path in sorted((old / "models").glob("*")):
         shutil.copytree(path, new / "models" / path.name)
     for path in (new / "models").glob(f"*/{MODEL_FILE}"):
-        tables = rename(tomllib.loads(path.read_text(encoding="utf-8")), MODEL_KEYS)
-        path.write_text(tomli_w.dumps(tables), encoding="utf-8")
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        if "network" in tables:
+            tables.pop("teacher", None)
+        if tables.get("encoder") == "lookup":
+            tables["encoder"] = "asymmetric"
+        renamed = {name: rename(table, MODEL_KEYS.get(name, {})) for name, table in tables.items()}
+        path.write_text(tomli_w.dumps(renamed), encoding="utf-8")
     for path in sorted((old / CALIBRATIONS).glob("[!.]*.json")):
         if path.name.endswith(".silence.json"):
             continue  # fitted anew when it is needed

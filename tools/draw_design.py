@@ -131,7 +131,8 @@ def _imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
-        return [f"{PACKAGE}.{alias.name}" for alias in node.names]
+        components = [alias.name for alias in node.names if (SOURCE / alias.name).exists()]
+        return [f"{PACKAGE}.{name}" for name in components]  # papers also import public names
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 

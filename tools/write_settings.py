@@ -43,8 +43,8 @@ RECORDS = {("encoder", "lookup")}
 """Settings that are stored with a model, and not set by users."""
 HEADINGS = {"similarity": "Similarities", "features": "Features", "loss": "Losses"}
 OTHERS = {
-    "Distillation": ("askalike.learning.lookup", "Settings of `askalike distil`."),
-    "Negatives, teacher and training": ("askalike.learning.settings", "Tables that all recipes share."),
+    "Distillation": ("askalike.learning.distil", "Settings of `askalike distil`."),
+    "Negatives and training": ("askalike.learning.settings", "Tables that all recipes share."),
     "Embeddings and data": ("askalike.learning.recipes", "Further tables that all recipes share."),
     "Service": ("askalike.service.settings", "`askalike serve --set KEY=VALUE`. See [The service](service.md)."),
 }
@@ -64,10 +64,11 @@ def _sections() -> Iterator[str]:
     for kind, note in KINDS.items():
         yield f"## {HEADINGS.get(kind, kind.capitalize() + 's')}\n\n{note}\n"
         for name in registry.names(kind):
-            module = registry.load(kind, name).__module__
-            if (kind, name) in RECORDS or not module.startswith("askalike."):
+            entry = registry.load(kind, name)
+            if (kind, name) in RECORDS or not entry.__module__.startswith("askalike."):
                 continue
-            for model in _models(module)[-1:]:
+            of_file = _models(entry.__module__)[-1:] if name in registry.builtin_names(kind) else [entry.Settings]
+            for model in of_file:
                 yield from _table(name, model)
     for heading, (module, note) in OTHERS.items():
         yield f"## {heading}\n\n{note}\n" if note else f"## {heading}\n"

@@ -15,7 +15,7 @@ from needs import need
 need("lightning_fabric")
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
-SETTINGS = ("subwords=0", "start=random", "words=500", "bigrams=500", "dim=16", "accelerator=cpu")
+SETTINGS = ("subwords=0", "init=random", "words=500", "bigrams=500", "dim=16", "accelerator=cpu")
 SMALL = tuple(word for setting in SETTINGS for word in ("--set", setting))
 WITHOUT = """
 import sys
@@ -86,12 +86,11 @@ def test_killed_it_goes_on_to_the_same_weights(desk):
     ("words", "message"),
     [
         (("--recipe", "nothing"), "no recipe is called 'nothing'; there are: bow, bow_cnn, "),
-        (("--recipe", "cnn", "--signals", "same_tag", "--set", "least_pairs=9999"), "too few; 9999 are needed"),
+        (("--recipe", "cnn", "--signals", "same_tag", "--set", "min_pairs=9999"), "too few; 9999 are needed"),
         (("--recipe", "cnn", "--name", "bm25"), "'bm25' is the name of a built-in ranker"),
         (("--recipe", "cnn", "--signals", "nothing"), "no signal is called nothing"),
         (("--recipe", "cnn", "--dev", "nothing"), "nothing"),
-        (("--recipe", "cnn", "--set", "start=nowhere.txt"), "expected skipgram, random, packaged, teacher, or a file"),
-        (("--recipe", "distil", "--set", "model=nowhere"), "no model is there"),
+        (("--recipe", "cnn", "--set", "init=nowhere.txt"), "expected skipgram, random, packaged, or a file"),
     ],
 )
 def test_what_is_wrong_is_one_line(desk, words, message):

@@ -187,22 +187,8 @@ def test_a_cut_made_after_training_is_no_test(trained):
     assert "later/test" not in learned.unlearned_splits(trained)
 
 
-def test_a_student_has_learned_what_its_teacher_has(trained, command):
-    values = {"teacher.encoder": "mine", "epochs": 1, "held_out": 10, "dim": 16, "start": "random"}
-    values |= {"words": 1024, "bigrams": 64, "accelerator": "cpu", "least_pairs": 8}
-    models.train(trained, load_recipe("distil", values), "student")
-    student, teacher = (rankers.create(name, None, trained).learned_labels for name in ("student", "mine"))
-    assert student == teacher
-    assert student
-    words = ["evaluate", trained.path, "--ranker", "student", "--json", "--split"]
-    assert command(*words, "halves/train")[0] == 2
-    code, printed, _ = command(*words, "halves/test")
-    assert code == 0
-    assert json.loads(printed)["measures"]["Success@1"]["mean"] < HONEST
-
-
 def test_a_lookup_has_learned_what_its_teacher_has(trained, command):
-    models.distil(trained, "mine", "looked-up", {"subwords": 0, "words": 512, "bigrams": 64, "recombined": 0})
+    models.distil(trained, "mine", "looked-up", {"subwords": 0, "words": 512, "bigrams": 64, "n_recombined": 0})
     lookup, teacher = (rankers.create(name, None, trained).learned_labels for name in ("looked-up", "mine"))
     assert lookup == teacher
     words = ["evaluate", trained.path, "--ranker", "looked-up", "--json", "--split"]

@@ -12,8 +12,8 @@ from askalike.experiments.declaration import Experiment
 from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.run import run_experiment
 from askalike.labels.splits import load_split
-from askalike.learning import distillation
-from askalike.learning.distillation import encode_targets
+from askalike.learning import distil
+from askalike.learning.distil import encode_targets
 from askalike.moderation import neighbours
 from askalike.moderation.dedupe import dedupe
 from askalike.rankers import dense
@@ -70,7 +70,7 @@ def test_encoding_teaching_and_experiments_write_the_same_bytes_whatever_worker_
 ):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     monkeypatch.setattr(dense, "BATCH", 50)
-    monkeypatch.setattr(distillation, "CHUNK_SIZE", 50)
+    monkeypatch.setattr(distil, "CHUNK_SIZE", 50)
     written = []
     for cluster in (None, "auto"):
         path = tmp_path / str(cluster) / "library"

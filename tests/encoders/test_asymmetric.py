@@ -13,8 +13,8 @@ from askalike.core.types import Question
 from askalike.encoders import concatenate_parts
 from askalike.encoders.asymmetric import UnknownWords
 from askalike.experiments.models import distil
-from askalike.learning.distillation import fit_ngram_vectors
-from askalike.learning.lookup import LookupLearningSettings
+from askalike.learning.distil import DistillationSettings
+from askalike.learning.ridge import fit_ngram_vectors
 from askalike.rankers import dense, explain_retrieved
 from askalike.store import Archive
 from askalike.text.features import RaggedArray
@@ -58,7 +58,7 @@ def test_the_regression_is_scikit_learn_s():
 
 
 def test_pairs_of_words_have_a_penalty_of_their_own():
-    settings = LookupLearningSettings(subwords=0, words=20, bigrams=10, penalty=2, bigram_penalty=7)
+    settings = DistillationSettings(subwords=0, words=20, bigrams=10, penalty=2, bigram_penalty=7)
     penalties = settings.penalties
     assert penalties.tolist() == [2] * 20 + [7] * 10
     random = np.random.default_rng(1)
@@ -191,7 +191,7 @@ def test_searching_needs_no_teacher_and_another_teacher_is_refused(tmp_path):
 def test_neither_learning_nor_serving_needs_torch(archive):
     script = (
         "import sys; from pathlib import Path; from askalike import encoders; from askalike.core.types import Question;"
-        "import askalike.learning.lookup;"
+        "import askalike.learning.distil;"
         "encoders.open_encoder(Path(sys.argv[1])).encode_queries([Question('q', 'cook rice')]);"
         "print([m for m in ('torch', 'onnxruntime', 'gensim') if m in sys.modules])"
     )

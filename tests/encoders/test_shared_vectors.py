@@ -28,7 +28,7 @@ need("onnxruntime", "onnx")
 
 THINGS = ("egg", "rice", "pasta", "bread", "soup", "cake", "tea", "coffee", "milk", "butter")
 WAYS = ("how do i cook {}", "the best {}", "{} at home", "what is {} made of")
-LOOKUP = {"subwords": 0, "words": 64, "bigrams": 0, "prefixes": 1, "dropped": 0, "recombined": 0}
+LOOKUP = {"subwords": 0, "words": 64, "bigrams": 0, "n_prefixes": 1, "n_word_dropout": 0, "n_recombined": 0}
 PROBES = 2
 """The texts that tell `tune` how fast an encoder is; the first of them is read twice."""
 

@@ -16,8 +16,8 @@ from askalike.store.archive import Archive
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 TINY = {
-    "dim": 8, "hidden": 8, "latent": 6, "min_texts": 1, "training.epochs": 2, "accelerator": "cpu", "passes": 1,
-    "least_pairs": 4, "batch_size": 8,
+    "dim": 8, "hidden": 8, "latent": 6, "min_texts": 1, "training.epochs": 2, "accelerator": "cpu", "init_epochs": 1,
+    "min_pairs": 4, "batch_size": 8,
 }  # fmt: skip
 WRITER = {**TINY, "writer": 16, "cutoffs": [10]}
 

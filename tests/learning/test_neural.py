@@ -77,7 +77,7 @@ def test_models_are_listed_and_removed(archive):
 
 @pytest.mark.parametrize("signals", ["title_body", "question_answer", "duplicates,title_body"])
 def test_every_signal_teaches(archive, signals):
-    recipe = Recipe.read("cnn", TINY | {"signals": signals, "training.epochs": 1, "least_pairs": 10})
+    recipe = Recipe.read("cnn", TINY | {"signals": signals, "training.epochs": 1, "min_pairs": 10})
     models.train(archive, recipe, "mine")
     assert models.list_models(archive)[0].value > 0
 
@@ -139,7 +139,7 @@ def test_files_that_are_not_a_model(archive):
 def test_every_network_is_trained_saved_and_opened(archive, network):
     values = {k: v for k, v in TINY.items() if k not in ("units",)} | {"signals": "duplicates", "training.epochs": 2}
     if network == "scqa":
-        values = {k: v for k, v in values.items() if k not in ("min_texts",)} | {"dim": 32, "start": "random"}
+        values = {k: v for k, v in values.items() if k not in ("min_texts",)} | {"dim": 32, "init": "random"}
     ranker = rankers.create(models.train(archive, Recipe.read(network, values), "mine").name, {}, archive.path)
     searcher = rankers.open_current(ranker, archive.view())
     hits = rankers.rank(searcher, {"q": Question("q", "how do I cook rice")}, 3)["q"]
@@ -153,7 +153,7 @@ LSTM = {k: v for k, v in TINY.items() if k != "units"} | {"hidden": 6, "signals"
 
 
 def test_initial_word_vectors_are_scaled_together(archive):
-    values = {**LSTM, "learning_rate": 1e-12, "deviation": 2}
+    values = {**LSTM, "learning_rate": 1e-12, "init_std": 2}
     folder = models.train(archive, Recipe.read("siamese_lstm", values), "scaled")
     table = open_encoder(folder).trained_network.network.word_embedding.weight
     assert table[2:].std().item() == pytest.approx(2, rel=1e-5)
@@ -161,9 +161,7 @@ def test_initial_word_vectors_are_scaled_together(archive):
     with pytest.raises(SettingsError, match=r"embeddings\.deviation: expected a network over word vectors"):
         models.train(
             archive,
-            Recipe.read(
-                "scqa", {"deviation": 2, "start": "random", "dim": 32, "signals": "duplicates", "trigrams": 512}
-            ),
+            Recipe.read("scqa", {"init_std": 2, "init": "random", "dim": 32, "signals": "duplicates", "trigrams": 512}),
             "none",
         )
 
@@ -173,14 +171,14 @@ def test_an_lstm_begins_as_a_trained_one(archive):
     first = models.train(archive, Recipe.read("lstm", LSTM), "first")
     archive.upsert([Question("new", "aardvark aardvark zebra", "aardvark")])
     lines = []
-    frozen = LSTM | {"start": str(first), "learning_rate": 1e-12, "training.seed": 5}
+    frozen = LSTM | {"init": str(first), "learning_rate": 1e-12, "training.seed": 5}
     second = models.train(archive, Recipe.read("lstm", frozen | {"signals": "title_body"}), "second", log=lines.append)
     old, new = open_encoder(first), open_encoder(second)
     assert "begin as in first" in lines[1]
     assert len(new.trained_network.features.tokens) > len(old.trained_network.features.tokens)
     np.testing.assert_allclose(parts(new, TEXTS)[0], parts(old, TEXTS)[0], atol=1e-5)
     assert new.learned_labels.duplicates >= old.learned_labels.duplicates
-    with pytest.raises(SettingsError, match=r"embeddings\.start=.*has the size \[24, 8\], expected \[28, 8\]"):
+    with pytest.raises(SettingsError, match=r"embeddings\.init=.*has the size \[24, 8\], expected \[28, 8\]"):
         models.train(archive, Recipe.read("lstm", frozen | {"hidden": 7}), "wider")
     with pytest.raises(SettingsError, match="a model of the network Lstm; expected SiameseLstm"):
         models.train(archive, Recipe.read("siamese_lstm", frozen), "other")
@@ -188,7 +186,7 @@ def test_an_lstm_begins_as_a_trained_one(archive):
 
 def test_a_topic_network_feeds_an_lstm_and_is_not_changed(archive):
     topics = models.train(archive, Recipe.read("siamese_lstm", LSTM | {"hidden": 5}), "subject")
-    values = LSTM | {"signals": "question_answer", "least_pairs": 5, "topic_hidden": 5}
+    values = LSTM | {"signals": "question_answer", "min_pairs": 5, "topic_hidden": 5}
     with pytest.raises(SettingsError, match=r"network\.topics: expected the folder of a trained siamese_lstm"):
         models.train(archive, Recipe.read("siamese_lstm_topics", values), "fed")
     fed = models.train(archive, Recipe.read("siamese_lstm_topics", values | {"topics": str(topics)}), "fed")

@@ -58,7 +58,7 @@ def test_a_model_records_the_queries_whose_judged_negatives_it_has_learned(tmp_p
         archive.upsert(Judgement("train", f"q{n}", f"q{n + 20}", 0) for n in range(10))
         archive.upsert(Judgement("train", f"q{n}", f"q{n + 20}", 1) for n in range(10, 20))
         values = {"signals": ["title_body"], "judged": 2, "random": 1, "in_batch": False, "loss": "contrastive"}
-        values |= {"epochs": 1, "least_pairs": 8, "accelerator": "cpu"}
+        values |= {"epochs": 1, "min_pairs": 8, "accelerator": "cpu"}
         train_recipe(archive.training_view(()), Recipe.read("bow", values), archive.path / "models/mine")
         learned = LearnedLabels.read(archive.path / "models/mine", {})
         assert set() < learned.duplicates <= {f"q{n}" for n in range(10)}
@@ -96,10 +96,12 @@ def test_pairs_are_drawn_by_query_and_by_cluster(tmp_path):
             data = collect_training_data(view, DataSettings(**settings), 10, 1)
             return Counter(pair.query.id for pair in data.pairs)
 
-        assert draw(of_cluster=0) == {f"q{n}": n for n in range(1, 10)}
-        assert draw(of_cluster=0, of_query=2) == {"q1": 1} | {f"q{n}": 2 for n in range(2, 10)}
-        assert draw(of_cluster=5).total() == draw(of_cluster=5, of_query=1).total() == 5
-        assert max(draw(of_cluster=5, of_query=1).values()) == 1
+        assert draw(max_pairs_per_cluster=0) == {f"q{n}": n for n in range(1, 10)}
+        assert draw(max_pairs_per_cluster=0, max_pairs_per_query=2) == {"q1": 1} | {f"q{n}": 2 for n in range(2, 10)}
+        assert (
+            draw(max_pairs_per_cluster=5).total() == draw(max_pairs_per_cluster=5, max_pairs_per_query=1).total() == 5
+        )
+        assert max(draw(max_pairs_per_cluster=5, max_pairs_per_query=1).values()) == 1
 
 
 def test_balanced_clusters_have_equally_many_pairs(tmp_path):
@@ -108,7 +110,7 @@ def test_balanced_clusters_have_equally_many_pairs(tmp_path):
         archive.upsert(Question(f"{c}{n}", f"text {c} {n}") for c, size in sizes.items() for n in range(size + 1))
         archive.upsert(Link(f"{c}{n}", f"{c}0") for c, size in sizes.items() for n in range(1, size + 1))
         dev = Split({"x": Question("x", "text")}, {"x": {"d0": 1}})
-        settings = DataSettings(of_cluster=4, balanced=True)
+        settings = DataSettings(max_pairs_per_cluster=4, balanced=True)
         pairs = collect_training_data(archive.training_view((), dev=dev), settings, 10, 1).pairs
         queries = Counter(pair.query.id for pair in pairs)
         assert {c: sorted(n for id, n in queries.items() if id[0] == c) for c in sizes} == {

@@ -67,12 +67,12 @@ def test_the_siamese_lstm_learns_from_its_batch_and_the_drafts_way_has_a_name():
     ours, drafts = Recipe.read("siamese_lstm"), Recipe.read("siamese_lstm_paper")
     assert (ours.loss_name, ours.negatives.in_batch, ours.negatives.random) == ("multiple_negatives", True, 0)
     assert (drafts.loss_name, drafts.negatives.in_batch, drafts.negatives.random) == ("contrastive", False, 1)
-    assert (ours.embeddings.deviation, drafts.embeddings.deviation) == (1, 0)
+    assert (ours.embeddings.init_std, drafts.embeddings.init_std) == (1, 0)
     assert Recipe.read("siamese_lstm_topics").loss_name == "multiple_negatives"
 
 
 def test_balanced_clusters_need_a_number_of_pairs():
-    with pytest.raises(SettingsError, match="expected of_cluster=1 or more"):
+    with pytest.raises(SettingsError, match="expected max_pairs_per_cluster=1 or more"):
         Recipe.read("cnn", {"balanced": True})
 
 
@@ -110,6 +110,6 @@ def test_a_recipe_of_another_ones_network_keeps_its_loss():
 def test_the_paper_s_variant_draws_one_negative_and_leaves_word_vectors_as_they_are(network):
     ours, paper = Recipe.read(network), Recipe.read(f"{network}_paper")
     assert (ours.loss_name, ours.negatives.in_batch) == ("multiple_negatives", True)
-    assert ours.embeddings.deviation == (0.0 if network == "scqa" else 1.0)
+    assert ours.embeddings.init_std == (0.0 if network == "scqa" else 1.0)
     assert (paper.negatives.in_batch, paper.negatives.random, paper.negatives.sides) == (False, 1, "query")
-    assert (paper.loss_name, paper.embeddings.deviation) == ("triplet" if "dssm" in network else "contrastive", 0.0)
+    assert (paper.loss_name, paper.embeddings.init_std) == ("triplet" if "dssm" in network else "contrastive", 0.0)

@@ -43,14 +43,14 @@ def test_a_malformed_line_is_named(tmp_path, text):
 
 
 def test_a_missing_file():
-    with pytest.raises(SettingsError, match="expected skipgram, random, packaged, teacher, or a file"):
-        initialise_vectors(EmbeddingSettings(start="nowhere.txt"), TOKENS, 2, lambda: iter(()))
+    with pytest.raises(SettingsError, match="expected skipgram, random, packaged, or a file"):
+        initialise_vectors(EmbeddingSettings(init="nowhere.txt"), TOKENS, 2, lambda: iter(()))
 
 
 def test_real_glove(shared_data):
     path = shared_data / "vectors" / "glove.6B.50d.7846.txt"
     start = initialise_vectors(
-        EmbeddingSettings(start=str(path)), ("", "", "the", "question", "zzzyx"), 50, lambda: iter(())
+        EmbeddingSettings(init=str(path)), ("", "", "the", "question", "zzzyx"), 50, lambda: iter(())
     )
     assert start.vectors[2, :3].tolist() == pytest.approx([0.418, 0.24968, -0.41242])
     assert start.coverage.startswith("word vectors: 2 of 3 words (66.7%) begin as ")
@@ -61,7 +61,7 @@ def test_skip_gram_repeats_itself_and_leaves_padding_out():
     tokens = ("", "", "egg", "water", "missing")
 
     def vectors(seed):
-        settings = EmbeddingSettings(passes=2, vector_seed=seed)
+        settings = EmbeddingSettings(init_epochs=2, init_seed=seed)
         return initialise_vectors(settings, tokens, 4, lambda: iter(texts)).vectors
 
     one = vectors(1)
@@ -73,7 +73,7 @@ def test_skip_gram_repeats_itself_and_leaves_padding_out():
 
 def test_texts_without_a_word_that_counts_are_refused() -> None:
     with pytest.raises(TrainingError, match="features.min_texts"):
-        initialise_vectors(EmbeddingSettings(start="skipgram"), TOKENS[:2], 8, lambda: iter([["boil"]]))
+        initialise_vectors(EmbeddingSettings(init="skipgram"), TOKENS[:2], 8, lambda: iter([["boil"]]))
 
 
 def test_word_vectors_are_learned_once_for_the_same_texts(tmp_path, monkeypatch):
@@ -84,15 +84,15 @@ def test_word_vectors_are_learned_once_for_the_same_texts(tmp_path, monkeypatch)
 
     def vectors(texts, **settings):
         return initialise_vectors(
-            EmbeddingSettings(passes=1, **settings), ("", "", "egg", "water"), 4, lambda: iter(texts), tmp_path
+            EmbeddingSettings(init_epochs=1, **settings), ("", "", "egg", "water"), 4, lambda: iter(texts), tmp_path
         ).vectors
 
     first = vectors(texts)
     np.testing.assert_array_equal(first, vectors(texts))
     assert len(learned) == 1
-    assert not np.array_equal(first, vectors(texts, vector_seed=5), equal_nan=True)
+    assert not np.array_equal(first, vectors(texts, init_seed=5), equal_nan=True)
     vectors(texts[1:])
     assert len(learned) == 3
     for seed in range(20):
-        vectors(texts, vector_seed=seed)
+        vectors(texts, init_seed=seed)
     assert len(list(tmp_path.iterdir())) == word_vectors.MAX_CACHED_TABLES

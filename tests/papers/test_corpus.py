@@ -11,8 +11,8 @@ from askalike.learning.recipes import load_recipe
 
 CORPUS_ENCODERS = ("doc2vec", "topics")
 SMALL = {
-    "doc2vec": {"min_texts": 1, "dim": 24, "passes": 60, "sample": 0},
-    "topics": {"min_texts": 1, "topics": 18, "passes": 30},
+    "doc2vec": {"min_texts": 1, "dim": 24, "epochs": 60, "sample": 0},
+    "topics": {"min_texts": 1, "topics": 18, "epochs": 30},
 }
 TEXTS = [Question("1", "how do I cook rice"), Question("2", "best egg recipe"), Question("3", ""), Question("4", "zzz")]
 

@@ -40,7 +40,7 @@ def test_generated_text_is_labelled(serve, archive: Path, tmp_path: Path) -> Non
     from askalike.learning.recipes import Recipe
 
     tiny = {
-        "dim": 16, "hidden": 16, "latent": 16, "writer": 32, "cutoffs": (100,), "training.epochs": 1, "passes": 1,
+        "dim": 16, "hidden": 16, "latent": 16, "writer": 32, "cutoffs": (100,), "training.epochs": 1, "init_epochs": 1,
         "accelerator": "cpu", "longest": 20,
     }  # fmt: skip
     with Archive.open(archive) as opened:

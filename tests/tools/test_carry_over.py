@@ -39,7 +39,9 @@ def old(tmp_path):
         connection.executescript((DATA / "schema14.sql").read_text(encoding="utf-8"))
     (folder / "calibration" / "old.json").write_bytes((DATA / "schema14-calibration.json").read_bytes())
     (folder / "models" / "mine").mkdir(parents=True)
-    (folder / "models" / "mine" / "model.toml").write_text('[trained]\nknows_until = "2024"\n', encoding="utf-8")
+    (folder / "models" / "mine" / "model.toml").write_text(
+        '[network]\nhidden = 8\n[embeddings]\nstart = "random"\n[trained]\nknows_until = "2024"\n', encoding="utf-8"
+    )
     return folder
 
 
@@ -74,7 +76,7 @@ def test_carry_over_renames_keys_of_files(tool, old, tmp_path):
     assert calibration.quality
     assert calibration.queries == json.loads((DATA / "schema14-calibration.json").read_text())["queries"]
     model = tomllib.loads((tmp_path / "new" / "models" / "mine" / "model.toml").read_text(encoding="utf-8"))
-    assert model["trained"]["trained_until"] == "2024"
+    assert model == {"network": {"hidden": 8}, "embeddings": {"init": "random"}, "trained": {"trained_until": "2024"}}
 
 
 def test_carry_over_refuses_other_archives(tool, old, tmp_path):

@@ -63,7 +63,7 @@ def test_it_is_copied_and_served_with_words(archive, model):
 def test_a_fine_tuned_model_remembers_what_it_has_learned_from(archive, model, tmp_path):
     tuned = tmp_path / "elsewhere/models/tuned"
     shutil.copytree(model, tuned / "pretrained")
-    (tuned / "model.toml").write_text('encoder = "pretrained"\n[trained]\nknows_until = "2024-05-06"\n')
+    (tuned / "model.toml").write_text('encoder = "pretrained"\n[trained]\ntrained_until = "2024-05-06"\n')
     LearnedLabels(frozenset({"a", "b"})).write(tuned)
     adopt_encoder(archive, str(tuned / "pretrained"), name="mine")
     ranker = rankers.create(None, {}, archive)

@@ -91,7 +91,7 @@ def test_feedback_counts_where_it_is_held_out(archive):
 def test_a_model_is_measured_only_on_what_it_has_not_seen(archive):
     def trained_without(split):
         class Mine:
-            learned_labels = LearnedLabels.read(archive.path, {"trained": {"hidden": [split]}})
+            learned_labels = LearnedLabels.read(archive.path, {"trained": {"held_out_splits": [split]}})
 
         return Mine()
 

@@ -143,7 +143,7 @@ def test_tune_never_ends_below_the_incumbent(tmp_path, monkeypatch, lexical_sett
 @pytest.mark.torch
 def test_tune_removes_losing_models(tmp_path, monkeypatch, lexical_settings):
     pytest.importorskip("torch")
-    values = {"epochs": 1, "dim": 16, "start": "random", "words": 1024, "accelerator": "cpu", "least_pairs": 8}
+    values = {"epochs": 1, "dim": 16, "init": "random", "words": 1024, "accelerator": "cpu", "min_pairs": 8}
     family = CandidateFamily("words", "static", False, (), ("question_answer",), 1e6, values)
     monkeypatch.setattr(successive_candidates, "FAMILIES", (family,))
     monkeypatch.setattr(model_training, "MIN_PAIRS", 1)

@@ -46,7 +46,7 @@ def train_command(
     settings: Annotated[list[str] | None, assignment_option("A setting of the recipe")] = None,
     encoder: Annotated[
         str | None,
-        Option(metavar="MODEL", help="The pre-trained encoder to fine-tune or distil: a folder, package or model."),
+        Option(metavar="MODEL", help="The pre-trained encoder to fine-tune: a folder or package."),
     ] = None,
     signals: Annotated[
         str | None,
@@ -69,7 +69,7 @@ def train_command(
     Examples:
 
     ```
-    askalike train DIR --recipe distil --encoder models/all-MiniLM-L6-v2
+    askalike train DIR --recipe transformer --encoder models/all-MiniLM-L6-v2
     askalike train DIR --recipe bow_cnn --signals duplicates,title_body --name mine
     ```
     """

@@ -69,7 +69,7 @@ def tune_command(
     """Find the ranker that suits an archive best, activate it, and calibrate it.
 
     Tries the active ranker first, then others from the simplest up, within the budget: six tuned similarities,
-    packaged vectors, encoders trained on the archive's pairs, the pre-trained encoder, and encoders distilled from it.
+    packaged vectors, encoders trained on the archive's pairs, the pre-trained encoder, and a lookup distilled from it.
     Each is tried alone and with the lexical ranker. Votes and distinct hits are tried if the archive has votes or
     known duplicates.
 

@@ -83,7 +83,7 @@ class PretrainedEncoder(Encoder):
         """Open a fine-tuned model in the subfolder `pretrained` of a folder of `models/`."""
         encoder = cls.from_settings({**values, "encoder": str(folder / MODEL_FOLDER)})
         model = read_model_file(folder)
-        encoder.trained_until = model.get("trained", {}).get("knows_until")
+        encoder.trained_until = model.get("trained", {}).get("trained_until")
         encoder.learned_labels = LearnedLabels.read(folder)
         return encoder
 

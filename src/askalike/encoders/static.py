@@ -104,7 +104,7 @@ class StaticEncoder(Encoder):
             encoder = cls(settings, tensors["vectors"], tensors["weights"], bpe, digest)
         except KeyError as missing:
             raise InputError(f"{folder / WEIGHTS_FILE}: no tensor {missing}; expected vectors and weights") from None
-        encoder.trained_until = model.get("trained", {}).get("knows_until")
+        encoder.trained_until = model.get("trained", {}).get("trained_until")
         encoder.learned_labels = LearnedLabels.read(folder)
         return encoder
 

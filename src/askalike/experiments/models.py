@@ -49,16 +49,14 @@ def train(
     dev: str | None = None,
     held_out: Sequence[str] = (),
     excluded_ids: Iterable[str] = (),
-    teacher: encoders.Encoder | None = None,
     report: "Callable[[TrainingProgress], None] | None" = None,
     log: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Train the result of `load_recipe` on an archive, and return the model's folder, `models/<name>/`.
 
     Training does not use `held_out_splits(archive)`, the splits in held_out, dev, or the questions in excluded_ids.
-    dev: the split whose queries choose the best epoch; without one, some clusters are set aside. teacher: the encoder
-    named in the recipe, if it is already loaded. The same call resumes an interrupted one. Raises ArchiveError if a
-    model already has the name.
+    dev: the split whose queries choose the best epoch; without one, some clusters are set aside. The same call resumes
+    an interrupted one. Raises ArchiveError if a model already has the name.
     """
     folder = _new_model_folder(archive, name)
     hidden = list(dict.fromkeys([*held_out_splits(archive), *held_out, *([dev] if dev else [])]))
@@ -74,7 +72,7 @@ def train(
         ranker = rankers.create(settings.ranker, {}, archive.path)
         return rankers.rank(rankers.fit_and_open(ranker, replace(view, kind="questions")), queries, settings.to_rank)
 
-    train_recipe(view, recipe, folder, miner=mine, teacher=teacher, on_progress=report, log=log)
+    train_recipe(view, recipe, folder, miner=mine, on_progress=report, log=log)
     return folder
 
 
@@ -84,15 +82,18 @@ def distil(
     name: str,
     values: Mapping[str, Any] | None = None,
     log: Callable[[str], None] = lambda line: None,
+    *,
+    teacher: encoders.Encoder | None = None,
+    excluded_ids: Iterable[str] = (),
 ) -> Path:
     """Train a lookup of queries that replaces an encoder, and return the model's folder, `models/<name>/`.
 
     model: a model of the archive, a sentence-transformers folder or package; "" for the archive's own encoder. values:
-    of LookupLearningSettings. The same call resumes an interrupted one. Raises SettingsError if there is no such
-    encoder, ArchiveError if a model already has the name.
+    of DistillationSettings. teacher: that
+    encoder, if it is loaded already. excluded_ids: the questions not to learn from. The same call resumes an
+    interrupted one. Raises SettingsError if there is no such encoder, ArchiveError if a model already has the name.
     """
-    from askalike.learning.distillation import load_teacher
-    from askalike.learning.lookup import LookupLearningSettings, learn_lookup
+    from askalike.learning.distil import DistillationSettings, learn_lookup, load_teacher
 
     folder = _new_model_folder(archive, name)
     own = get_archive_encoder(archive)
@@ -100,10 +101,10 @@ def distil(
         raise SettingsError("distil: no encoder; name one, or choose one for the archive with: askalike encoder use")
     model = model or (own.name if own else "")
     trained = model in rankers.trained_model_names(archive.path)
-    teacher = {"encoder": model} if trained else {"encoder": "pretrained", "model": model}
-    settings = validate_settings(LookupLearningSettings, {**(values or {}), **teacher}, "distil")
-    view = archive.view()
-    learn_lookup(view, settings, load_teacher(view, settings, on_gpu=False), folder, log)
+    source = {"encoder": model} if trained else {"encoder": "pretrained", "model": model}
+    settings = validate_settings(DistillationSettings, {**(values or {}), **source}, "distil")
+    view = archive.training_view((), excluded_ids=excluded_ids)
+    learn_lookup(view, settings, teacher or load_teacher(view, settings), folder, log)
     return folder
 
 

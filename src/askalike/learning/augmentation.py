@@ -4,12 +4,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from askalike.core.types import Question
-from askalike.learning.settings import TeacherSettings
 from askalike.text.words import WORD
+
+if TYPE_CHECKING:
+    from askalike.learning.distil import DistillationSettings
 
 Random = np.random.Generator
 MAX_TITLE_WORDS = 16
@@ -20,27 +23,29 @@ MAX_TITLES = 100_000
 """Maximum number of recombined titles, and of single words and pairs of words used as texts."""
 
 
-def make_teacher_texts(questions: Sequence[Question], settings: TeacherSettings, random: Random) -> Iterator[Question]:
+def make_teacher_texts(
+    questions: Sequence[Question], settings: "DistillationSettings", random: Random
+) -> Iterator[Question]:
     """Yield each question as its title, its body and both, truncated versions of its title, and recombined titles."""
     for question in questions:
         title, body = replace(question, body=""), replace(question, title="")
         both = bool(question.body) and bool(question.title)
-        if question.title and ("title" in settings.taught or not both):
+        if question.title and ("title" in settings.text_kinds or not both):
             yield title
-        if question.body and ("body" in settings.taught or not both):
+        if question.body and ("body" in settings.text_kinds or not both):
             yield body
-        if both and "whole" in settings.taught:
+        if both and "whole" in settings.text_kinds:
             yield question
         words = question.title.split()
         if len(words) > 1:
-            for _ in range(_round_randomly(settings.prefixes, random)):
+            for _ in range(_round_randomly(settings.n_prefixes, random)):
                 yield replace(title, title=_sample_prefix(words, random))
-            for _ in range(_round_randomly(settings.dropped, random)):
+            for _ in range(_round_randomly(settings.n_word_dropout, random)):
                 yield replace(title, title=_drop_words(words, random))
-    if settings.alone:
+    if settings.single_words:
         yield from _generate_words_and_bigrams(questions)
-    if settings.recombined:
-        yield from _recombine_titles(questions, settings.recombined, random)
+    if settings.n_recombined:
+        yield from _recombine_titles(questions, settings.n_recombined, random)
 
 
 def _generate_words_and_bigrams(questions: Sequence[Question]) -> Iterator[Question]:

@@ -45,8 +45,8 @@ class TrainingTexts(NamedTuple):
 class Examples:
     """The training data of a network: features, clusters and ids of texts, (texts,), and pairs of their numbers.
 
-    query, positive: (pairs,). negatives: (pairs, m), −1 for none. targets: (texts, dim), a teacher's vectors;
-    the pairs are then of a text with itself. relevant: (pairs,), False for a pair judged irrelevant; None: all are.
+    query, positive: (pairs,). negatives: (pairs, m), −1 for none. relevant: (pairs,), False for a pair judged
+    irrelevant; None: all are.
     """
 
     rows: FeatureRows
@@ -56,7 +56,6 @@ class Examples:
     clusters: Indices
     negatives: Indices
     ids: Sequence[str]
-    targets: NDArray[np.float32] | None = None
     relevant: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:

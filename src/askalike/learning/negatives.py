@@ -93,7 +93,7 @@ def _apply_guards(
     ids, column = run.columns(texts.texts[texts.query[pair]].id)
     own = texts.clusters[[texts.query[pair], texts.positive[pair]]]
     scores, positive = column.tolist(), texts.texts[texts.positive[pair]].id
-    limit = settings.below * scores[ids.index(positive)] if positive in ids else math.inf
+    limit = settings.max_score * scores[ids.index(positive)] if positive in ids else math.inf
     negatives: list[int] = []
     for rank, (id, score) in enumerate(zip(ids, scores, strict=True)):
         if len(negatives) == settings.mined:

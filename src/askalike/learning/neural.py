@@ -75,7 +75,7 @@ class NeuralEncoder(Encoder):
         settings = validate_settings(NeuralEncoderSettings, values, str(folder.name))
         recipe, features, network = open_network(folder)
         digest = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes() + (folder / MODEL_FILE).read_bytes()).hexdigest()
-        trained_until = model.get("trained", {}).get("knows_until")
+        trained_until = model.get("trained", {}).get("trained_until")
         learned = LearnedLabels.read(folder)
         return cls(
             recipe, settings, TrainedNetwork(features, network.to(settings.device), digest, trained_until, learned)

@@ -5,19 +5,18 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from askalike.learning.examples import Examples, Indices
 from askalike.learning.loss import Loss, Scores
 from askalike.learning.networks import Batch, Network, PartVectors
-from askalike.learning.settings import NegativesSettings, TeacherSettings
+from askalike.learning.settings import NegativesSettings
 
 
 class TrainingBatch(NamedTuple):
     """A batch of n pairs: the features of its distinct texts, and the rows of each pair's texts in these.
 
-    query, positive: (n,). clusters: (n, 2), of both. negatives, mask: (n, m), True where there is a negative. targets:
-    (n, dim), a teacher's vectors of the queries. relevant: (n,), see Examples.
+    query, positive: (n,). clusters: (n, 2), of both. negatives, mask: (n, m), True where there is a negative. relevant:
+    (n,), see Examples.
     """
 
     texts: Batch
@@ -26,7 +25,6 @@ class TrainingBatch(NamedTuple):
     clusters: Tensor
     negatives: Tensor
     mask: Tensor
-    targets: Tensor | None = None
     relevant: Tensor | None = None
 
 
@@ -46,28 +44,21 @@ def make_training_batch(examples: Examples, pairs: Indices, device: torch.device
     batch, n = {name: to_device(array) for name, array in arrays.items()}, len(pairs)
     clusters = examples.clusters[np.stack((query, positive), 1)]
     columns = map(to_device, (rows[:n], rows[n : 2 * n], clusters, negative_rows, mask))
-    targets = None if examples.targets is None else to_device(examples.targets[query])
     relevant = None if examples.relevant is None else to_device(examples.relevant[pairs])
-    return TrainingBatch._make((batch, *columns, targets, relevant))
+    return TrainingBatch._make((batch, *columns, relevant))
 
 
 class Objective(nn.Module):
     """A network with its loss, as one module, so that several devices can train it."""
 
-    def __init__(
-        self, network: Network, loss: Loss, negatives: NegativesSettings, teacher: TeacherSettings | None = None
-    ) -> None:
+    def __init__(self, network: Network, loss: Loss, negatives: NegativesSettings) -> None:
         super().__init__()
         self.network = network
         self.loss = loss
         self.negatives = negatives
-        self.distillation_loss = DistillationLoss(teacher or TeacherSettings())
 
     def forward(self, batch: TrainingBatch) -> Tensor:
         """Return the loss of each pair, (n,)."""
-        if batch.targets is not None:
-            vectors = _select_rows(self.network(batch.texts), batch.query)
-            return self.distillation_loss(self.network, vectors, batch.targets)  # type: ignore[no-any-return]
         if self.negatives.hardest and batch.negatives.shape[1] > 1:
             batch = self._keep_hardest_negatives(batch)
         vectors = self.network(batch.texts)
@@ -113,34 +104,6 @@ class Objective(nn.Module):
         return self.network.score_pairs(_select_rows(vectors, side[:, None]), _select_rows(vectors, negatives))
 
 
-class DistillationLoss(nn.Module):
-    """`cosine` · (1 − cos(vector, target)) + KL(teacher ‖ network) of the softmaxes over the batch's similarities.
-
-    The first term is left out if a text's vector has several parts.
-    """
-
-    def __init__(self, settings: TeacherSettings) -> None:
-        super().__init__()
-        self.settings = settings
-
-    def forward(self, network: Network, vectors: PartVectors, targets: Tensor) -> Tensor:
-        """Return the loss of each text, (n,). vectors: parts (n, dim). targets: (n, at most dim), the teacher's."""
-        loss = self._compute_divergence(network.score_matrix(vectors, vectors), functional.normalize(targets, dim=1))
-        if network.vector_dim and self.settings.cosine:
-            padded = functional.pad(targets, (0, vectors[0].shape[1] - targets.shape[1]))
-            loss = loss + self.settings.cosine * (1 - functional.cosine_similarity(vectors[0], padded, dim=1))
-        return loss
-
-    def _compute_divergence(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """Return the divergence of the network's softmax over the other texts from the teacher's, (n,)."""
-        if len(scores) < 3:
-            return scores.new_zeros(len(scores))
-        others = ~torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-        teacher = _log_softmax(targets @ targets.T / self.settings.temperature, others)
-        student = _log_softmax(scores / self.settings.temperature, others)
-        return (teacher.exp() * (teacher - student)).sum(1)
-
-
 def _is_of_neither_cluster(clusters: Tensor, pairs: Tensor) -> Tensor:
     """Return for each pair, (n, 2), whether each cluster, (m,), is neither its query's nor its positive's: (n, m)."""
     return (pairs[:, None] != clusters[:, None]).all(2)
@@ -154,8 +117,3 @@ def _join_blocks(scores: Tensor, blocks: list[Tensor], masks: list[Tensor]) -> t
     if not blocks:
         return scores.new_zeros(len(scores), 0), torch.zeros(len(scores), 0, dtype=torch.bool, device=scores.device)
     return torch.cat(blocks, 1), torch.cat(masks, 1)
-
-
-def _log_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Return the logarithms of each row's softmax without the diagonal, (n, n − 1). mask: False on the diagonal."""
-    return functional.log_softmax(scores[mask].view(len(scores), -1), 1)

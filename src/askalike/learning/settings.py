@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from askalike.core.config import Settings, TextList
+from askalike.core.config import Settings
 
 
 class NegativesSettings(Settings):
@@ -23,7 +23,7 @@ class NegativesSettings(Settings):
     ranker: str = Field("lm_jelinek_mercer", description="the ranker that negatives are mined from")
     from_rank: int = Field(10, ge=0, description="number of top hits that are skipped: many are unlabelled duplicates")
     to_rank: int = Field(100, ge=1, description="rank of the last hit that is mined")
-    below: float = Field(
+    max_score: float = Field(
         0.95, gt=0, description="maximum score of a mined negative, as a share of the positive's score"
     )
 
@@ -37,37 +37,6 @@ class NegativesSettings(Settings):
         if self.from_rank >= self.to_rank:
             raise ValueError("expected from_rank below to_rank")
         return self
-
-
-class TeacherSettings(Settings):
-    """A teacher: a network is trained on its vectors of the archive's texts, complete and truncated, not on pairs."""
-
-    encoder: str = Field(
-        "",
-        description="the teacher: a model of the archive, static, or the folder or package of a pre-trained encoder; "
-        "empty: the network learns from pairs",
-    )
-    model: str = Field("", description="earlier name of encoder, with encoder = pretrained")
-    half: bool = Field(False, description="whether a pre-trained teacher runs in bf16 on a GPU")
-    taught: tuple[Literal["title", "body", "whole"], ...] = Field(
-        ("title", "body", "whole"),
-        description="the texts of each question that are taught: title, body, or both as one text (whole)",
-    )
-    prefixes: float = Field(0.25, ge=0, description="number of unfinished versions of each title")
-    dropped: float = Field(0.25, ge=0, description="number of versions of each title without some of its words")
-    recombined: float = Field(0.0, ge=0, description="number of new titles, each combined from several, for each title")
-    alone: bool = Field(
-        False,
-        description="whether single words of titles are taught, too, and pairs of words that occur in several titles",
-    )
-    cosine: float = Field(2.0, ge=0, description="weight of the cosine with the teacher's vector")
-    temperature: float = Field(0.1, gt=0, description="temperature of the softmax over similarities within a batch")
-    not_taught: TextList = Field(
-        (), description="splits whose queries are not taught, so that they measure unseen queries"
-    )
-    held_out: int = Field(
-        500, ge=1, description="number of held-out texts that choose the best epoch if there is no dev split"
-    )
 
 
 class TrainingSettings(Settings):
@@ -97,7 +66,7 @@ class TrainingSettings(Settings):
     dev_documents: int = Field(
         50_000, ge=1, description="number of documents ranked for dev queries, in addition to the relevant ones"
     )
-    least_pairs: int = Field(32, ge=1, description="minimum number of training pairs")
+    min_pairs: int = Field(32, ge=1, description="minimum number of training pairs")
     seed: int = Field(1, ge=0, description="seed of initial weights, batches and drawn negatives")
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="device for training")
     devices: int = Field(1, ge=1, description="number of training processes, each with its own device")

@@ -50,19 +50,19 @@ def open_network(folder: Path) -> SavedNetwork:
     return SavedNetwork(recipe, features, network)
 
 
-def scale_word_vectors(network: Network, deviation: float) -> None:
-    """Scale all initial word vectors by one factor, to a standard deviation. Raises SettingsError if there are none."""
+def scale_word_vectors(network: Network, init_std: float) -> None:
+    """Scale all initial word vectors by one factor, to a standard init_std. Raises SettingsError if there are none."""
     if not isinstance(network, WordVectorNetwork):
-        raise SettingsError("embeddings.deviation: expected a network over word vectors, such as siamese_lstm")
+        raise SettingsError("embeddings.init_std: expected a network over word vectors, such as siamese_lstm")
     with torch.no_grad():
         table = network.word_embedding.weight
-        table *= deviation / table[RESERVED:].std()
+        table *= init_std / table[RESERVED:].std()
 
 
 def find_start_models(recipe: Recipe) -> Sequence[Path]:
     """Return the folders of the trained models that the network, or a part of it, is initialised from."""
     parts = registry.load("network", recipe.name).part_models(recipe.network)
-    return [folder for folder in map(Path, (recipe.embeddings.start, *parts.values())) if folder.is_dir()]
+    return [folder for folder in map(Path, (recipe.embeddings.init, *parts.values())) if folder.is_dir()]
 
 
 def start_fingerprints(recipe: Recipe) -> list[str]:

@@ -29,7 +29,7 @@ from askalike.learning.lazy_adam import LazyAdam
 from askalike.learning.loss import Loss
 from askalike.learning.networks import Network
 from askalike.learning.objective import Objective, make_training_batch
-from askalike.learning.settings import NegativesSettings, TeacherSettings, TrainingSettings
+from askalike.learning.settings import NegativesSettings, TrainingSettings
 
 MAX_PAIRS_NAMED = 3
 """Maximum number of pairs of a failed batch named in the message."""
@@ -78,7 +78,6 @@ class TrainingJob:
     run_id: str
     """A digest of settings and data; only a checkpoint with the same one is resumed."""
     on_progress: TrainingProgressCallback | None = None
-    teacher: TeacherSettings | None = None
 
 
 def train(job: TrainingJob) -> Sequence[Epoch]:
@@ -107,9 +106,9 @@ def find_best_epoch(epochs: Sequence[Epoch]) -> Epoch:
 
 
 def _check_job(job: TrainingJob) -> None:
-    count, needed = len(job.examples), job.settings.least_pairs
+    count, needed = len(job.examples), job.settings.min_pairs
     if count < needed:
-        advice = "use more signals, or set training.least_pairs"
+        advice = "use more signals, or set training.min_pairs"
         raise TrainingError(f"{format_count(count, 'training pair')}: too few; {needed} are needed; {advice}")
     if not job.dev.query_ids:
         raise TrainingError("no dev queries to choose the best epoch; at least 1 is needed, hundreds are better")
@@ -144,7 +143,7 @@ def _train_on_device(fabric: Fabric, job: TrainingJob) -> None:
         job = replace(job, network=copy.deepcopy(job.network))
     network, settings = job.network, job.settings
     _choose_sparse_gradients(network, settings)
-    objective = Objective(network, job.loss, job.negatives, job.teacher)
+    objective = Objective(network, job.loss, job.negatives)
     wrapped, optimizer = fabric.setup(objective, _create_optimizer(objective, settings))
     epochs = checkpoint.read_history(job.directory, job.run_id)
     fabric.barrier()

@@ -1,4 +1,4 @@
-"""The training run of a recipe on a view: from pairs or a teacher to a model's folder. Imports torch."""
+"""The training run of a recipe on a view: from pairs to a model's folder. Imports torch."""
 
 import hashlib
 import json
@@ -12,21 +12,19 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.numpy import load_file, save_file
 
 from askalike.core import registry
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
-from askalike.core.files import replace_file, replace_folder
+from askalike.core.files import replace_folder
 from askalike.core.types import Answer, LogCallback, Question, Run
-from askalike.encoders import MODEL_FILE, Encoder
+from askalike.encoders import MODEL_FILE
 from askalike.encoders.static import StaticEncoder
 from askalike.labels.learned import LearnedLabels
-from askalike.learning import distillation
 from askalike.learning.checkpoint import Epoch, read_history
 from askalike.learning.dev import DevSet
 from askalike.learning.examples import Examples, Indices, TrainingTexts, collect_texts
-from askalike.learning.model_card import CARD_FILE, render_card
+from askalike.learning.models import CARD_FILE, render_card
 from askalike.learning.negatives import draw_negatives, mine_negatives, select_negatives
 from askalike.learning.networks import Network
 from askalike.learning.pair_data import TrainingData, collect_training_data, read_irrelevant_judgements
@@ -46,12 +44,11 @@ from askalike.learning.trainer import (
     TrainingProgressCallback,
     find_best_epoch,
     train,
-    uses_cuda,
 )
 from askalike.learning.used_rows import UsedRows
-from askalike.learning.word_vectors import initialise_vectors, load_packaged_vectors
+from askalike.learning.word_vectors import initialise_vectors
 from askalike.store import TrainingView
-from askalike.text.features import RaggedArray, Text, TextFeatures
+from askalike.text.features import Text, TextFeatures
 from askalike.text.features.hashed_ngrams import HashedNgramFeatures
 
 LOGGER = logging.getLogger(__name__)
@@ -61,7 +58,6 @@ MAX_TEXTS_IN_MEMORY = 50_000
 """Maximum number of texts whose words are kept in memory after the first pass."""
 WORD_VECTORS_FOLDER = Path("index/word-vectors")
 """Folder of the word vectors trained on an archive's texts; they are recomputed if it is missing."""
-TARGETS_FILE = "teacher.safetensors"
 CHECKPOINT_VERSION = 2
 """The version of the checkpoint format; a checkpoint of another version is not resumed."""
 
@@ -82,27 +78,18 @@ def train_recipe(
     folder: Path,
     *,
     miner: Miner | None = None,
-    teacher: Encoder | None = None,
     on_progress: TrainingProgressCallback | None = log_epoch,
     log: LogCallback = LOGGER.info,
 ) -> Sequence[Epoch]:
     """Train a recipe on a view, write the model to `folder` and return its epochs.
 
-    The view's dev queries choose the best epoch; without any, some clusters are held out. teacher: the recipe's
-    teacher, if it is loaded already. The same call after an interruption or a kill resumes with the unfinished epoch.
-    Raises TrainingError.
+    The view's dev queries choose the best epoch; without any, some clusters are held out. The same call after an
+    interruption or a kill resumes with the unfinished epoch. Raises TrainingError.
     """
-    if teacher is None and recipe.teacher.encoder:
-        teacher = distillation.load_teacher(view, recipe.teacher, uses_cuda(recipe.training))
-    seed, limit = recipe.training.seed, recipe.training.dev_documents
-    if teacher:
-        data = distillation.collect_distillation_data(view, recipe.teacher, teacher, limit, seed)
-    else:
-        data = collect_training_data(view, recipe.data, limit, seed)
+    data = collect_training_data(view, recipe.data, recipe.training.dev_documents, recipe.training.seed)
     queries, documents = format_count(len(data.dev.queries), "dev query"), format_count(len(data.documents), "document")
-    learned = format_count(len(data.pairs), "taught text" if teacher else "training pair")
-    log(f"{learned}, {queries} over {documents}")
-    return TrainingRun(view, recipe, folder, data, miner, teacher, log).train(on_progress)
+    log(f"{format_count(len(data.pairs), 'training pair')}, {queries} over {documents}")
+    return TrainingRun(view, recipe, folder, data, miner, log).train(on_progress)
 
 
 @dataclass(frozen=True)
@@ -115,12 +102,11 @@ class TrainingRun:
     """The model's folder, which appears when training is finished."""
     data: TrainingData
     miner: Miner | None
-    teacher: Encoder | None
     log: LogCallback
 
     @property
     def partial_folder(self) -> Path:
-        """The folder of the checkpoint and of the teacher's vectors until training is finished."""
+        """The folder of the checkpoint until training is finished."""
         return self.folder.with_name(f"{PARTIAL_PREFIX}-{self.folder.name}")
 
     @cached_property
@@ -146,7 +132,7 @@ class TrainingRun:
     def train(self, on_progress: TrainingProgressCallback | None = None) -> Sequence[Epoch]:
         """Train the network, write the model and return the epochs. Raises TrainingError or SettingsError."""
         network = create_network(self.recipe, len(self.features.tokens))
-        examples, dev = self._build_examples(network), self._build_dev_set()
+        examples, dev = self._build_examples(), self._build_dev_set()
         finished = read_history(self.partial_folder, self.run_id)
         coverage = self._initialise_network(network, examples) if finished is None else ""
         self.log(coverage if finished is None else f"resuming after epoch {len(finished)}")
@@ -160,7 +146,7 @@ class TrainingRun:
         epochs = train(
             TrainingJob(
                 network, self.recipe.loss, self.recipe.negatives, self.recipe.training, examples, dev,
-                self.partial_folder, self.run_id, on_progress, self.recipe.teacher,
+                self.partial_folder, self.run_id, on_progress,
             )
         )  # fmt: skip
         tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
@@ -176,18 +162,17 @@ class TrainingRun:
         others = {(text.id, text.body): text for pair in self.data.pairs for text in (pair.query, pair.positive)}
         yield from (text for text in others.values() if isinstance(text, Answer) or text.id not in ids)
 
-    def _build_examples(self, network: Network) -> Examples:
+    def _build_examples(self) -> Examples:
         settings = self.recipe.negatives
         candidates = (question for _, question in self.view.questions()) if settings.random else ()
         others = self.view.get_questions({id for ids in self.judged_negatives.values() for id in ids})
         known_clusters = self.view.clusters().name_by_text
         texts = collect_texts(self.data.pairs, chain(others.values(), candidates), known_clusters)
         rows, negatives = self.features.encode(texts.texts), self._collect_negatives(texts)
-        targets = self._load_or_encode_targets(self.teacher, texts, network) if self.teacher else None
         relevant = np.array([pair.relevant for pair in self.data.pairs]) if self.recipe.data.irrelevant else None
         return Examples(
             rows, texts.is_answer, texts.query, texts.positive, texts.clusters, negatives,
-            [text.id for text in texts.texts], targets, relevant,
+            [text.id for text in texts.texts], relevant,
         )  # fmt: skip
 
     def _collect_negatives(self, texts: TrainingTexts) -> Indices:
@@ -208,23 +193,6 @@ class TrainingRun:
             columns.append(mined)
         return np.concatenate(columns, 1)
 
-    def _load_or_encode_targets(self, teacher: Encoder, texts: TrainingTexts, network: Network) -> np.ndarray:
-        """Return the teacher's vectors, (texts, dim), reusing those of an interrupted run."""
-        max_dim = network.vector_dim or self.recipe.network.dim
-        digest = hashlib.sha256(f"{teacher.fingerprint} {max_dim}".encode())
-        for text in texts.texts:
-            digest.update(repr((getattr(text, "title", ""), text.body)).encode())
-        path = self.partial_folder / f"{digest.hexdigest()[:16]}-{TARGETS_FILE}"
-        if path.exists():
-            return load_file(path)["targets"]
-        questions = (question for _, question in self.view.questions())
-        with distillation.share_vectors(teacher, self.view, questions, texts.texts, self.partial_folder, self.log):
-            targets = distillation.encode_targets(teacher, texts.texts, max_dim, self.log)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replace_file(path) as partial:
-            save_file({"targets": targets}, partial)
-        return targets
-
     def _build_dev_set(self) -> DevSet:
         data, queries = self.data, self.data.dev.queries
         return DevSet(
@@ -242,48 +210,34 @@ class TrainingRun:
 
     def _initialise_vectors(self, network: Network, examples: Examples) -> str:
         settings = self.recipe.embeddings
-        if settings.start == "teacher":
-            return self._initialise_from_teacher(network, examples)
-        if (folder := Path(settings.start)).is_dir():
+        if (folder := Path(settings.init)).is_dir():
             return self._initialise_from_model(network, folder)
         dim = getattr(self.recipe.network, "dim", 0)  # a pre-trained network has its own
         texts = self._vocabulary_words()
         initial = initialise_vectors(settings, self.features.tokens, dim, texts, self.view.path / WORD_VECTORS_FOLDER)
         vectors = None if initial.vectors is None else torch.from_numpy(initial.vectors)
         network.initialise(vectors, torch.from_numpy(self.features.idf))
-        if settings.deviation:
-            scale_word_vectors(network, settings.deviation)
+        if settings.init_std:
+            scale_word_vectors(network, settings.init_std)
         if network.generates_answers:
             network.set_word_counts(_count_answer_tokens(examples, len(self.features.tokens)))
         return initial.coverage
 
     def _vocabulary_words(self) -> Callable[[], Iterator[list[str]]]:
         """Return a function that yields the words of the vocabulary's texts, cached in memory if there are few."""
-        settings = self.recipe.features.model_copy(update={"fields": self.recipe.embeddings.reads})
+        settings = self.recipe.features.model_copy(update={"fields": self.recipe.embeddings.init_fields})
         reader = load_features_class(self.recipe).from_texts(settings, ())
 
         def split_texts() -> Iterator[list[str]]:
             return (reader.split_words(text) for text in self._iterate_vocabulary_texts())
 
-        if self.recipe.embeddings.start != "skipgram" or len(self.view) > MAX_TEXTS_IN_MEMORY:
+        if self.recipe.embeddings.init != "skipgram" or len(self.view) > MAX_TEXTS_IN_MEMORY:
             return split_texts
         return list(split_texts()).__iter__
 
-    def _initialise_from_teacher(self, network: Network, examples: Examples) -> str:
-        """Set the n-grams' vectors to the regression of the teacher's vectors on the n-grams."""
-        rows, targets, features = examples.rows, examples.targets, self.features
-        if targets is None or not isinstance(features, HashedNgramFeatures) or not isinstance(rows, RaggedArray):
-            expected = "expected a teacher, and a network that adds up n-grams (distil)"
-            raise SettingsError(f"embeddings.start=teacher: {expected}")
-        packaged = load_packaged_vectors(features.tokens) if features.settings.subwords else None
-        padded = np.pad(targets, ((0, 0), (0, network.vector_dim - targets.shape[1])))
-        vectors = distillation.fit_ngram_vectors(rows, padded, network.vocabulary_size, packaged)
-        network.initialise(torch.from_numpy(vectors), torch.from_numpy(features.idf))
-        return f"vectors of n-grams begin as a regression of the teacher's on {format_count(len(targets), 'text')}"
-
     def _initialise_from_model(self, network: Network, folder: Path) -> str:
         """Set the parameters of a network over n-grams or word vectors to those of a trained model."""
-        setting = f"embeddings.start={str(folder)!r}"
+        setting = f"embeddings.init={str(folder)!r}"
         if not isinstance(self.features, HashedNgramFeatures):
             return copy_model(network, self.features.tokens, folder, setting)
         model = StaticEncoder.open(folder, {})
@@ -296,14 +250,10 @@ class TrainingRun:
         return f"initial weights from {folder.name}"
 
     def _learned_labels(self) -> LearnedLabels:
-        """The labels of pairs, negatives, dev queries, the teacher, and the models that the network starts from."""
+        """The labels of pairs, negatives, dev queries, and the models that the network starts from."""
         data = self.data
-        if self.teacher:
-            learned = self.teacher.learned_labels
-            learned |= LearnedLabels.from_training((), self.view.dev, False) if self.view.dev else LearnedLabels()
-        else:
-            learned = LearnedLabels.from_training(data.pairs, data.dev, data.documents_are_answers)
-            learned |= LearnedLabels(frozenset({pair.query.id for pair in data.pairs} & self.judged_negatives.keys()))
+        learned = LearnedLabels.from_training(data.pairs, data.dev, data.documents_are_answers)
+        learned |= LearnedLabels(frozenset({pair.query.id for pair in data.pairs} & self.judged_negatives.keys()))
         for folder in find_start_models(self.recipe):
             learned |= LearnedLabels.read(folder)
         return learned
@@ -317,7 +267,7 @@ class TrainingRun:
             "pairs": len(data.pairs), "dev_queries": len(data.dev.queries), "dev_documents": len(data.documents),
             "epochs": len(epochs), "best_epoch": best.number, "measure": recipe.training.measure, "value": best.value,
             "change": self.view.change, "made_at": self.view.change_date(self.view.change) or "",
-            "knows_until": self.view.latest_date, "hidden": self.view.held_out_splits,
+            "trained_until": self.view.latest_date, "held_out_splits": self.view.held_out_splits,
             "parameters": sum(tensors[name].size for name, _ in network.named_parameters()),
         }  # fmt: skip
         encoder_class = registry.load("encoder", network.encoder_name)

@@ -38,14 +38,14 @@ def initialise_vectors(
 
     cache: a folder for skip-gram vectors, to be reused for all seeds and networks on the same texts.
     """
-    if settings.start == "random":
+    if settings.init == "random":
         return InitialVectors(None, "word vectors are initialised at random")
-    if settings.start == "packaged":
+    if settings.init == "packaged":
         return _add_coverage(load_packaged_vectors(tokens), tokens, "packaged subword vectors")
-    if settings.start == "skipgram":
+    if settings.init == "skipgram":
         vectors = _load_or_train_skipgram(settings, tokens, dim, texts, cache)
         return _add_coverage(vectors, tokens, "skip-gram on the archive's own texts")
-    return _add_coverage(read_vectors(Path(settings.start), tokens), tokens, settings.start)
+    return _add_coverage(read_vectors(Path(settings.init), tokens), tokens, settings.init)
 
 
 def _load_or_train_skipgram(
@@ -53,7 +53,7 @@ def _load_or_train_skipgram(
 ) -> Array:
     if cache is None:
         return train_skipgram(settings, tokens, dim, texts)
-    digest = hashlib.sha256(json.dumps([settings.model_dump(exclude={"deviation"}), list(tokens), dim]).encode())
+    digest = hashlib.sha256(json.dumps([settings.model_dump(exclude={"init_std"}), list(tokens), dim]).encode())
     for words in texts():
         digest.update("\0".join(words).encode("utf-8", "replace"))
     path = cache / f"{digest.hexdigest()[:24]}.npy"
@@ -79,8 +79,9 @@ def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int,
             "more texts, or set features.min_texts=1"
         )
     model = Word2Vec(
-        sentences=_KnownTokenTexts(texts, known), vector_size=dim, window=settings.context, negative=settings.noise,
-        epochs=settings.passes, sg=1, min_count=1, workers=1, seed=settings.vector_seed,
+        sentences=_KnownTokenTexts(texts, known), vector_size=dim, window=settings.context,
+        negative=settings.negative_samples, epochs=settings.init_epochs, sg=1, min_count=1, workers=1,
+        seed=settings.init_seed,
     )  # fmt: skip
     row_by_token = model.wv.key_to_index
     return _align_with_tokens(tokens, dim, {token: model.wv.vectors[row] for token, row in row_by_token.items()})
@@ -93,7 +94,7 @@ def load_packaged_vectors(tokens: Sequence[str]) -> Array:
     weights, tokenizer = find_packaged_vectors()
     known: Array = load_file(weights)["embedding.weight"].astype(np.float32)
     if list(tokens[RESERVED : RESERVED + len(known)]) != Bpe.from_file(tokenizer).subwords:
-        raise SettingsError("embeddings.start=packaged: expected a network that reads subwords")
+        raise SettingsError("embeddings.init=packaged: expected a network that reads subwords")
     return np.pad(known, ((RESERVED, 0), (0, 0)), constant_values=np.nan)
 
 
@@ -130,7 +131,7 @@ def read_vectors(path: Path, tokens: Sequence[str]) -> Array:
 def _read_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
     """Yield the number of each line, its token and its vector as text."""
     if not path.is_file():
-        raise SettingsError(f"embeddings.start={str(path)!r}: expected skipgram, random, packaged, teacher, or a file")
+        raise SettingsError(f"embeddings.init={str(path)!r}: expected skipgram, random, packaged, or a file")
     dim = 0
     with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
         for number, line in enumerate(file, 1):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.native.compiled import Matrix, compiled, inlined
-from askalike.papers._corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
+from askalike.papers.corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
 from askalike.text.features.words import WordFeatures
 
 LEARNING_RATES = (0.025, 0.0001)
@@ -25,8 +25,8 @@ class Doc2vecEncoderSettings(CorpusEncoderSettings):
     sample: float = Field(
         1e-5, ge=0, description="subsampling threshold: words more frequent than this share are skipped at random"
     )
-    noise: int = Field(5, ge=1, description="number of negative samples for each predicted word")
-    passes: int = Field(
+    negative_samples: int = Field(5, ge=1, description="number of negative samples for each predicted word")
+    epochs: int = Field(
         20, ge=1, description="number of passes over the archive, and of inference steps for each encoded text"
     )
 
@@ -52,7 +52,7 @@ class Doc2vecEncoder(CorpusEncoder):
         settings = self.settings
         model = doc2vec.Doc2Vec(
             Tagged(), dm=0, dbow_words=1, vector_size=settings.dim, window=settings.context,
-            sample=settings.sample, negative=settings.noise, epochs=settings.passes, min_count=1, workers=1,
+            sample=settings.sample, negative=settings.negative_samples, epochs=settings.epochs, min_count=1, workers=1,
             seed=settings.seed,
         )  # fmt: skip
         outputs, counts = np.zeros((settings.dim, len(words.tokens)), np.float32), np.zeros(len(words.tokens), np.int64)
@@ -70,7 +70,7 @@ class Doc2vecEncoder(CorpusEncoder):
         keep = _compute_keep_probabilities(counts, settings.sample)
         vectors, move = np.zeros((len(starts) - 1, settings.dim), np.float32), np.empty(settings.dim, np.float32)
         cdf = cumulative / cumulative[-1]
-        _infer(values, starts, outputs, cdf, keep, settings.noise, settings.passes, vectors, move)
+        _infer(values, starts, outputs, cdf, keep, settings.negative_samples, settings.epochs, vectors, move)
         return vectors
 
 

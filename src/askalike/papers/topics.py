@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import digamma
 
-from askalike.papers._corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
+from askalike.papers.corpus import Array, Arrays, CorpusEncoder, CorpusEncoderSettings, TokenisedTexts
 from askalike.text.features.words import WordFeatures
 
 CHUNK_SIZE = 1_024
@@ -20,8 +20,8 @@ class TopicsEncoderSettings(CorpusEncoderSettings):
     stop_words: bool = True
     topics: int = Field(100, ge=2, description="number of topics, and size of a text's vector of topic shares")
     prior: float = Field(0.1, gt=0, description="Dirichlet prior of each topic's share in a text")
-    passes: int = Field(5, ge=1, description="number of passes over the archive")
-    steps: int = Field(30, ge=1, description="number of inference steps for each text")
+    epochs: int = Field(5, ge=1, description="number of passes over the archive")
+    inference_steps: int = Field(30, ge=1, description="number of inference steps for each text")
 
 
 class TopicsEncoder(CorpusEncoder):
@@ -42,7 +42,7 @@ class TopicsEncoder(CorpusEncoder):
         settings = self.settings
         model = LdaModel(
             Sparse2Corpus(_count_words(texts, words), documents_columns=False), num_topics=settings.topics,
-            id2word=dict(enumerate(words.tokens)), passes=settings.passes, random_state=settings.seed,
+            id2word=dict(enumerate(words.tokens)), passes=settings.epochs, random_state=settings.seed,
             alpha=settings.prior, eval_every=None, dtype=np.float32,
         )  # fmt: skip
         return {"topics": np.asarray(model.expElogbeta, np.float32)}
@@ -59,7 +59,7 @@ class TopicsEncoder(CorpusEncoder):
         words_of_text = scipy.sparse.csr_array((np.ones(len(words)), words, rows), (len(rows) - 1, len(words)))
         topics = self.trained_arrays["topics"].T[values[starts[0] : starts[-1]]]
         gamma = np.full((len(starts) - 1, settings.topics), settings.prior + 1.0)
-        for _ in range(settings.steps):
+        for _ in range(settings.inference_steps):
             theta = np.exp(digamma(gamma) - digamma(gamma.sum(1, keepdims=True)))
             share = theta[text] * topics
             share /= share.sum(1, keepdims=True) + 1e-30

@@ -84,8 +84,8 @@ def _read_training(source: Path) -> tuple[LearnedLabels, dict[str, Any]]:
     if source.name != MODEL_FOLDER or not (folder / MODEL_FILE).exists():
         return LearnedLabels(), {}
     described = read_model_file(folder)
-    until = described.get("trained", {}).get("knows_until")
-    return LearnedLabels.read(folder), {"trained": {"knows_until": until}} if until else {}
+    until = described.get("trained", {}).get("trained_until")
+    return LearnedLabels.read(folder), {"trained": {"trained_until": until}} if until else {}
 
 
 def _fetch_or_copy(model: str, target: Path, download: bool) -> str | None:

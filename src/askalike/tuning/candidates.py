@@ -14,6 +14,8 @@ from askalike.store import Archive
 
 DEFAULT_RANKER = "lm_jelinek_mercer"
 """The simplest ranker; any other has to beat it."""
+DISTIL = "distil"
+"""The family that distils the pre-trained encoder to a lookup."""
 PRETRAINED_RANKER = "pretrained"
 """The ranker of a pre-trained encoder alone."""
 CROSS_ENCODER_RANKER = "cross_encoder"
@@ -60,9 +62,9 @@ class Candidate:
 class CandidateFamily:
     """A dense ranker, tried alone and in hybrids with the lexical one.
 
-    recipe: that trains it; None for a ranker that needs no training. needs_teacher: whether it needs a pre-trained
-    encoder. signals: sources of training pairs, if the archive has them; weak_signals are added if those give too few
-    pairs. pairs_per_second: training pairs of titles per second and processor core, as a first guess.
+    recipe: that trains it, or DISTIL; None for a ranker that needs no training. needs_teacher: whether it needs a pre-
+    trained encoder. signals: sources of training pairs, if the archive has them; weak_signals are added if those give
+    too few pairs. pairs_per_second: training pairs of titles per second and processor core, as a first guess.
     """
 
     name: str
@@ -78,9 +80,16 @@ class CandidateFamily:
 FAMILIES = (
     CandidateFamily("static", required_modules=("wordllama",)),
     CandidateFamily(
-        "trained static", "static", False, NEURAL_MODULES, TEXT_SIGNALS, 6_000, {"of_cluster": 5}, WEAK_SIGNALS
+        "trained static",
+        "static",
+        False,
+        NEURAL_MODULES,
+        TEXT_SIGNALS,
+        6_000,
+        {"max_pairs_per_cluster": 5},
+        WEAK_SIGNALS,
     ),
-    CandidateFamily("distil", "distil", True, NEURAL_MODULES, pairs_per_second=15_000),
+    CandidateFamily("distil", DISTIL, True, ("onnxruntime", "wordllama")),
     CandidateFamily("bow_cnn", "bow_cnn", False, NEURAL_MODULES, DUPLICATE_SIGNALS, 60),
     CandidateFamily("cnn", "cnn", False, NEURAL_MODULES, DUPLICATE_SIGNALS, 40),
     CandidateFamily("scqa", "scqa", False, NEURAL_MODULES, ("question_answer",), 100),

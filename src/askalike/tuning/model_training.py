@@ -3,7 +3,7 @@
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
@@ -16,10 +16,11 @@ from askalike.experiments import models
 from askalike.experiments.trials import OutOfTimeError, Trial
 from askalike.labels.learned import LABEL_SIGNALS
 from askalike.labels.training_pairs import count_pairs
+from askalike.learning.distil import DistillationSettings
 from askalike.learning.recipes import Recipe
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, View, sample_questions
-from askalike.tuning.candidates import PRETRAINED_RANKER, CandidateFamily
+from askalike.tuning.candidates import CandidateFamily
 from askalike.tuning.state import Budget, TuningState
 from askalike.tuning.task import TuningTask
 
@@ -35,6 +36,8 @@ LENGTH_SAMPLE = 500
 """Number of questions used to measure the lengths of texts."""
 REFERENCE_TITLE_WORDS = 10.0
 """The length of texts assumed in `CandidateFamily.pairs_per_second`."""
+REGRESSION_TITLES_PER_S = 5_000
+"""Titles per second of the regression of a distillation, as a first guess."""
 MIN_PAIRS = 500
 """Minimum number of training pairs with which a network can improve on lexical rankers."""
 Log = Callable[[str], None]
@@ -52,13 +55,6 @@ class Teacher:
     def source(self) -> str:
         """The encoder's name in the archive, or its folder or package."""
         return str(self.trial.settings.get("encoder", self.trial.ranker))
-
-    @property
-    def recipe_values(self) -> Mapping[str, Any]:
-        """The settings of a recipe with this encoder as the teacher."""
-        if self.trial.ranker == PRETRAINED_RANKER:
-            return {"teacher.model": self.source}
-        return {"teacher.encoder": self.trial.ranker}
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -137,13 +133,12 @@ class ModelTrainer:
         """Return the seconds that training will take, estimated from the archive's texts and the teacher's speed."""
         if self.is_trained(family):
             return 0.0
-        recipe = self._recipe(family)
         if self.teacher and family.needs_teacher:
-            lessons, (title, whole) = recipe.teacher, self._mean_lengths
-            titles_per_question = lessons.prefixes + lessons.dropped + lessons.recombined + 2 * lessons.alone
+            texts, (title, whole) = DistillationSettings(), self._mean_lengths
+            titles_per_question = texts.n_prefixes + texts.n_word_dropout + texts.n_recombined + 2 * texts.single_words
             words = len(self._view) * (title * titles_per_question + whole)
-            student_s = words / REFERENCE_TITLE_WORDS * recipe.training.epochs / family.pairs_per_second
-            return words / self.teacher.words_per_s + student_s
+            return words / self.teacher.words_per_s + words / REFERENCE_TITLE_WORDS / REGRESSION_TITLES_PER_S
+        recipe = self._recipe(family)
         relative_length = sum(self._mean_lengths) / (2 * REFERENCE_TITLE_WORDS)
         n_pairs = sum(self._count_pairs(family).values())
         return n_pairs * relative_length * min(recipe.training.epochs, 10) / family.pairs_per_second
@@ -166,12 +161,17 @@ class ModelTrainer:
                     raise OutOfTimeError(f"{family.name} was stopped {where}; a larger --budget resumes it")
 
             try:
-                models.train(
-                    self.archive, self._recipe(family), self.model_name(family),
-                    held_out=self.task.held_out_splits, excluded_ids=self.task.excluded_ids,
-                    teacher=self.teacher.encoder if self.teacher and family.needs_teacher else None,
-                    report=stop_when_spent, log=self.log,
-                )  # fmt: skip
+                if self.teacher and family.needs_teacher:
+                    models.distil(
+                        self.archive, self.teacher.source, self.model_name(family), log=self.log,
+                        teacher=self.teacher.encoder, excluded_ids=self.task.excluded_ids,
+                    )  # fmt: skip
+                else:
+                    models.train(
+                        self.archive, self._recipe(family), self.model_name(family),
+                        held_out=self.task.held_out_splits, excluded_ids=self.task.excluded_ids,
+                        report=stop_when_spent, log=self.log,
+                    )  # fmt: skip
             finally:
                 self.state.record_time(f"train {family.name}", time.monotonic() - started)
         self._trained_models.add(self.model_name(family))
@@ -186,10 +186,8 @@ class ModelTrainer:
             models.remove_model(self.archive, name)
 
     def _recipe(self, family: CandidateFamily) -> Recipe:
-        values: dict[str, Any] = {"signals": tuple(self._count_pairs(family))}
-        if self.teacher and family.needs_teacher:
-            values = dict(self.teacher.recipe_values)
-        return Recipe.read(family.recipe or "", {**family.recipe_settings, **values})
+        signals = tuple(self._count_pairs(family))
+        return Recipe.read(family.recipe or "", {**family.recipe_settings, "signals": signals})
 
     @cached_property
     def _mean_lengths(self) -> tuple[float, float]:

@@ -25,7 +25,7 @@ def writing(desk, tmp_path_factory):
 
     path = Path(shutil.copytree(desk, tmp_path_factory.mktemp("writing") / "riverside"))
     tiny = {
-        "dim": 16, "hidden": 16, "latent": 16, "writer": 32, "cutoffs": (100,), "training.epochs": 2, "passes": 1,
+        "dim": 16, "hidden": 16, "latent": 16, "writer": 32, "cutoffs": (100,), "training.epochs": 2, "init_epochs": 1,
         "accelerator": "cpu", "longest": 30,
     }  # fmt: skip
     with Archive.open(path) as archive:

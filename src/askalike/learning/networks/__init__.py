@@ -1,10 +1,21 @@
-"""Networks: tensors in, tensors out; one file per network. Importing this package imports torch."""
+"""Networks: tensors in, tensors out. Importing this package imports torch.
 
-from askalike.learning.networks._beam import BeamSearchOptions, beam_search
-from askalike.learning.networks._network import Batch, Network, PartVectors, TokenTrace, WordVectorNetwork
-from askalike.learning.networks._two_towers import TwoTowerNetwork, flatten_sentences
+A network derives from `Network`, or from `WordVectorNetwork` if it reads word vectors. All that its file needs is here.
+"""
+
+from askalike.core.config import IntegerList
+from askalike.core.types import RESERVED, Metric
+from askalike.learning.networks._network import (
+    Batch,
+    BeamSearchOptions,
+    Network,
+    PartVectors,
+    TokenTrace,
+    WordVectorNetwork,
+    make_embedding,
+)
 
 __all__ = [
-    "Batch", "BeamSearchOptions", "Network", "PartVectors", "TokenTrace", "TwoTowerNetwork", "WordVectorNetwork",
-    "beam_search", "flatten_sentences",
+    "RESERVED", "Batch", "BeamSearchOptions", "IntegerList", "Metric", "Network", "PartVectors", "TokenTrace",
+    "WordVectorNetwork", "make_embedding",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -32,6 +33,18 @@ class TokenTrace(NamedTuple):
     values: Tensor
     tokens: Tensor
     context_size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BeamSearchOptions:
+    """Options of the search. A beam of 1 is greedy: it always takes the most likely next word."""
+
+    beam_size: int = 4
+    max_words: int = 60
+    length_penalty: float = 0.6
+    """Scores are divided by ((5 + words) / 6) ** length_penalty, which favours longer texts (Wu et al. 2016)."""
+    no_repeat_ngram: int = 3
+    """No n-gram of this length occurs twice; 0 allows all."""
 
 
 class Network(nn.Module):
@@ -96,6 +109,14 @@ class Network(nn.Module):
         """
         return None
 
+    def generate(self, vector: Tensor, options: BeamSearchOptions) -> list[int]:
+        """Return the tokens of the best answer to a question's vector (dim,), if it generates answers."""
+        raise NotImplementedError
+
+    def answer_log_likelihood(self, vectors: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the log-likelihood of each answer to its question's vector (n, dim), and its length, (n,) both."""
+        raise NotImplementedError
+
     def initialise(self, vectors: Tensor | None, idf: Tensor) -> None:
         """Initialise with pre-trained vectors (at most size, dim), if there are any, and the tokens' idf (size,)."""
 
@@ -139,7 +160,7 @@ class WordVectorNetwork(Network):
 
 
 def make_embedding(vocabulary_size: int, dim: int) -> nn.Embedding:
-    """Return random word vectors (normal, standard deviation 0.1); that of padding is 0 and is not trained."""
+    """Return random word vectors (normal, standard init_std 0.1); that of padding is 0 and is not trained."""
     table = nn.Embedding(vocabulary_size, dim, padding_idx=0)
     nn.init.normal_(table.weight, std=0.1)
     with torch.no_grad():

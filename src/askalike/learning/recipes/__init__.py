@@ -15,32 +15,31 @@ from askalike.core.config import Settings, Tables, TextList, validate_settings
 from askalike.core.errors import InputError, SettingsError, UnknownSettingError
 from askalike.core.types import LogCallback
 from askalike.learning.recipe_files import list_recipes, read_tables
-from askalike.learning.settings import NegativesSettings, TeacherSettings, TrainingSettings
+from askalike.learning.settings import NegativesSettings, TrainingSettings
 from askalike.store import View
 
 SIGNALS = ("duplicates", "judgements", "rephrasings")
-TABLE_NAMES = ("network", "features", "embeddings", "teacher", "loss", "negatives", "training", "data")
+TABLE_NAMES = ("network", "features", "embeddings", "loss", "negatives", "training", "data")
 
 
 class EmbeddingSettings(Settings):
     """Initial word vectors; all are trained further with the network.
 
-    start: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors,
-    for a network that reads subwords), teacher (the regression of the teacher's vectors on n-grams), the folder of a
-    trained model (static, distil, or the same network over word vectors), or a text file of word2vec, fastText, LexVec
-    or GloVe vectors.
+    init: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors,
+    for a network that reads subwords), the folder of a trained model (static, or the same network over word vectors),
+    or a text file of word2vec, fastText, LexVec or GloVe vectors.
     """
 
-    start: str = Field(
+    init: str = Field(
         "skipgram",
-        description="initial word vectors: skipgram, random, packaged, teacher, a model's folder, or a file of vectors",
+        description="initial word vectors: skipgram, random, packaged, a model's folder, or a file of vectors",
     )
-    reads: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
+    init_fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
     context: int = Field(5, ge=1, description="window size: number of words on either side that a word predicts")
-    noise: int = Field(5, ge=1, description="number of negative samples for each predicted word")
-    passes: int = Field(10, ge=1, description="number of passes over the archive")
-    vector_seed: int = Field(1, ge=0, description="seed of skip-gram; training.seed does not change it")
-    deviation: float = Field(
+    negative_samples: int = Field(5, ge=1, description="number of negative samples for each predicted word")
+    init_epochs: int = Field(10, ge=1, description="number of passes over the archive")
+    init_seed: int = Field(1, ge=0, description="seed of skip-gram; training.seed does not change it")
+    init_std: float = Field(
         0.0,
         ge=0,
         description="standard deviation that all initial word vectors together are scaled to; 0: they are not scaled",
@@ -55,21 +54,25 @@ class DataSettings(Settings):
         False,
         description="whether pairs judged irrelevant are learned, too, each by itself (loss cross_entropy)",
     )
-    of_cluster: int = Field(50, ge=0, description="maximum number of pairs of one duplicate cluster; 0: no limit")
-    of_query: int = Field(
-        0, ge=0, description="maximum number of pairs of one query, applied before of_cluster; 0: no limit"
+    max_pairs_per_cluster: int = Field(
+        50, ge=0, description="maximum number of pairs of one duplicate cluster; 0: no limit"
+    )
+    max_pairs_per_query: int = Field(
+        0, ge=0, description="maximum number of pairs of one query, applied before max_pairs_per_cluster; 0: no limit"
     )
     balanced: bool = Field(
         False,
-        description="whether a cluster with fewer than of_cluster pairs repeats its own, so that each counts the same",
+        description="whether a cluster with fewer pairs repeats its own, so that each cluster counts the same",
     )
     dev_share: float = Field(0.1, description="share of clusters held out as dev queries if no dev split is named")
     dev_queries: int = Field(1000, description="maximum number of held-out dev queries")
 
     @model_validator(mode="after")
     def _check_balanced(self) -> Self:
-        if self.balanced and not self.of_cluster:
-            raise ValueError("balanced: each cluster has of_cluster pairs; expected of_cluster=1 or more")
+        if self.balanced and not self.max_pairs_per_cluster:
+            raise ValueError(
+                "balanced: each cluster has max_pairs_per_cluster pairs; expected max_pairs_per_cluster=1 or more"
+            )
         return self
 
 
@@ -81,7 +84,6 @@ class Recipe:
     network: Any
     features: Any
     embeddings: EmbeddingSettings
-    teacher: TeacherSettings
     loss_name: str
     loss: Any
     negatives: NegativesSettings
@@ -172,7 +174,6 @@ def _load_settings_classes(network_class: Any, loss_name: str) -> dict[str, type
         "network": network_class.Settings,
         "features": registry.load("features", network_class.features).Settings,
         "embeddings": EmbeddingSettings,
-        "teacher": TeacherSettings,
         "loss": registry.load("loss", loss_name),
         "negatives": NegativesSettings,
         "training": TrainingSettings,
@@ -216,9 +217,8 @@ def _group_by_table(values: Mapping[str, Any], models: Mapping[str, type[Setting
 
 
 def _tables_with(name: str, models: Mapping[str, type[Settings]]) -> list[str]:
-    """Return the tables that have a setting; `encoder` is the network's, or the teacher's if the network has none."""
-    tables = [table for table, model in models.items() if name in model.model_fields]
-    return ["network"] if name == "encoder" and "network" in tables else tables
+    """Return the tables that have a setting."""
+    return [table for table, model in models.items() if name in model.model_fields]
 
 
 def _unknown_setting_error(name: str, tables: Sequence[str], models: Mapping[str, type[Settings]]) -> SettingsError:

@@ -15,7 +15,7 @@ from askalike import encoders
 from askalike.core.config import Settings
 from askalike.core.errors import SettingsError
 from askalike.core.types import Answer, Question
-from askalike.learning.networks import BeamSearchOptions, TwoTowerNetwork, beam_search, flatten_sentences
+from askalike.learning.networks import BeamSearchOptions, Network
 from askalike.learning.neural import NeuralEncoder, TrainedNetwork
 from askalike.text.features.words import WordFeatures
 from askalike.text.vocabulary import UNKNOWN
@@ -42,16 +42,16 @@ class Generator(NamedTuple):
 
     name: str
     features: WordFeatures
-    network: TwoTowerNetwork
+    network: Network
 
     @classmethod
     def from_encoder(cls, encoder: object, name: str) -> Self:
         """Return the generator of a trained encoder. Raises SettingsError if it has none."""
         known: TrainedNetwork | None = encoder.trained_network if isinstance(encoder, NeuralEncoder) else None
-        if known is None or not isinstance(known.network, TwoTowerNetwork) or not known.network.generates_answers:
+        if known is None or not known.network.generates_answers:
             raise SettingsError(f"{name}: this model cannot write answers; train one that can: --recipe dssm_writer")
         known.network.eval()
-        return cls(name, known.features, known.network)  # type: ignore[arg-type] # two towers read words
+        return cls(name, known.features, known.network)  # type: ignore[arg-type] # it reads words
 
     def write(self, question: Question, settings: WritingSettings | None = None) -> str:
         """Return an answer, with unknown words between ⟨ and ⟩; empty if the model knows no word of the question."""
@@ -62,7 +62,7 @@ class Generator(NamedTuple):
         chosen = settings or WritingSettings()
         search = BeamSearchOptions(chosen.beam, chosen.longest, chosen.penalty, chosen.repeat)
         vector = self._encode([question])[0]
-        numbers, _ = beam_search(self.network.decoder, self.network.words, vector, search)
+        numbers = self.network.generate(vector, search)
         words = [None if n == UNKNOWN else self.features.tokens[n] for n in numbers]
         return join_words(fill_unknown_words(words, unknown))
 
@@ -73,9 +73,8 @@ class Generator(NamedTuple):
         for start in range(0, len(pairs), CHUNK):
             questions, answers = zip(*pairs[start : start + CHUNK], strict=True)
             batch = self.features.encode(answers).batch(np.arange(len(answers)))
-            ids, mask = (torch.from_numpy(np.asarray(batch[name])) for name in ("ids", "mask"))
-            vectors, sentences = self._encode(questions), flatten_sentences(ids, mask)
-            found, lengths = self.network.decoder.log_likelihood(self.network.words, vectors, *sentences)
+            tensors = {name: torch.from_numpy(np.asarray(batch[name])) for name in ("ids", "mask")}
+            found, lengths = self.network.answer_log_likelihood(self._encode(questions), tensors)
             total, length = total + float(found.sum()), length + int(lengths.sum())
         return math.exp(-total / length)
 

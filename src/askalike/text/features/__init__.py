@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.core.errors import InputError
+from askalike.core.types import RESERVED as RESERVED
 from askalike.core.types import Answer, Markup, Question
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
 from askalike.text.clean import CodeRule

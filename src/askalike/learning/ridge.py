@@ -1,0 +1,104 @@
+"""Ridge regression of vectors on the n-grams of texts, and their principal directions."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+
+from askalike.core.counts import format_count
+from askalike.core.types import LogCallback
+from askalike.text.features import RaggedArray
+
+MAX_DENSE_COLUMNS = 2_048
+"""Maximum number of columns for which principal directions are computed from the dense Gram matrix of columns."""
+RIDGE_PENALTY = 3.0
+"""Ridge penalty of the n-grams' vectors, which keeps the vectors of rare n-grams short."""
+CONJUGATE_GRADIENT_STEPS = 12
+"""More steps would only overfit the training texts."""
+COLUMNS = 64
+"""Number of vector components solved at a time, so that memory does not grow with the dimension."""
+
+Array = NDArray[np.float32]
+
+
+def fit_ngram_vectors(
+    rows: RaggedArray,
+    targets: Array,
+    size: int,
+    initial_vectors: Array | None = None,
+    penalty: float | Array = RIDGE_PENALTY,
+    steps: int = CONJUGATE_GRADIENT_STEPS,
+) -> Array:
+    """Return the ridge regression of targets (texts, dim) on the n-grams of each text: (size, dim).
+
+    An n-gram in no text gets zeros. initial_vectors: those of the first n-grams (at most size, any dim), NaN for none;
+    a linear map first fits them to the targets, so that n-grams in no text resemble similar ones.
+    penalty: one for all n-grams, or one per n-gram, (size,).
+    """
+    penalties = np.broadcast_to(np.asarray(penalty, np.float32), size)
+    ones = np.ones(len(rows.values), np.float32)
+    arrays = ones, rows.values, rows.starts
+    ngrams = scipy.sparse.csr_array(arrays, (len(targets), size), copy=True)  # repeated n-grams are summed in place
+    if initial_vectors is None:
+        return _solve_ridge(ngrams, targets, penalties, steps)
+    initial, first_ngrams = np.nan_to_num(initial_vectors), ngrams[:, : len(initial_vectors)]
+    sums = first_ngrams @ initial
+    turned = np.linalg.solve(sums.T @ sums + penalties.mean() * np.eye(initial.shape[1]), sums.T @ targets)
+    start = initial @ turned.astype(np.float32)
+    vectors = _solve_ridge(ngrams, targets - first_ngrams @ start, penalties, steps)
+    vectors[: len(start)] += start
+    return vectors
+
+
+def reduce_dimension(vectors: Array | scipy.sparse.csr_array, max_dim: int, log: LogCallback) -> Array:
+    """Project onto the directions of highest variance, without centring, which preserves dot products best."""
+    values, directions = _find_principal_directions(vectors, min(max_dim, min(vectors.shape) - 1))
+    total = np.square(vectors.data if scipy.sparse.issparse(vectors) else vectors).sum()
+    share, size = values.sum() / max(float(total), 1e-12), len(values)
+    numbers = format_count(vectors.shape[1], "number")
+    log(f"the teacher's vectors are reduced from {numbers} to {size}, which keeps {share:.1%} of their squares")
+    return np.asarray(vectors @ directions, np.float32)
+
+
+def _find_principal_directions(matrix: Array | scipy.sparse.csr_array, size: int) -> tuple[Array, Array]:
+    """Return the largest eigenvalues of the columns' Gram matrix, (size,), and their eigenvectors, (columns, size)."""
+    if matrix.shape[1] <= MAX_DENSE_COLUMNS and not scipy.sparse.issparse(matrix):
+        values, vectors = np.linalg.eigh((matrix.T @ matrix).astype(np.float64))
+        return values[-size:], vectors[:, -size:].astype(np.float32)
+    _, singular, rows = scipy.sparse.linalg.svds(matrix, k=size, random_state=0)
+    return np.square(singular), rows.T
+
+
+def _solve_ridge(ngrams: Any, targets: Array, penalties: Array, steps: int) -> Array:
+    """Solve the normal equations by conjugate gradients, preconditioned by their diagonal (Saad 2003, algorithm 9.1).
+
+    Without preconditioning, rare n-grams converge much later than frequent ones. An n-gram in no text gets zeros.
+    """
+    vectors = np.zeros((ngrams.shape[1], targets.shape[1]), np.float32)
+    used, columns = np.unique(ngrams.indices, return_inverse=True)
+    ngrams = scipy.sparse.csr_array((ngrams.data, columns, ngrams.indptr), (len(targets), len(used)))
+    transposed = ngrams.T.tocsr()
+    penalties = penalties[used].reshape(-1, 1)
+    diagonal = np.asarray(ngrams.power(2).sum(0), np.float32).reshape(-1, 1) + penalties
+    for start in range(0, targets.shape[1], COLUMNS):
+        own = slice(start, start + COLUMNS)
+        vectors[used, own] = _solve_block(ngrams, transposed, diagonal, targets[:, own], penalties, steps)
+    return vectors
+
+
+def _solve_block(ngrams: Any, transposed: Any, diagonal: Array, targets: Array, penalties: Array, steps: int) -> Array:
+    """Solve for some of the target columns, each independently."""
+    residual = transposed @ targets
+    solution, direction = np.zeros_like(residual), residual / diagonal
+    product = (residual * direction).sum(0)
+    for _ in range(steps):
+        image = transposed @ (ngrams @ direction) + penalties * direction
+        step = product / np.maximum((direction * image).sum(0), 1e-12)
+        solution += step * direction
+        residual -= step * image
+        scaled = residual / diagonal
+        previous, product = product, (residual * scaled).sum(0)
+        direction = scaled + product / np.maximum(previous, 1e-12) * direction
+    return solution  # type: ignore[no-any-return]

@@ -1,0 +1,30 @@
+"""SCQA: trigrams as a set, and settings that leave something to convolve."""
+
+import numpy as np
+import pytest
+import torch
+
+from askalike.core.config import validate_settings
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question
+from askalike.papers.scqa import ScqaNetwork, ScqaNetworkSettings
+from askalike.text.features.trigrams import TrigramFeatures, TrigramSettings
+
+
+def test_trigrams_are_a_set_of_stems_trigrams():
+    reader = TrigramFeatures(TrigramSettings(trigrams=100_000))
+    rows = reader.encode([Question("1", "The eggs, the EGG!"), Question("2", "egg"), Question("3", "the")])
+    assert rows.lengths.tolist() == [3, 3, 0]  # #eg, egg, gg#
+    np.testing.assert_array_equal(*(rows.batch(np.array([n]))["ids"] for n in (0, 1)))
+
+
+@pytest.mark.parametrize(("filters", "stride", "pool"), [((4,), 1, 2), ((2, 3), 2, 2), ((2, 2, 2), 1, 3)])
+def test_every_shape_that_is_accepted_runs(filters, stride, pool):
+    settings = ScqaNetworkSettings(dim=64, filters=filters, kernel=5, stride=stride, pool=pool, units=7)
+    ids = torch.tensor([[2, 5, 0], [3, 4, 9]])
+    assert ScqaNetwork(settings, 12)({"ids": ids, "mask": ids > 0})[0].shape == (2, 7)
+
+
+def test_too_many_convolutions_are_refused():
+    with pytest.raises(SettingsError, match="dim=16 is too small for these convolutions"):
+        validate_settings(ScqaNetworkSettings, {"dim": 16, "filters": (2, 2, 2)}, "network")
