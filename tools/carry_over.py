@@ -119,7 +119,7 @@ def convert_calibration(old: Mapping[str, Any], source: str) -> Calibration:
     values = {CALIBRATION_KEYS.get(key, key): value for key, value in old.items()}
     for table, names in CALIBRATION_TABLES.items():
         values[table] = rename(values.get(table), names)
-    settings = rename(json.loads(values["settings"]), RANKER_SETTINGS)
+    settings = add_absolute_scores(rename(json.loads(values["settings"]), RANKER_SETTINGS))
     return validate_settings(Calibration, values | {"settings": settings_json(settings)}, source)
 
 
@@ -138,8 +138,20 @@ def copy_tables(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     sequence = [(new_names.get(name, name), seq) for name, seq in source.execute("SELECT * FROM sqlite_sequence")]
     target.executemany("INSERT INTO sqlite_sequence VALUES (?, ?)", sequence)
     for number, text in target.execute("SELECT number, settings FROM deployments").fetchall():
-        settings = json.dumps(rename(json.loads(text), RANKER_SETTINGS))
+        settings = json.dumps(add_absolute_scores(rename(json.loads(text), RANKER_SETTINGS)))
         target.execute("UPDATE deployments SET settings = ? WHERE number = ?", (settings, number))
+
+
+def add_absolute_scores(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ranker's settings for hybrids that add absolute scores only.
+
+    Weights of other scores meant something else: without them a hybrid has its default weights.
+    """
+    kept = {key: value for key, value in settings.items() if key.rpartition(".")[2] != "normalise"}
+    for key in [key for key in kept if key.rpartition(".")[2] == "weights" and isinstance(kept[key], list)]:
+        if settings.get(f"{key.removesuffix('weights')}normalise", "min_max") != "absolute":
+            del kept[key]
+    return kept
 
 
 def rename(value: Any, names: Mapping[str, str]) -> Any:
