@@ -94,7 +94,7 @@ def random_calibration(rng):
     inside = [c for c in range(SIMILARITY_COLUMN) if c in first.columns]
     known = ProductCurve(curves=(first, later)) if inside and rng.random() < 0.5 else None
     return Calibration(
-        ranker="any", settings="{}", state=ArchiveState(change=0, made_at=None, questions=1), split="dev", queries=1,
-        has_bodies=False, base_rate=0.5, first_hit_curve=first, later_hit_curve=later, answerable_curve=known,
-        prevalence=0.3,
+        ranker="any", settings="{}", state=ArchiveState(change=0, committed_at=None, questions=1), split="dev",
+        queries=1, has_bodies=False, base_rate=0.5, first_hit_curve=first, later_hit_curve=later,
+        answerable_curve=known, prevalence=0.3,
     )  # fmt: skip

@@ -21,12 +21,12 @@ TEXTS = [
 ]
 EMPTY = 3
 NETWORK = {
-    "recipe": "bow_cnn", "dim": 8, "units": 8, "passes": 1, "min_texts": 1, "training.epochs": 1, "batch_size": 16,
+    "recipe": "bow_cnn", "dim": 8, "units": 8, "init_epochs": 1, "min_texts": 1, "training.epochs": 1, "batch_size": 16,
     "random": 2, "dev_share": 0.2, "accelerator": "cpu", "signals": "duplicates", "min_pairs": 1,
 }  # fmt: skip
 SETTINGS = {
-    "doc2vec": {"min_texts": 1, "dim": 8, "passes": 2, "sample": 0},
-    "topics": {"min_texts": 1, "topics": 4, "passes": 1},
+    "doc2vec": {"min_texts": 1, "dim": 8, "epochs": 2, "sample": 0},
+    "topics": {"min_texts": 1, "topics": 4, "epochs": 1},
     "neural": NETWORK,
 }
 EXTRAS = {"static": "wordllama", "pretrained": "onnxruntime", "asymmetric": "onnxruntime", "neural": "torch"}

@@ -47,7 +47,7 @@ def test_no_negative_is_of_the_cluster_of_either_text_of_a_pair():
     assert texts.clusters.tolist()[:5] == [0, 0, 0, 1, 1]
     names = np.array([text.id for text in texts.texts])
     run = Run({name: (["a1", "a2", "a3", "b1", "b2", "x"], np.arange(6.0, 0, -1)) for name in ("a1", "a2", "b1")})
-    mined, _ = mine_negatives(texts, run, NegativesSettings(mined=2, from_rank=0, below=9))
+    mined, _ = mine_negatives(texts, run, NegativesSettings(mined=2, from_rank=0, max_score=9))
     assert [names[row[row >= 0]].tolist() for row in mined] == [["b1", "b2"], ["b1", "b2"], ["a1", "a2"], ["x"]]
     drawn = draw_negatives(texts, 50, 1)
     assert [set(names[row[row >= 0]]) & {"a1", "a2", "a3", "b1", "b2"} for row in drawn] == [
@@ -73,7 +73,7 @@ def test_mined_ones_pass_every_guard_and_are_audited():
     names = ["b1", "a3", "zzz", "a2", "x", "b2", "y"]
     run = Run({"a1": (names, np.array([10, 9, 8, 7, 6.9, 5, 4]))})
     texts = collect_texts(PAIRS, OTHERS)
-    negatives, report = mine_negatives(texts, run, NegativesSettings(mined=2, from_rank=1, below=0.95))
+    negatives, report = mine_negatives(texts, run, NegativesSettings(mined=2, from_rank=1, max_score=0.95))
     assert [texts.texts[n].id for n in negatives[0]] == ["b2", "y"]  # x has more than 0.95 of a2's score
     assert (negatives[1:] == -1).all()
     assert str(report) == (

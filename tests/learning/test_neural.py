@@ -158,7 +158,7 @@ def test_initial_word_vectors_are_scaled_together(archive):
     table = open_encoder(folder).trained_network.network.word_embedding.weight
     assert table[2:].std().item() == pytest.approx(2, rel=1e-5)
     assert not table[0].any()
-    with pytest.raises(SettingsError, match=r"embeddings\.deviation: expected a network over word vectors"):
+    with pytest.raises(SettingsError, match=r"embeddings\.init_std: expected a network over word vectors"):
         models.train(
             archive,
             Recipe.read("scqa", {"init_std": 2, "init": "random", "dim": 32, "signals": "duplicates", "trigrams": 512}),

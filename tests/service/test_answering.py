@@ -23,7 +23,7 @@ def test_stored_answers_have_their_origin(service: Service) -> None:
     first = answered["sources"][0]
     assert (first["question_id"], first["url"]) == ("r013", "https://desk.example/q/r013")
     assert answered["text"] == first["text"]
-    assert set(first) == {"id", "text", "question", "title", "author", "license", "url", "score", "probability"}
+    assert set(first) == {"id", "text", "question_id", "title", "author", "license", "url", "score", "probability"}
 
 
 @pytest.mark.parametrize("mode", ["auto", "generate", "grounded", "guess"])

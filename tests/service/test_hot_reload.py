@@ -41,7 +41,7 @@ class Load:
     def _ask(self) -> None:
         while not self._stop.is_set():
             answer = self._served.get(SIMILAR)
-            self.answers[answer.status, answer.json.get("model", "")] += 1
+            self.answers[answer.status, answer.json.get("ranker", "")] += 1
             time.sleep(0.25)  # leaves the processor to whoever builds the index
 
     def end(self) -> Counter[tuple[int, str]]:

@@ -75,7 +75,7 @@ def mine_negatives(texts: TrainingTexts, run: Run, settings: NegativesSettings) 
     """Return the top documents of a run for the pairs' queries that pass all guards: (pairs, mined), −1 for none.
 
     The guards: the rank is from `from_rank` (counted from 0) to before `to_rank`, the cluster is none of the pair's,
-    and the score is less than `below` times the positive's score, if the run has the positive.
+    and the score is less than `max_score` times the positive's score, if the run has the positive.
     """
     negatives = np.full((len(texts.query), settings.mined), -1, np.int64)
     counts = dict.fromkeys(("by_rank", "same_cluster", "too_similar", "unknown"), 0)
