@@ -6,7 +6,8 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
-from pathlib import Path
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -16,6 +17,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "askalike"
 
 LAYERS = tuple(tomllib.loads((SOURCE.parents[1] / "docs" / "layers.toml").read_text(encoding="utf-8"))["layer"])
 """The import table: of each layer the components with a sentence, the lowest layer first."""
+
+INNER_LAYERS = tomllib.loads((SOURCE.parents[1] / "docs" / "layers.toml").read_text(encoding="utf-8"))["inner"]
+"""Room → its files and folders in layers, the lowest first, for rooms that have rooms of their own."""
 
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 FACADE = "__init__"
@@ -101,6 +105,43 @@ def test_imports_go_down_only():
             assert "" not in used, f"{file} imports the package itself"
             up = {other for other in used if LEVEL[other] >= LEVEL[part]}
             assert not up, f"{file} imports {', '.join(sorted(up))}, which is not below {part}"
+
+
+def test_no_folder_has_a_circle_of_imports():
+    folders = {parent for file in FILES for parent in PurePosixPath(file).parents}
+    assert len(folders) > 20
+    for folder in folders:
+        try:
+            TopologicalSorter(imports_between_entries(folder)).prepare()
+        except CycleError as error:
+            pytest.fail(f"{folder}: {' imports '.join(reversed(error.args[1]))}")
+
+
+def test_inner_rooms_import_down_only():
+    for room, layers in INNER_LAYERS.items():
+        level = {name: number for number, names in enumerate(layers) for name in names}
+        graph = imports_between_entries(PurePosixPath(room))
+        assert level.keys() == {entry.removesuffix(".py") for entry in graph if entry != "__init__.py"}, room
+        for entry, used in graph.items():
+            name = entry.removesuffix(".py")
+            others = {other.removesuffix(".py") for other in used - {"__init__.py"}} if name in level else set()
+            up = {other for other in others if level[other] >= level[name]}
+            assert not up, f"{room}/{entry} imports {', '.join(sorted(up))}, which is not below it"
+
+
+def imports_between_entries(folder: PurePosixPath) -> dict[str, set[str]]:
+    """The files and folders directly in a folder → those that they, or anything in them, import."""
+    prefix = len(folder.parts)
+    inside = [PurePosixPath(file) for file in FILES if folder in PurePosixPath(file).parents]
+    modules = {file.with_suffix("").as_posix().removesuffix("/__init__"): file for file in inside}
+    graph: dict[str, set[str]] = {}
+    for file in inside:
+        entry = file.parts[prefix]
+        names = (name.split(".")[1:] for name in imports(str(file)) if name.startswith("askalike."))
+        targets = (modules.get("/".join(name)) or modules.get("/".join(name[:-1])) for name in names)
+        used = {target.parts[prefix] for target in targets if target} - {entry}
+        graph.setdefault(entry, set()).update(used if entry != "__init__.py" else ())
+    return graph
 
 
 def test_papers_import_public_names_only():

@@ -387,7 +387,7 @@ ROWS: tuple[tuple[Step, ...], ...] = (
         ),
         Step(
             1,
-            "rankers._queries:resolve",
+            "rankers._ranking:resolve",
             TOGETHER,
             "Once for the batch: plain text, language, spelling, what each must not find.",
             begins=True,

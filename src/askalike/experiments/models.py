@@ -93,7 +93,8 @@ def distil(
     encoder, if it is loaded already. excluded_ids: the questions not to learn from. The same call resumes an
     interrupted one. Raises SettingsError if there is no such encoder, ArchiveError if a model already has the name.
     """
-    from askalike.learning.distil import DistillationSettings, learn_lookup, load_teacher
+    from askalike.learning.distil import learn_lookup, load_teacher
+    from askalike.learning.settings import DistillationSettings
 
     folder = _new_model_folder(archive, name)
     own = get_archive_encoder(archive)

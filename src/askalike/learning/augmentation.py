@@ -4,15 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from askalike.core.types import Question
+from askalike.learning.settings import DistillationSettings
 from askalike.text.words import WORD
-
-if TYPE_CHECKING:
-    from askalike.learning.distil import DistillationSettings
 
 Random = np.random.Generator
 MAX_TITLE_WORDS = 16
@@ -24,7 +21,7 @@ MAX_TITLES = 100_000
 
 
 def make_teacher_texts(
-    questions: Sequence[Question], settings: "DistillationSettings", random: Random
+    questions: Sequence[Question], settings: DistillationSettings, random: Random
 ) -> Iterator[Question]:
     """Yield each question as its title, its body and both, truncated versions of its title, and recombined titles."""
     for question in questions:

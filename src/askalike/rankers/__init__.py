@@ -12,9 +12,18 @@ from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsErr
 from askalike.core.types import Progress
 from askalike.index.commits import CommittedIndex
 from askalike.learning.recipe_files import builtin_recipes, list_recipes
-from askalike.rankers._queries import ResolvedQuery, resolve
+from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker, Tunable
-from askalike.rankers._ranking import Candidates, allowed_docs, explain_ids, explain_retrieved, rank, search, to_run
+from askalike.rankers._ranking import (
+    Candidates,
+    allowed_docs,
+    explain_ids,
+    explain_retrieved,
+    rank,
+    resolve,
+    search,
+    to_run,
+)
 from askalike.rankers._resuming import resume_runs, resume_work
 from askalike.rankers._searcher import DEPTH_FACTOR, Retrieved, Searcher, add_absolute
 from askalike.store import Archive, TrainingView, View, get_served_ranker

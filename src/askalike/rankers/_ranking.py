@@ -1,4 +1,8 @@
-"""Ranks with a searcher: queries in, a run out; the documents to rank may be given, or limited by a filter."""
+"""Ranks with a searcher: queries in, a run out; the documents to rank may be given, or limited by a filter.
+
+`resolve` checks, cleans and corrects a batch of queries once, before anything is retrieved. It is here and not in
+askalike.search, since experiments, calibration and moderation, on layers below it, resolve the same way.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -6,14 +10,43 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.errors import InputError
 from askalike.core.filters import Filter
 from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run
-from askalike.rankers._queries import ResolvedQuery, resolve
+from askalike.rankers._queries import ResolvedQuery, find_excluded
 from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts
 from askalike.store import View
+from askalike.text.clean import plain_text
+from askalike.text.language import detect_language
 
 Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
+MAX_DETECTED_CHARS = 1_000  # of a query, from which its language is detected
+
+
+def resolve(searcher: Searcher, queries: Mapping[str, Question], prefix: bool = False) -> list[ResolvedQuery]:
+    """Return each query ready for the searcher, by its id in the run. prefix: the last words may be unfinished.
+
+    A query with the id of an archive's question is that question, and finds neither itself nor its rephrasings; one
+    with the id of a rephrasing (`QUESTION#2`) finds its question by its other phrasings. Raises InputError.
+    """
+    _check_queries(queries)
+    view = searcher.view
+    excluded = find_excluded(view, queries.values())
+    known = view.language
+    detected = view.languages if known is None and searcher.detects_language else ()
+    resolved = [
+        ResolvedQuery(
+            query, *excluded.get(query.id, (-1, -1)), id, plain_text(query.title, "text"),
+            query.language or known or _detect(query, detected), prefix,
+        )
+        for id, query in queries.items()
+    ]  # fmt: skip
+    for corrector in searcher.correctors:
+        resolved = corrector.correct(resolved)
+    for corrector in searcher.correctors if prefix and searcher.completes_words else ():
+        resolved = corrector.finish(resolved)
+    return resolved
 
 
 def rank(
@@ -126,3 +159,22 @@ def _show_typed_words(explanation: Explanation, corrections: Mapping[str, str]) 
         typed = shown.get(word.lower())
         rows.append(Contribution(f"{typed}{near}{other}", row.fields, row.score) if typed else row)
     return replace(explanation, contributions=tuple(rows))
+
+
+def _detect(query: Question, languages: Sequence[str]) -> str | None:
+    if len(languages) < 2:
+        return None
+    return detect_language(f"{query.title} {query.body}"[:MAX_DETECTED_CHARS], languages)
+
+
+def _check_queries(queries: Mapping[str, Question]) -> None:
+    """Raise InputError if the queries are not a mapping of ids to questions."""
+    if not isinstance(queries, Mapping):
+        kind = type(queries).__name__
+        raise InputError(f"queries: expected a mapping of ids to questions, got a {kind}; `identify_queries` makes one")
+    for id, query in queries.items():
+        if not isinstance(query, Question):
+            raise InputError(f"query {id!r}: expected a Question, got {query!r}; write Question({str(id)!r}, TITLE)")
+        for value in (id, query.id):
+            if not isinstance(value, str):
+                raise InputError(f"query {id!r}: an id is {value!r}; expected a string, such as {str(value)!r}")

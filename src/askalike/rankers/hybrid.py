@@ -24,9 +24,9 @@ from askalike.rankers._composite import (
     Weights,
     first_vectors,
 )
-from askalike.rankers._queries import ResolvedQuery, resolve
+from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._ranking import Candidates, find_pools, rank_pools, to_run
+from askalike.rankers._ranking import Candidates, find_pools, rank_pools, resolve, to_run
 from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Texts, fill_missing
 from askalike.store import View
 

@@ -28,7 +28,8 @@ from askalike.core.types import Floats, Question, TrainingPair
 from askalike.index.lexical.searcher import QueryTerms
 from askalike.labels.learned import LABEL_SIGNALS, LearnedLabels
 from askalike.labels.training_pairs import training_pairs
-from askalike.rankers._queries import ResolvedQuery, resolve
+from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._ranking import resolve
 from askalike.rankers.lexical import LexicalRanker, LexicalSearcher, LexicalSettings, split_settings
 from askalike.similarities import Similarity
 from askalike.store import Clusters, TrainingView, View
