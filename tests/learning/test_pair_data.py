@@ -60,7 +60,7 @@ def test_a_model_records_the_queries_whose_judged_negatives_it_has_learned(tmp_p
         values = {"signals": ["title_body"], "judged": 2, "random": 1, "in_batch": False, "loss": "contrastive"}
         values |= {"epochs": 1, "min_pairs": 8, "accelerator": "cpu"}
         train_recipe(archive.training_view(()), Recipe.read("bow", values), archive.path / "models/mine")
-        learned = LearnedLabels.read(archive.path / "models/mine", {})
+        learned = LearnedLabels.read(archive.path / "models/mine")
         assert set() < learned.duplicates <= {f"q{n}" for n in range(10)}
         assert "train" not in learned.unlearned_splits(archive)
 
