@@ -1,0 +1,36 @@
+"""The names in public formats are frozen: those of SQL, HTTP, settings, the commands' JSON, and files."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="needs the extra `service`")
+TOOL = Path(__file__).parents[2] / "tools" / "write_formats.py"
+MESSAGE = "a name in a public format has changed; if no release has it yet: python tools/write_formats.py"
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("write_formats", TOOL)
+    module = sys.modules["write_formats"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def recorded(tool):
+    return tool.GOLDEN_FILE.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.torch
+def test_names_of_sql_http_and_settings_are_as_recorded(tool, recorded):
+    names = [line for line in recorded if line.startswith(("sql ", "http ", "settings "))]
+    assert tool.declared_formats() == names, MESSAGE
+
+
+@pytest.mark.long
+def test_names_in_json_of_commands_and_files_are_as_recorded(tool, recorded):
+    names = [line for line in recorded if line.startswith(("json ", "file "))]
+    assert tool.printed_formats() == names, MESSAGE

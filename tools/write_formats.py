@@ -1,0 +1,185 @@
+"""Writes the names of all public formats to tests/contracts/formats.txt: python tools/write_formats.py
+
+They are the tables and columns of an archive, the paths and fields of the HTTP interface, all settings, the keys of
+each command's JSON, and those of the files that askalike writes. After a release a name in the list is never changed.
+"""
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import shlex
+import sqlite3
+import sys
+import tarfile
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from askalike.cli import app, register
+from askalike.store import Archive
+from askalike.store.keys import create_key
+from askalike.store.query_log import LoggedQuery, log_query
+
+ROOT = Path(__file__).resolve().parents[1]
+GOLDEN_FILE = ROOT / "tests" / "contracts" / "formats.txt"
+COMMANDS = (
+    "import table riverside.csv -o riverside --yes",
+    "info riverside",
+    "check riverside",
+    "split riverside --by cluster --of rephrasings --shares 0.5,0.5 --name halves",
+    "search riverside 'The bike I hired was stolen'",
+    "answer riverside 'The bike I hired was stolen'",
+    "suggest-tags riverside 'The bike I hired was stolen'",
+    "suggest-tags riverside --evaluate --sample 5",
+    "evaluate riverside --split duplicates",
+    "calibrate riverside -r bm25",
+    "replay riverside --after 2023-06-01 -r bm25",
+    "keys list riverside",
+    "gaps riverside",
+    "drafts riverside",
+    "models riverside",
+    "backup riverside riverside.tar",
+    "experiment words.toml -o words",
+)
+"""Commands in a folder with the example archive's table; each also gets `--json`."""
+EXPERIMENT = """archive = "riverside"
+split = "duplicates"
+measures = ["RR", "Success@1"]
+
+[[system]]
+ranker = "bm25"
+
+[[system]]
+ranker = "tfidf"
+"""
+OPEN_KEYS = {"measures", "comparisons", "parts", "ranks", "size_bytes", "seeds", "tags", "categories", "languages",
+             "licenses", "notes", "settings", "provenance", "files", "paper", "samples", "typing", "cost", "changes",
+             "diagnostics", "seconds"}  # fmt: skip
+"""Keys of objects whose own keys are data: names of measures, rankers, tags and others."""
+OPAQUE_KEYS = {"provenance", "versions", "hardware"}
+"""Keys of values that depend on the machine."""
+
+
+def declared_formats() -> list[str]:
+    """Return the names that the code declares: a line for each table, HTTP path, HTTP object and group of settings."""
+    return [*_sql(), *_http(), *_settings()]
+
+
+def printed_formats() -> list[str]:
+    """Return the keys that commands print or write, a line for each kind of object."""
+    register(app)
+    return list(_json())
+
+
+def _sql() -> Iterator[str]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript((ROOT / "src/askalike/store/schema.sql").read_text(encoding="utf-8"))
+        for name, kind in sorted(connection.execute("SELECT name, type FROM sqlite_master").fetchall()):
+            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({name})")] if kind == "table" else ()
+            if not name.startswith("sqlite_"):
+                yield _line(f"sql {kind} {name}", columns)
+
+
+def _http() -> Iterator[str]:
+    from askalike.service.app import create_app
+    from askalike.service.settings import ServiceSettings
+
+    with tempfile.TemporaryDirectory() as folder:
+        nothing: Any = None  # neither the limiter of rates nor the other workers take part
+        described = create_app(ServiceSettings(archives=(Path(folder),)), nothing, nothing).openapi()
+    for path, methods in sorted(described["paths"].items()):
+        for method, operation in sorted(methods.items()):
+            yield _line(f"http {method.upper()} {path}", (p["name"] for p in operation.get("parameters", ())))
+    for name, schema in sorted(described["components"]["schemas"].items()):
+        yield _line(f"http schema {name}", schema.get("properties", {}) or schema.get("enum", ()))
+
+
+def _settings() -> Iterator[str]:
+    spec = importlib.util.spec_from_file_location("write_settings", ROOT / "tools" / "write_settings.py")
+    assert spec
+    assert spec.loader
+    module = sys.modules["write_settings"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    heading, keys = "", []
+    for line in [*module.page().splitlines(), "# end"]:
+        if line.startswith("#"):
+            if keys:
+                yield _line(f"settings {heading}", keys)
+            heading, keys = line.strip("# "), []
+        elif line.startswith("| `"):
+            keys.append(line.split("`")[1])
+
+
+def _json() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
+        Path("riverside.csv").write_bytes((ROOT / "examples" / "riverside.csv").read_bytes())
+        Path("words.toml").write_text(EXPERIMENT, encoding="utf-8")
+        for command in COMMANDS:
+            if command == "keys list riverside":
+                _use_service(Path("riverside"))
+            yield from _objects(f"json {' '.join(command.split()[:1])}", json.loads(_run(command)))
+        yield from _files(Path(name))
+
+
+def _use_service(directory: Path) -> None:
+    """Create a key, and log a query that found nothing, which is a gap."""
+    with Archive.open(directory) as archive:
+        create_key(archive, "read")
+        log_query(archive, LoggedQuery("Where is the zeppelin?", "", (), "bm25"), 90)
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """Yield the keys of the files that the commands have written."""
+    for path in sorted(folder.glob("riverside/calibration/bm25-*.json")):
+        kind = path.name.partition(".")[2]
+        yield from _objects(f"file calibration {kind}", json.loads(path.read_text(encoding="utf-8")))
+    with tarfile.open(folder / "riverside.tar") as backup:
+        manifest = backup.extractfile("backup.json")
+        assert manifest
+        yield from _objects("file backup.json", json.load(manifest))
+    for name in ("report.json", "started.json"):
+        yield from _objects(f"file {name}", json.loads((folder / "words" / name).read_text(encoding="utf-8")))
+    yield from _objects("file config.toml", tomllib.loads((folder / "words" / "config.toml").read_text("utf-8")))
+
+
+def _run(command: str) -> str:
+    printed = io.StringIO()
+    words = [*shlex.split(command), "--json"]
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+        app(words, prog_name="askalike", standalone_mode=False)
+    return printed.getvalue()
+
+
+def _objects(name: str, value: Any) -> Iterator[str]:
+    """Yield a line for each object in a JSON value, with the keys that any object at its path has."""
+    keys: dict[str, dict[str, None]] = {}
+    _collect("", value, keys)
+    for path, names in keys.items():
+        yield _line(f"{name} {path}".rstrip(), names)
+
+
+def _collect(path: str, value: Any, keys: dict[str, dict[str, None]]) -> None:
+    if isinstance(value, list):
+        for each in value:
+            _collect(path, each, keys)
+    elif isinstance(value, Mapping):
+        is_open = path.rpartition(".")[2] in OPEN_KEYS
+        if not is_open:
+            keys.setdefault(path, {}).update(dict.fromkeys(value))
+        for key, each in value.items():
+            if key in OPAQUE_KEYS:
+                continue
+            _collect(f"{path}.{'*' if is_open else key}".removeprefix("."), each, keys)
+
+
+def _line(name: str, keys: Iterable[str]) -> str:
+    return f"{name}: {' '.join(keys)}".rstrip(": ")
+
+
+if __name__ == "__main__":
+    os.environ |= {"COLUMNS": "100"}
+    GOLDEN_FILE.write_text("\n".join([*declared_formats(), *printed_formats()]) + "\n", encoding="utf-8")
