@@ -434,8 +434,6 @@ def example_archive(data: Data, plan: Plan) -> None:
     plan.json("check", "check", "example")
     for format in ("csv", "beir"):
         plan.file(f"export/{format}", "folder", format, "export", "example", "--format", format, "-o", format)
-    words = ("tune", "example", "--only", "lexical", "--rankers", "bm25,lm_jelinek_mercer")
-    plan.json("tune", *words)
     for ranker in ("lm_jelinek_mercer", "hybrid", "distinct"):
         add_curation(plan, "example", titles, ranker, "rephrasings")
         plan.json(f"answer/calibrated/{ranker}", "answer", "example", titles[0], "-r", ranker, "--mode", "auto")
@@ -472,9 +470,9 @@ tune = true
 def add_replay(plan: Plan, archive: str, since: str, *rankers: str) -> None:
     """Add a replay of the questions since a date, each asked at its own time."""
     options = [word for ranker in rankers for word in ("-r", ranker)]
-    plan.json(f"replay/{archive}", "replay", archive, "--since", since, *options)
+    plan.json(f"replay/{archive}", "replay", archive, "--after", since, *options)
     plan.file(
-        f"replay/{archive}/runs", "folder", "replayed", "replay", archive, "--since", since, *options, "-o", "replayed"
+        f"replay/{archive}/runs", "folder", "replayed", "replay", archive, "--after", since, *options, "-o", "replayed"
     )
 
 
@@ -594,7 +592,7 @@ def _serving(folder: Path, archive: str) -> Iterator[str]:
     """Run the service of an archive; yield its address."""
     log = folder / "serve.log"
     with log.open("w", encoding="utf-8") as file:
-        words = (sys.executable, "-m", "askalike", "serve", archive, "--port", "0", "--option", "propose=0")
+        words = (sys.executable, "-m", "askalike", "serve", archive, "--port", "0", "--set", "propose=0")
         process = subprocess.Popen(words, cwd=folder, stdout=file, stderr=file, env=os.environ | ENVIRONMENT)
     try:
         yield _address(log, process)
@@ -710,7 +708,7 @@ def small_site(name: str) -> Callable[[Data, Plan], None]:
                 plan.search(f"site/{votes}/{i}", "site", title, *options)
             plan.json(f"answer/{i}", "answer", "site", title)
             plan.json(f"suggest-tags/{i}", "suggest-tags", "site", title)
-        plan.json("suggest-tags/worth", "suggest-tags", "site", "--evaluate", "--queries", "200")
+        plan.json("suggest-tags/worth", "suggest-tags", "site", "--evaluate", "--sample", "200")
         plan.json("evaluate", "evaluate", "site", "--split", "duplicates")
         plan.json("check", "check", "site")
         plan.json("info", "info", "site")
@@ -735,7 +733,7 @@ def large_site(data: Data, plan: Plan) -> None:
     titles = [post.title for post in spread(questions, SEARCHES)]
     add_searches(plan, "cs", titles, ("algorithms",), "2013-06-01")
     add_curation(plan, "cs", titles, "hybrid", "duplicates")
-    plan.json("suggest-tags/worth", "suggest-tags", "cs", "--evaluate", "--queries", "300")
+    plan.json("suggest-tags/worth", "suggest-tags", "cs", "--evaluate", "--sample", "300")
     plan.json("evaluate", "evaluate", "cs", "--split", "duplicates")
     plan.json("check", "check", "cs")
     add_replay(plan, "cs", "2014-01-01", "lm_jelinek_mercer", "hybrid")
