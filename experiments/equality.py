@@ -746,7 +746,6 @@ def ask_ubuntu(data: Data, plan: Plan) -> None:
     plan.ranks("dev", "titles", "split:dev", LEXICAL | DENSE | COMPOSITE)
     weighted = {
         "distinct_hybrid": VARIANTS["distinct_hybrid"],
-        "hybrid_ranks": VARIANTS["hybrid_ranks"],
         "hybrid_three": VARIANTS["hybrid_three"],
         "cascade_dense_first": VARIANTS["cascade_dense_first"],
         "static_int8": VARIANTS["static_int8"],
