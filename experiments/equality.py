@@ -757,7 +757,7 @@ def ask_ubuntu(data: Data, plan: Plan) -> None:
         plan.search(f"titles/hybrid/{i}", "titles", query["text"])
         plan.search(f"titles/typed/{i}", "titles", typed(query["text"]), "--prefix")
         plan.search(f"titles/bm25/typed/{i}", "titles", typed(query["text"]), "--prefix", "-r", "bm25")
-    plan.json("calibrate", "calibrate", "titles", "-r", "distinct", "--split", "dev", "--queries", "600")
+    plan.json("calibrate", "calibrate", "titles", "-r", "distinct", "--split", "dev", "--sample", "600")
     for i, query in enumerate(spread(queries, 10)):
         plan.search(f"titles/distinct/{i}", "titles", query["text"], "-r", "distinct")
 
