@@ -52,7 +52,7 @@ def make_archive(tmp_path):
         archive = Archive.open(tmp_path / "desk", url)
         opened.append(archive)
         rankers.create("bm25").build(archive.view())
-        wait_for(lambda: health(url) == "green")
+        wait_for(lambda: health(url.removeprefix("opensearch+")) == "green")
         return archive
 
     yield make

@@ -102,7 +102,7 @@ def run_cell(
     record, run = context.folder.read_json(f"cells/{name}.json") or {}, _read_cell(path, context.labels)
     evaluation = context.task.measure(run, context.labels, context.experiment.measures, context.experiment.rule)
     seconds = record["seconds"]
-    result = SeedResult(run, evaluation, sum(seconds.values()), record.get("beside", {}), record.get("cost", {}))
+    result = SeedResult(run, evaluation, sum(seconds.values()), record.get("diagnostics", {}), record.get("cost", {}))
     return CellResult(result, record["typing"], seconds, record.get("samples", ()))
 
 
