@@ -1,4 +1,4 @@
-"""What rankers need of an index that follows an archive, and the engines that open such indexes.
+"""The indexes that rankers use, which follow an archive, and the engines that open them.
 
 An engine keeps indexes in a place of its own. `FileEngine` has them in the archive's directory; others are registered
 as kind `engine` and named by an address: `NAME+URL`.
@@ -30,7 +30,10 @@ WriterT_co = TypeVar("WriterT_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class IndexLocation:
-    """Which index of which archive. created_at: the date of the archive's first change, None for an empty archive."""
+    """The place of an index: its archive and its name.
+
+    created_at: the date of the archive's first change, None for an empty archive.
+    """
 
     archive: Path
     created_at: str | None

@@ -115,7 +115,9 @@ class CorpusEncoder(Encoder):
         """Train on the view's texts and write a model to `folder`, atomically. Raises TrainingError."""
         words = WordFeatures.from_texts(self.settings, _iterate_texts(view))
         if not words.vocabulary.text_counts[RESERVED:]:
-            problem = f"no word occurs in min_texts={self.settings.min_texts} texts; train on more, or set min_texts=1"
+            problem = (
+                f"no word is in min_texts={self.settings.min_texts} or more; train on more texts, or set min_texts=1"
+            )
             raise TrainingError(f"{self.registered_name()}: {problem}")
         log(f"texts: {len(view):,}, words: {len(words.tokens) - RESERVED:,}")
 

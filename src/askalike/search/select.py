@@ -17,7 +17,7 @@ from askalike.store.filtering import find_originals
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What may be shown for some queries with equal options.
+    """The limits on what is shown for some queries with equal options.
 
     k: maximum number of questions. filter: the condition that each satisfies. calibrator: estimates probabilities;
     None without a calibration. min_probability: the minimum, with a calibrator. min_similarities: the minimum absolute
