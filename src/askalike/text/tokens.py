@@ -3,7 +3,8 @@
 Words repeat: each token is analysed once, and machine code then reads the result by the number of the token. Regular
 expressions and a dictionary of terms, the same results, took 310 instead of 78 µs to find a query's terms in ten hits
 with bodies of 67 words, and `str.split` with a dictionary 130 instead of 25 ms to number the known tokens of 44,000
-titles (medians in turns). Unknown tokens take the same time either way.
+titles (medians in turns). The dictionary is faster for tokens that are new (395 instead of 451 ms for these titles) and
+for a single title (13.6 instead of 16.4 µs).
 """
 
 import sys

@@ -1,8 +1,8 @@
 """A transformer's layers in 8 bits, compiled to machine code for processors with byte products.
 
-The results equal those of the graph of `graph`, up to rounding. Kept beside ONNX Runtime for the sake of typing with a
-transformer in 3 ms: a title of 8 words takes 1.7 to 1.9 instead of 3.6 ms with MiniLM, a search of 44,148 titles by
-words and MiniLM 3.1 to 4.7 instead of 4.1 to 6.6 (medians in turns on a busy EPYC; 2.4 to 2.6 where nothing else runs).
+The results equal those of the graph of `graph`, up to rounding. Kept beside ONNX Runtime as a title typed takes about
+half the time to encode: 1.7 to 1.95 instead of 3.6 ms with MiniLM, a search of 44,148 titles by words and MiniLM 3.1 to
+4.7 instead of 4.1 to 6.6 (medians in turns, a busy EPYC with VNNI). The goal of 3 ms was missed by both there.
 """
 
 from typing import NamedTuple
