@@ -62,11 +62,11 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
     }
     const headers = { "Content-Type": "application/json", ...(set.key && { Authorization: `Bearer ${set.key}` }) }
     const text = () => input.value.trim()
-    const mark = (place) => {
-      active = place
-      ;[...list.children].forEach((option, n) => { option.ariaSelected = n === place })
-      if (place < 0) input.removeAttribute("aria-activedescendant")
-      else input.setAttribute("aria-activedescendant", list.children[place].id)
+    const mark = (at) => {
+      active = at
+      ;[...list.children].forEach((option, n) => { option.ariaSelected = n === at })
+      if (at < 0) input.removeAttribute("aria-activedescendant")
+      else input.setAttribute("aria-activedescendant", list.children[at].id)
     }
     const post = (path, values, options) => fetch(api + path, {
       method: "POST", credentials: "omit", headers, ...options,
@@ -81,7 +81,7 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
       if (input.dispatchEvent(told) && /^https?:/.test(result.url)) location.assign(result.url)
       open(false)
     }
-    const title = ({ title, words }) =>
+    const title = ({ title, matched_words: words }) =>
       title.split(/([\p{L}\p{N}]+)/u).map((part) =>
         words.some((word) => word.toLowerCase() === part.toLowerCase()) ? make("b", {}, part) : part)
     const show = (results) => {
