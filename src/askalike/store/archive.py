@@ -25,6 +25,7 @@ class Archive:
     def __init__(self, path: Path, connection: SharedConnection, engine: str | None = None) -> None:
         self.path, self.engine = path, engine
         self._connection = connection
+        self._opened_file = _identify(path / DATABASE_FILE)
 
     @classmethod
     def open(cls, path: str | Path, engine: str | None = None) -> Self:
@@ -48,6 +49,12 @@ class Archive:
         path = Path(path)
         make_directory(path)
         return cls(path, connect(path))
+
+    def require_in_place(self) -> None:
+        """Raise ArchiveError if the file that is open is no longer the one at its path: what is written is lost."""
+        if _identify(self.path / DATABASE_FILE) != self._opened_file:
+            problem = f"{DATABASE_FILE} was removed, moved or replaced while it is open"
+            raise ArchiveError(f"{self.path}: {problem}; move it back, or restart the service")
 
     def close(self) -> None:
         """Close the database. The archive must not be used afterwards."""
@@ -148,6 +155,15 @@ class Archive:
         rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
         with storage_errors(self.path):
             self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+
+def _identify(file: Path) -> tuple[int, int] | None:
+    """Return values that differ between two files; None if there is none."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 def make_directory(path: Path) -> None:
