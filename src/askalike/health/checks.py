@@ -48,11 +48,12 @@ def run_checks(
 ) -> list[Finding]:
     """Run all checks except the ignored ones, and return the finding of each, including clean ones.
 
-    Raises SettingsError if `ignored` contains the name of an unknown check.
+    Raises SettingsError if `ignored` contains the name of an unknown check, ArchiveError if the database is damaged.
     """
     for name in ignored:
         require_check(name, checks)
     with storage_errors(archive.path):
+        archive.require_intact(thorough=True)
         view = archive.view()
         context = CheckContext(archive, view, view.language, track=track)
         return [check(context) for check in checks if check.__name__ not in ignored]

@@ -294,7 +294,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
                 fsync_folder(path / segment.name)
         fsync_path(path)
         known = self._state.checksums
-        files = {name for segment in state.segments for name in _segment_files(path, segment)}
+        files = {name for segment in state.segments for name in _list_files(path, segment)}
         checksums = {name: known[name] if name in known else compute_checksum(path / name) for name in sorted(files)}
         names = [[segment.name, segment.deletions] for segment in state.segments]
         content = {"format": self.FORMAT, **asdict(self.layout), "change": state.change}
@@ -321,7 +321,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
             verify_files(self.folder, new, all_known=checksums)
         except ChecksumError as error:
             raise UnusableIndexError(self.folder, f"damaged ({error})") from None
-        opened = {(segment.name, segment.deletions): segment for segment in self.segments}
+        opened = {(s.name, s.deletions): s for s in self.segments if new.keys().isdisjoint(_segment_files(s, known))}
         names = map(tuple, manifest["segments"])
         segments = tuple(opened.get(name) or self.open_segment(*name) for name in names)
         return CommittedState(stamp, manifest["change"], manifest["change_date"], segments, checksums=checksums)
@@ -345,7 +345,12 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
         _remove_all_but(self.folder, names | {MANIFEST, LOCK, VERIFIED_FILE})
 
 
-def _segment_files(path: Path, segment: CommittedSegment[Any]) -> Iterator[str]:
+def _segment_files(segment: CommittedSegment[Any], names: Iterable[str]) -> set[str]:
+    """Return those of the names that belong to a segment."""
+    return {name for name in names if name == segment.deletions or name.startswith(f"{segment.name}/")}
+
+
+def _list_files(path: Path, segment: CommittedSegment[Any]) -> Iterator[str]:
     """Yield the names of a segment's complete files."""
     for entry in os.scandir(path / segment.name):
         if not entry.name.endswith(PARTIAL_SUFFIX):

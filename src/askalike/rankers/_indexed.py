@@ -44,8 +44,11 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         """Write the documents that the index lacks; yield the number of documents so far, now and then."""
 
     def build(self, view: View, progress: Progress | None = None) -> None:
-        change, index = view.change, self._index_to_update(view)
-        if change and _follows_another_archive(index, view):
+        change = view.change
+        if not change:  # an empty archive, or a view of what is committed
+            return
+        index = self._index_to_update(view)
+        if _follows_another_archive(index, view):
             index.start_rebuild()
         while index.change < change:
             with index.write_lock():

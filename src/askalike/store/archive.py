@@ -9,7 +9,7 @@ from typing import Any, Self
 from askalike.core.errors import ArchiveError
 from askalike.core.iteration import check_list
 from askalike.core.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question, Split
-from askalike.store.database import DATABASE_FILE, SharedConnection, connect, storage_errors
+from askalike.store.database import DATABASE_FILE, SharedConnection, connect, require_intact, storage_errors
 from askalike.store.labels import labelled_ids, split_exists
 from askalike.store.records import check_record
 from askalike.store.view import CommittedView, TrainingView, View
@@ -48,7 +48,14 @@ class Archive:
             raise ArchiveError("an archive is a directory; to search texts in memory use askalike.Retriever(texts)")
         path = Path(path)
         make_directory(path)
-        return cls(path, connect(path))
+        return cls(path, connect(path, create=True))
+
+    def require_intact(self, *, thorough: bool = False) -> None:
+        """Read the whole database. Raises ArchiveError if it is damaged.
+
+        thorough: also whether the indexes of its tables fit these, which takes several times as long.
+        """
+        require_intact(self._connection, self.path, "integrity_check" if thorough else "quick_check")
 
     def require_in_place(self) -> None:
         """Raise ArchiveError if the file that is open is no longer the one at its path: what is written is lost."""
