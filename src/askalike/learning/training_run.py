@@ -17,10 +17,11 @@ from askalike.core import registry
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.files import replace_folder
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Answer, LogCallback, Question, Run
 from askalike.encoders import MODEL_FILE
 from askalike.encoders.static import StaticEncoder
-from askalike.labels.learned import LearnedLabels
+from askalike.labels.learned import collect_learned
 from askalike.learning.checkpoint import Epoch, read_history
 from askalike.learning.dev import DevSet
 from askalike.learning.examples import Examples, Indices, TrainingTexts, collect_texts
@@ -252,7 +253,7 @@ class TrainingRun:
     def _learned_labels(self) -> LearnedLabels:
         """The labels of pairs, negatives, dev queries, and the models that the network starts from."""
         data = self.data
-        learned = LearnedLabels.from_training(data.pairs, data.dev, data.documents_are_answers)
+        learned = collect_learned(data.pairs, data.dev, data.documents_are_answers)
         learned |= LearnedLabels(frozenset({pair.query.id for pair in data.pairs} & self.judged_negatives.keys()))
         for folder in find_start_models(self.recipe):
             learned |= LearnedLabels.read(folder)

@@ -12,6 +12,8 @@ from typing import Any, Protocol, Self
 from askalike.core.clock import now
 from askalike.core.errors import ArchiveError
 
+ROWS_AT_A_TIME = 256
+
 
 class SharedConnection(sqlite3.Connection):
     """A connection at which one thread at a time executes a statement; a transaction holds `in_use` until it ends."""
@@ -23,12 +25,41 @@ class SharedConnection(sqlite3.Connection):
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """Execute a statement."""
         with self.in_use:
-            return super().execute(*arguments)
+            return self.cursor(SharedCursor).execute(*arguments)
 
     def executemany(self, *arguments: Any) -> sqlite3.Cursor:
         """Execute a statement for each row of values."""
         with self.in_use:
             return super().executemany(*arguments)
+
+
+class SharedCursor(sqlite3.Cursor):
+    """A cursor of a SharedConnection.
+
+    A statement that was read to its end goes back to the connection's cache before it is reset (since Python 3.12), so
+    another thread that executes the same SQL must not get it in between.
+    """
+
+    connection: SharedConnection
+
+    def fetchone(self) -> Any:
+        """Return the next row, None after the last."""
+        with self.connection.in_use:
+            return super().fetchone()
+
+    def fetchmany(self, size: int | None = None) -> list[Any]:
+        """Return the next rows."""
+        with self.connection.in_use:
+            return super().fetchmany(size or self.arraysize)
+
+    def fetchall(self) -> list[Any]:
+        """Return all remaining rows."""
+        with self.connection.in_use:
+            return super().fetchall()
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        while rows := self.fetchmany(ROWS_AT_A_TIME):
+            yield from rows
 
 
 DATABASE_FILE = "archive.sqlite"
