@@ -102,9 +102,8 @@ def evaluate_command(
     Examples:
 
     ```
-    askalike evaluate DIR
-    askalike evaluate DIR --ranker bm25 --split test --measures 'nDCG@10 RR'
     askalike evaluate DIR --split known@60
+    askalike evaluate DIR --ranker bm25 --split test --measures 'nDCG@10 RR'
     askalike evaluate --run run.trec --qrels qrels.txt --per-query values.csv
     ```
     """
