@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from inspect import getdoc
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ def test_every_reader_is_a_command_with_its_settings_as_options() -> None:
 @pytest.mark.parametrize("name", names("reader"))
 def test_every_setting_of_a_reader_is_described(name: str) -> None:
     reader = load("reader", name)
-    assert f"Examples:\n\n    ```\n    askalike import {name.replace('_', '-')} " in reader.__doc__
+    assert f"Examples:\n\n```\naskalike import {name.replace('_', '-')} " in getdoc(reader)
     assert all(field.description for field in reader.model_fields.values())
 
 

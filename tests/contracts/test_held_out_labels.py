@@ -15,6 +15,7 @@ from askalike.encoders import read_model_file
 from askalike.experiments import models
 from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.measuring import RankingTask
+from askalike.labels.learned import count_learned, unlearned_splits
 from askalike.labels.partitions import create_partition
 from askalike.learning.recipes import load_recipe
 from askalike.moderation.dedupe import ClusterProposal, _agreement
@@ -163,6 +164,12 @@ def test_a_model_is_not_measured_on_what_it_has_learned_from(trained, command, t
         code, _, said = command("experiment", file, "-o", tmp_path / "run")
         assert code == 2
         assert f"hybrid was trained on the labels of {n} queries" in said
+    code, printed, said = command(*words, "--split", "duplicates:title@60")
+    assert code == 2
+    assert "30 of these 60" in said
+    code, printed, said = command(*words, "--split", "known")
+    assert code == 0, said
+    assert json.loads(printed)["n"] == 120
     code, _, said = command("calibrate", trained.path, "--ranker", "mine", "--split", "duplicates")
     assert code == 2
     assert "mine was trained on the labels of" in said
@@ -183,8 +190,8 @@ def test_a_cut_made_after_training_is_no_test(trained):
     learned = rankers.create("mine", None, trained).learned_labels
     create_partition(trained, "cluster", {"shares": [0.5, 0.5], "seed": 7}, name="later")
     later = askalike.load_split(trained, "later/test")
-    assert 0 < learned.count_queries(trained, later) < len(later.queries)
-    assert "later/test" not in learned.unlearned_splits(trained)
+    assert 0 < count_learned(learned, trained, later) < len(later.queries)
+    assert "later/test" not in unlearned_splits(learned, trained)
 
 
 def test_a_lookup_has_learned_what_its_teacher_has(trained, command):

@@ -2,8 +2,9 @@
 
 from collections import Counter
 
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import EvaluationQuery, Judgement, Link, Question, Split
-from askalike.labels.learned import LearnedLabels
+from askalike.labels.learned import unlearned_splits
 from askalike.learning.pair_data import collect_training_data, read_irrelevant_judgements
 from askalike.learning.recipes import DataSettings, Recipe
 from askalike.learning.training_run import train_recipe
@@ -62,7 +63,7 @@ def test_a_model_records_the_queries_whose_judged_negatives_it_has_learned(tmp_p
         train_recipe(archive.training_view(()), Recipe.read("bow", values), archive.path / "models/mine")
         learned = LearnedLabels.read(archive.path / "models/mine")
         assert set() < learned.duplicates <= {f"q{n}" for n in range(10)}
-        assert "train" not in learned.unlearned_splits(archive)
+        assert "train" not in unlearned_splits(learned, archive)
 
 
 def test_irrelevant_pairs_are_learned_by_themselves_but_for_what_is_held_out(tmp_path):

@@ -1,6 +1,7 @@
 """The indexer, in this process."""
 
 import resource
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 from serving import wait_for
 
-from askalike.core.errors import AskalikeError
+from askalike.core.errors import ArchiveError, AskalikeError
 from askalike.core.types import Question
+from askalike.index.manifests import MANIFEST
 from askalike.service.processes.indexer import Indexer
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, deployments
@@ -44,3 +46,23 @@ def test_a_ranker_whose_changes_could_not_be_indexed_is_used_once_they_can(archi
         indexer.index_changes()
         indexer.switch_ranker()
         assert deployments.ready_ranker(opened) == deployed
+
+
+def test_an_index_that_vanishes_is_rebuilt_without_a_write(archive: Path) -> None:
+    indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
+    indexer.index_changes()
+    paths = indexer._ranker.index_paths(indexer._view)
+    shutil.rmtree(archive / "index")
+    indexer.wait(0)
+    indexer.index_changes()
+    assert all((path / MANIFEST).exists() for path in paths)
+
+
+def test_an_archive_that_was_moved_away_gets_no_index_at_its_old_place(archive: Path) -> None:
+    indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
+    indexer.index_changes()
+    archive.rename(archive.with_name("moved"))
+    indexer.wait(0)
+    with pytest.raises(ArchiveError, match=r"archive.sqlite was removed, moved or replaced while it is open"):
+        indexer.index_changes()
+    assert not archive.exists()

@@ -11,11 +11,11 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, SettingsError
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Question
 from askalike.experiments.models import remove_model
 from askalike.health.checks import run_checks
 from askalike.health.references import changed_encoder_files
-from askalike.labels.learned import LearnedLabels
 from askalike.store import Archive, get_served_ranker
 from askalike.store.deployments import get_archive_encoder
 from askalike.tuning.adoption import adopt_encoder

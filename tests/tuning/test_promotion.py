@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from askalike.core.errors import SettingsError
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Link, Question
-from askalike.labels.learned import LearnedLabels
 from askalike.labels.splits import load_split
 from askalike.store import deployments as serving
 from askalike.store.archive import Archive

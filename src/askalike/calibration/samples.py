@@ -18,6 +18,7 @@ from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.iteration import remaining_chunks
 from askalike.core.types import Floats, Progress, Question, Split
 from askalike.labels import splits
+from askalike.labels.learned import require_unlearned, unlearned_splits
 from askalike.labels.splits import (
     labelled_splits,
     load_split,
@@ -125,7 +126,11 @@ def draw_sample(
     """
     name = split_name or default_split(archive, ranker)
     split = load_split(archive, name)
-    ranker.learned_labels.require_unlearned(archive, ranker.name, split)
+    require_unlearned(ranker.learned_labels, archive, ranker.name, split)
+    if not split.has_labels:
+        raise SettingsError(
+            f"--split {name}: each title is to find its own question, none that asks the same in other words"
+        )
     if split.candidates is not None:
         raise SettingsError(
             f"--split {name}: its queries are judged on given candidates only, so other hits are unknown, not wrong; "
@@ -171,7 +176,7 @@ def default_split(archive: Archive, ranker: Ranker) -> str:
     """
     name = splits.default_split(archive, "dev", last_resort="test", min_queries=MIN_QUERIES)
     if ranker.learned_labels:
-        unlearned = [n for n in ranker.learned_labels.unlearned_splits(archive) if not ranks_answers(archive, n)]
+        unlearned = [n for n in unlearned_splits(ranker.learned_labels, archive) if not ranks_answers(archive, n)]
         enough = (n for n in unlearned if len(load_split(archive, n).qrels) >= MIN_QUERIES)
         name = name if name in unlearned else next(enough, name)
     if name:

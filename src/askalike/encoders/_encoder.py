@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders._vector_cache import VectorCache
-from askalike.labels.learned import LearnedLabels
 from askalike.store import TrainingView
 from askalike.text.words import find_form
 

@@ -18,10 +18,10 @@ from pydantic import BeforeValidator, Field
 from askalike.core import config
 from askalike.core.config import Tables
 from askalike.core.errors import InputError, SettingsError
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.model_folders import find_model
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
-from askalike.labels.learned import LearnedLabels
 from askalike.text.clean import CodeRule, plain_text
 from askalike.text.features import require_text
 

@@ -12,12 +12,13 @@ import numpy as np
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.iteration import remaining_chunks
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Columns, DocumentKind, Progress, Qrels, Run, Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.trec import read_qrels, read_run, separate_ties
 from askalike.labels import splits
-from askalike.labels.learned import LearnedLabels
+from askalike.labels.learned import count_learned, require_unlearned, unlearned_splits
 from askalike.labels.splits import (
     document_kind,
     identical_answers,
@@ -49,7 +50,7 @@ def evaluation_split(archive: Archive, ranker: Ranker | None = None) -> str:
     """
     name = splits.default_split(archive, "test", parts=True)
     if name and ranker and ranker.learned_labels:
-        unlearned = ranker.learned_labels.unlearned_splits(archive)
+        unlearned = unlearned_splits(ranker.learned_labels, archive)
         name = name if name in unlearned else next(iter(unlearned), name)
     if name:
         return name
@@ -68,10 +69,10 @@ def describe_choice(archive: Archive, ranker: Ranker, split_name: str) -> str:
     active = rankers.create(served.ranker, served.settings, archive.path)
     chosen_by = LearnedLabels(duplicates=served.selection_query_ids)
     labels = load_split(archive, split_name)
-    n, total = chosen_by.count_queries(archive, labels), len(labels.queries)
+    n, total = count_learned(chosen_by, archive, labels), len(labels.queries)
     if not n or (active.name, active.values) != (ranker.name, ranker.values):
         return ""
-    others = ", ".join(chosen_by.unlearned_splits(archive)) or "none"
+    others = ", ".join(unlearned_splits(chosen_by, archive)) or "none"
     return f"tune chose its settings with the labels of {n} of these {total} queries; not used for that: {others}"
 
 
@@ -240,7 +241,7 @@ class RankingTask:
     def require_unlearned(self, ranker: Ranker, labels: Split) -> None:
         """Raise SettingsError if a ranker has learned from the labels that it is to be measured with."""
         are_answers = self.kind == "answers"
-        ranker.learned_labels.require_unlearned(self.archive, ranker.name, labels, rank_answers=are_answers)
+        require_unlearned(ranker.learned_labels, self.archive, ranker.name, labels, rank_answers=are_answers)
 
     def _deduplicate(self, columns: Columns, k: int) -> Columns:
         """Return the first k documents without duplicates, each at the rank of the best of its identical answers."""

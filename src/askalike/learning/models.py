@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from askalike.core.config import Tables
 from askalike.core.counts import format_count
 from askalike.core.files import replace_folder
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.model_folders import find_model
 from askalike.encoders import MODEL_FILE
-from askalike.labels.learned import LearnedLabels
+from askalike.labels.learned import unlearned_splits
 from askalike.learning.recipes import Recipe, format_toml
 from askalike.store import Archive, View, count_questions_by
 
@@ -76,7 +77,7 @@ def _render_text_model_card(name: str, kind: str, view: View) -> str:
 def _describe_test(name: str, view: View, learned: LearnedLabels) -> str:
     """Return how to evaluate the model on labels that it was not trained on."""
     with Archive.open(view.path) as archive:
-        tests = learned.unlearned_splits(archive)
+        tests = unlearned_splits(learned, archive)
     if tests:
         return f"For one: `askalike evaluate ARCHIVE --ranker {name} --split {tests[0]}`."
     return "The model has learned from every split of the archive: make a new one (`askalike split`) and train again."

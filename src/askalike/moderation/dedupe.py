@@ -14,6 +14,7 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import replace_file
 from askalike.core.types import Progress, Question
 from askalike.evaluation.intervals import BinomialProportion
+from askalike.labels.learned import learned_test
 from askalike.moderation.linking import ProbableLinker, SimilarLinker, estimate_duplicate_rate
 from askalike.moderation.neighbours import find_neighbours
 from askalike.moderation.pairs import PairProbabilities, cluster_pairs, mean_link_probability, pair_key
@@ -205,7 +206,7 @@ def _agreement(
     archive: Archive, ranker: Ranker, proposals: Sequence[ClusterProposal]
 ) -> tuple[BinomialProportion, BinomialProportion]:
     """Return `pair_precision` and `link_recall` of a DedupeReport, on clusters that the ranker has not learned from."""
-    clusters, is_learned = Clusters.read(archive), ranker.learned_labels.cluster_test(archive)
+    clusters, is_learned = Clusters.read(archive), learned_test(ranker.learned_labels, archive)
     pairs = {pair for proposal in proposals for pair in combinations(sorted(q.id for q in proposal.members), 2)}
     unlearned = {id for id in clusters.name_by_text if not is_learned(id)}
     labelled = [pair for pair in pairs if unlearned.issuperset(pair)]

@@ -199,7 +199,8 @@ def _parameter_type(hint: Any) -> Any:
         fields = get_type_hints(hint, include_extras=True)
         return hint, tuple(_parameter_type(fields[name]) for name in hint._fields)
     array, *dimensions = get_args(hint) if get_origin(hint) is Annotated else (hint, 1)
-    return ArrayType(np.dtype(get_args(get_args(array)[1])[0]), *dimensions)
+    element = get_args(array)[-1]  # the element's type; before numpy 2.5, a dtype of it
+    return ArrayType(np.dtype(get_args(element)[0] if get_args(element) else element), *dimensions)
 
 
 def prechecked(value: TupleT) -> TupleT:

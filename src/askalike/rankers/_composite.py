@@ -11,10 +11,10 @@ from pydantic import AfterValidator, Field
 from askalike import rankers
 from askalike.core.config import FieldNames, NumberList, Settings, TextList, validate_settings
 from askalike.core.errors import IndexBusyError, SettingsError
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Progress, Vectors
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
-from askalike.labels.learned import LearnedLabels
 from askalike.learning.recipe_files import list_recipes
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Retrieved, Searcher

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from askalike.core.errors import SettingsError
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Progress
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex
-from askalike.labels.learned import LearnedLabels
 from askalike.rankers._ranking import Candidates
 from askalike.rankers._searcher import Searcher
 from askalike.store import TrainingView, View

@@ -14,6 +14,7 @@ from pydantic import Field
 from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import Settings, validate_settings
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.parallel import map_pieces
 from askalike.core.types import AllowedDocs, Answer, Question, TopDocs, Vectors
 from askalike.encoders import Encoder
@@ -22,7 +23,6 @@ from askalike.index.rows import DocAttributes, find_positions, score_missing
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
-from askalike.labels.learned import LearnedLabels
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._indexed import IndexedRanker, changed_documents
 from askalike.rankers._queries import ResolvedQuery

@@ -24,10 +24,11 @@ from askalike.core.config import Settings
 from askalike.core.errors import InputError, NotFittedError
 from askalike.core.files import replace_file
 from askalike.core.iteration import chunks
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Floats, Question, TrainingPair
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.terms import word_of
-from askalike.labels.learned import LABEL_SIGNALS, LearnedLabels
+from askalike.labels.learned import LABEL_SIGNALS
 from askalike.labels.training_pairs import training_pairs
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranking import resolve

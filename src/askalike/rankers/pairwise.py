@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import AllowedDocs, Answer, Question
-from askalike.labels.learned import LearnedLabels
 from askalike.rankers._explanations import explain_by_occlusion
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker, candidates_needed

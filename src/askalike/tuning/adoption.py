@@ -10,12 +10,12 @@ import tomli_w
 from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import compute_sha256, folder_errors, replace_folder
+from askalike.core.learned_labels import LearnedLabels
 from askalike.core.model_folders import find_model
 from askalike.core.types import Question
 from askalike.encoders import MODEL_FILE, read_model_file
 from askalike.encoders.onnx.hub import fetch_model, needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
-from askalike.labels.learned import LearnedLabels
 from askalike.rankers import MODELS_FOLDER
 from askalike.store import Archive, serve_ranker
 from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder

@@ -17,6 +17,7 @@ from askalike.evaluation.significance import ALPHA, compare
 from askalike.evaluation.tables import format_p
 from askalike.evaluation.trec import separate_ties
 from askalike.experiments.measuring import DEFAULT_DEPTH, LEADING_MEASURE, RankingTask, merge_runs
+from askalike.labels.learned import unlearned_splits
 from askalike.labels.splits import load_split, splits_to_hold_out
 from askalike.learning.recipe_files import list_recipes
 from askalike.rankers import Ranker, fit_and_open
@@ -139,6 +140,6 @@ def _select_queries(archive: Archive, candidates: Sequence[Ranker]) -> _HeldOutQ
     Test splits are preferred.
     """
     learned = reduce(or_, (candidate.learned_labels for candidate in candidates))
-    usable = next((name for name in learned.unlearned_splits(archive) if not ranks_answers(archive, name)), None)
+    usable = next((name for name in unlearned_splits(learned, archive) if not ranks_answers(archive, name)), None)
     links = load_split(archive, usable) if usable else Split({}, {})
     return _HeldOutQueries(usable, links, held_out_feedback_split(archive))

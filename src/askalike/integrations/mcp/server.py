@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from importlib.metadata import version
 from typing import Any, ParamSpec, TypeVar
 
 from mcp.server import MCPServer
@@ -10,7 +11,6 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError
 
-import askalike
 from askalike.core.errors import AskalikeError
 from askalike.integrations.mcp.tools import ArchiveTools
 from askalike.search.engine import LocalEngine
@@ -46,7 +46,7 @@ def create_server(engine: LocalEngine) -> ToolServer:
     """Return a server for an engine's archive."""
     name = engine.archive.path.resolve().name
     server = ToolServer(
-        "askalike", title=f"askalike: {name}", version=askalike.__version__, instructions=INSTRUCTIONS,
+        "askalike", title=f"askalike: {name}", version=version("askalike"), instructions=INSTRUCTIONS,
         log_level="WARNING", subscriptions=False,
     )  # fmt: skip
     tools = ArchiveTools(engine)

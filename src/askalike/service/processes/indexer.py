@@ -17,7 +17,7 @@ from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
 from askalike.service.processes.child import ChildProcess
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.engine_state import is_indexed, resolve_ranker
+from askalike.service.state.engine_state import is_indexed, is_present, resolve_ranker
 from askalike.store import Archive, ServedRanker, get_served_ranker
 from askalike.store.deployments import get_archive_encoder, mark_ready, ready_ranker
 
@@ -105,9 +105,12 @@ class Indexer:
         return bool(uses_encoder) and not is_indexed(self._ranker, self._view)
 
     def index_changes(self) -> None:
-        """Commit new changes to the index, and mark the ranker as ready."""
+        """Commit new changes to the index, or rebuild one that has vanished, and mark the ranker as ready."""
+        if time.monotonic() < self._next_commit_at:
+            return
+        self._archive.require_in_place()
         change = self._view.change
-        if change == self._indexed_change or time.monotonic() < self._next_commit_at:
+        if change == self._indexed_change and is_present(self._ranker, self._view):
             return
         is_committed = self._commit()
         if not self._is_marked:

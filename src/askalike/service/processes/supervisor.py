@@ -100,9 +100,10 @@ def _terminate_all(children: Sequence[SupervisedProcess]) -> None:
 
 
 def _check_archives(settings: ServiceSettings) -> None:
-    """Refuse what is not an archive, and an archive without a key if other machines can reach the service."""
+    """Refuse what is no archive or damaged, and an archive without a key if other machines can reach the service."""
     for path in settings.archive_paths().values():
         with Archive.open(path) as archive:
+            archive.require_intact()
             if not settings.keyless and not has_active_key(archive):
                 needed = f"{settings.host} needs one: askalike keys create {path}"
                 raise SettingsError(f"{path}: has no keys; {needed}")
