@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 import sys
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -57,7 +58,7 @@ def run(settings: ServiceSettings, parent: Connection, listener: socket.socket, 
     logging.getLogger("askalike").setLevel(logging.INFO)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     receive_s, max_connections = settings.receive_s, settings.max_connections
-    protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections)
+    protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections, half_open=Counter())
     config = uvicorn.Config(
         create_app(settings, RateLimiter(rates, settings.requests_per_s, settings.burst), PeerRouter(slot)),
         lifespan="on",
