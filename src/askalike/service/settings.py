@@ -1,7 +1,7 @@
 """The settings of `askalike serve`: the archives, the address, and what is allowed."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -53,7 +53,7 @@ class ServiceSettings(Settings):
     endpoint: str | None = Field(None, description="an OpenAI-compatible endpoint that writes grounded answers")
     endpoint_model: str | None = Field(None, description="name of the endpoint's model")
     keep_days: float = Field(
-        90.0, ge=0, le=36_500, description="days for which complete queries are stored; 0 stores none"
+        90.0, ge=0, le=36_500, description="days for which complete queries and feedback are stored; 0 stores none"
     )
 
     @field_validator("allow_origins")
@@ -85,6 +85,11 @@ class ServiceSettings(Settings):
     def keyless(self) -> bool:
         """Whether callers without a key may do everything."""
         return is_loopback(self.host) and not self.require_keys
+
+    def without_archives(self, names: Collection[str]) -> Self:
+        """Return the settings without the archives of these names."""
+        rest = tuple(path for name, path in self.archive_paths().items() if name not in names)
+        return self.model_copy(update={"archives": rest})
 
     def archive_paths(self) -> Mapping[str, Path]:
         """Return each archive's path by the name of its folder. Raises SettingsError if two have one name."""
