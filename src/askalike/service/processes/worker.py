@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -61,7 +62,7 @@ def run(
     logging.getLogger("askalike").setLevel(logging.INFO)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     receive_s, max_connections = settings.receive_s, settings.max_connections
-    protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections)
+    protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections, half_open=Counter())
     config = uvicorn.Config(
         create_app(settings, RateLimiter(rates, settings.requests_per_s, settings.burst), PeerRouter(slot), faults),
         lifespan="on",
