@@ -15,6 +15,7 @@ from askalike.index.manifests import MANIFEST
 from askalike.service.processes.indexer import Indexer
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, deployments
+from askalike.store.query_log import LoggedQuery, delete_older_than, insert_feedback, log_query
 
 
 @contextmanager
@@ -66,3 +67,15 @@ def test_an_archive_that_was_moved_away_gets_no_index_at_its_old_place(archive: 
     with pytest.raises(ArchiveError, match=r"archive.sqlite was removed, moved or replaced while it is open"):
         indexer.index_changes()
     assert not archive.exists()
+
+
+def test_old_queries_and_feedback_are_deleted_though_nobody_asks(archive: Path) -> None:
+    indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0, keep_days=1))
+    with Archive.open(archive) as opened:
+        log_query(opened, LoggedQuery("old", "", (), "bm25"), 90)
+        insert_feedback(opened, LoggedQuery("old", "", (), "bm25"), "none_of_these", None)
+        for table in ("query_log", "feedback"):
+            opened._connection.execute(f"UPDATE {table} SET created_at = '2020'")
+        insert_feedback(opened, LoggedQuery("new", "", (), "bm25"), "none_of_these", None)
+        indexer.delete_expired()
+        assert delete_older_than(opened, 0) == (0, 1)

@@ -160,3 +160,18 @@ def test_a_service_whose_archive_was_moved_is_not_ready(archive: Path, serve: Ca
     wait_for(lambda: service.get("/readyz").status == 503)
     archive.with_name("moved").rename(archive)
     wait_for(service.is_ready)
+
+
+def test_the_shared_folder_of_a_killed_service_is_removed_by_the_next(
+    archive: Path, serve: Callable[..., Service]
+) -> None:
+    serve(archive).kill()
+    [left] = archive.parent.glob("askalike-serve-*")
+    os.utime(left, (0, 0))
+    running = serve(archive)
+    assert not left.exists()
+    [own] = archive.parent.glob("askalike-serve-*")
+    os.utime(own, (0, 0))
+    serve(archive)
+    assert own.exists()  # its service still runs
+    assert running.is_ready()
