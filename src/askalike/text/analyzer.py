@@ -128,8 +128,8 @@ class Analyzer:
         """Split a text that is still being typed into the terms of its finished words and the unfinished last word.
 
         That word is lower-cased, but neither stemmed nor checked for being a stop word; it is None if the text ends in
-        white space or punctuation. Words before a hyphen are finished. In Chinese, Japanese or Korean script the last character is unfinished, and the
-        bigrams before it are terms.
+        white space or punctuation. Words before a hyphen are finished. In Chinese, Japanese or Korean script the last
+        character is unfinished, and the bigrams before it are terms.
         """
         *_, last = (None, *self._pattern(text).finditer(text))
         if not last or last.end() < len(text) or self._is_punctuation(text[-1]):
