@@ -20,7 +20,7 @@ from askalike.index import commits, writing
 from askalike.index.arrays import ARRAYS_FILE
 from askalike.index.checksums import VERIFIED_FILE
 from askalike.index.lexical.index import BYTES_PER_TOKEN, LexicalIndex, LexicalLayout
-from askalike.index.lexical.searcher import QueryTerms
+from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.manifests import MANIFEST, read_manifest, write_manifest
 
 LAYOUT = LexicalLayout("x")
@@ -251,7 +251,7 @@ def test_segments_of_a_growing_index_stay_few(tmp_path, monkeypatch):
         ),
         ({"fingerprint": "y"}, r"another analyzer .*fingerprint differs.*delete it, it will be rebuilt"),
         ({"exact_lengths": True}, r"exact_lengths differs.*delete it"),
-        ({"scale": 2}, r"scale differs.*delete it"),
+        ({"field_count": 2}, r"field_count differs.*delete it"),
     ],
 )
 def test_another_index_than_expected_is_refused(tmp_path, change, message):

@@ -47,8 +47,13 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         change = view.change
         if not change:  # an empty archive, or a view of what is committed
             return
-        index = self._index_to_update(view)
-        if _follows_another_archive(index, view):
+        index = self._open(view)
+        try:
+            index.refresh()
+        except UnusableIndexError as error:
+            _log_rebuild(error)
+            index.start_rebuild()
+        if (date := index.change_date) and date != view.change_date(index.change):  # the database was replaced since
             index.start_rebuild()
         while index.change < change:
             with index.write_lock():
@@ -94,16 +99,6 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         index.refresh(keep=True)
         return index
 
-    def _index_to_update(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
-        """Return the view's index as last committed; one that cannot be used is removed, to be built from scratch."""
-        index = self._open(view)
-        try:
-            index.refresh()
-        except UnusableIndexError as error:
-            _log_rebuild(error)
-            index.start_rebuild()
-        return index
-
     def _open(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
         """Return the view's index without checking for new commits; an unusable one is removed, to be built again."""
         name = self._full_name(view)
@@ -140,12 +135,6 @@ def changed_documents(view: View, since: int) -> Iterator[tuple[int, Question | 
 
 def _locate(view: View, name: str, created_at: str | None = None) -> IndexLocation:
     return IndexLocation(view.path, created_at, name)
-
-
-def _follows_another_archive(index: ArchiveIndex[Any, Any], view: View) -> bool:
-    """Return whether an index is up to a change that the archive does not have, as its database was replaced since."""
-    date = index.change_date
-    return date is not None and date != view.change_date(index.change)
 
 
 def _log_rebuild(error: UnusableIndexError) -> None:

@@ -53,8 +53,8 @@ If there are more, a slow encoder's vectors are cached for other rankers and com
 class DenseSettings(Settings):
     """The fields that are encoded, and the storage of vectors."""
 
-    fields: Literal["title", "body", "title,body"] = Field(
-        "title,body", description="the fields that are encoded, as one text"
+    fields: Literal["title", "body", "text"] = Field(
+        "text", description="the fields that are encoded (text: both, as one text)"
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     storage: Storage = Field("f16", description="number format of stored vectors: f16, int8 (half the space) or f32")
@@ -286,9 +286,9 @@ class DenseSearcher(Searcher):
             return {"rephrasing": TextField(question.rephrasings[phrasing - 1], language=question.language)}
         fields, markup, language = self._ranker.settings.fields, question.markup, question.language
         texts = {}
-        if "title" in fields and question.title:
+        if fields != "body" and question.title:
             texts["title"] = TextField(question.title, "", markup, language)
-        if "body" in fields and question.body:
+        if fields != "title" and question.body:
             texts["body"] = TextField("", question.body, markup, language)
         return texts
 
