@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from askalike.core.clock import parse_limit
 from askalike.core.errors import SettingsError, UnknownSettingError
+from askalike.core.values import check_fields
 
 Tables = Mapping[str, Mapping[str, Any]]
 """The tables of a TOML file: table → key → value."""
@@ -67,6 +68,8 @@ DateText = Annotated[str, BeforeValidator(_format_date), AfterValidator(parse_li
 TextList = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
 IntegerList = Annotated[tuple[int, ...], BeforeValidator(_split_commas)]
 NumberList = Annotated[tuple[float, ...], BeforeValidator(_split_commas)]
+FieldNames = Annotated[str, AfterValidator(check_fields)]
+"""One or more fields of a question, with commas between them."""
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 

@@ -19,6 +19,9 @@ _CODES = (
 ISO_639_1 = frozenset(_CODES.split())
 """Language codes; words of languages without a stemmer are not stemmed."""
 
+FIELDS = ("title", "body", "text")
+"""The fields of a question that can be searched; text is its title and body as one text."""
+
 
 def parse_language(text: str) -> str:
     """Return `en` for `en`, `EN` and `en-US`. A three-letter code is returned unchanged."""
@@ -57,6 +60,21 @@ def check_weights(weights: Sequence[float]) -> Sequence[float]:
     if any(weight < 0 or not math.isfinite(weight) for weight in weights) or not any(weights):
         raise ValueError("expected a weight of 0 or more for each part, one of them above 0")
     return weights
+
+
+def check_fields(fields: str) -> str:
+    """Return a list of the fields of a question, with commas between them; raise ValueError for anything else."""
+    names = [name.strip() for name in fields.split(",")]
+    if not set(names) <= set(FIELDS) or len(set(names)) < len(names):
+        listed = ", ".join(FIELDS)
+        raise ValueError(f"{fields!r}: expected fields with commas between them, each once: {listed}")
+    return ",".join(names)
+
+
+def check_field_weights(fields: Sequence[str], weights: Sequence[float] | None) -> None:
+    """Raise ValueError if there are weights, but not one for each field."""
+    if weights is not None and len(weights) != len(fields):
+        raise ValueError(f"fields={','.join(fields)} needs {len(fields)} field_weights, got {len(weights)}")
 
 
 def parse_memory(text: str) -> int:
