@@ -34,6 +34,8 @@ class Encoder(ABC):
     """The labels that it was trained on, and must not be evaluated on."""
     lexical_weight: float = 0.6
     """Weight of the lexical ranker in a hybrid, in which this encoder has weight 1. Measured with packaged vectors."""
+    title_weight: float = 1.0
+    """Weight of the titles' similarity beside that of whole texts, which is 1. Measured with packaged vectors."""
     min_score: float | None = None
     """The score below which a document is off topic; None if it was not measured."""
     can_approximate: bool = False

@@ -18,9 +18,14 @@ from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, 
 from askalike.store import View
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language
+from askalike.text.words import fold_title
 
 Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
+EXACT_DEPTH = 10
+"""Number of first hits among which a question with exactly the typed title is looked for."""
+EXACT_BONUS = 1e-6
+"""Added, relative to the best score, to the score of such a question, if it was not the first."""
 MAX_DETECTED_CHARS = 1_000  # of a query, from which its language is detected
 
 
@@ -72,8 +77,46 @@ def search(
     """Return what `rank` returns as docids, with all that the searcher knows about them."""
     resolved = resolve(searcher, queries, prefix)
     if candidates is None:
-        return searcher.retrieve(resolved, k, allowed_docs(searcher.view, filter))
-    return rank_pools(searcher.score(resolved, find_pools(searcher.view, resolved, candidates, filter)), k)
+        return retrieve(searcher, resolved, k, allowed_docs(searcher.view, filter))
+    pools = find_pools(searcher.view, resolved, candidates, filter)
+    return first_hits(searcher, rank_pools(searcher.score(resolved, pools), max(k, EXACT_DEPTH)), k)
+
+
+def retrieve(
+    searcher: Searcher, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
+) -> Retrieved:
+    """Return the k best documents of each query, see `first_hits`."""
+    depth = max(k, EXACT_DEPTH) if searcher.compares_titles else k
+    return first_hits(searcher, searcher.retrieve(queries, depth, allowed), k)
+
+
+def first_hits(searcher: Searcher, ranked: Retrieved, k: int) -> Retrieved:
+    """Return the first k documents of each query; if titles are a field, questions with the typed title come first.
+
+    Titles are compared without case and punctuation, with those of at least EXACT_DEPTH documents. A question that
+    overtakes others gets a score just above theirs.
+    """
+    titles = [None if one.query.body else fold_title(one.query.title) for one in ranked.queries]
+    if searcher.compares_titles and any(titles):
+        ranked = _put_exact_titles_first(searcher.view, ranked, titles)
+    return ranked.select([np.arange(min(k, len(docids))) for docids in ranked.docids])
+
+
+def _put_exact_titles_first(view: View, ranked: Retrieved, titles: Sequence[str | None]) -> Retrieved:
+    heads = [
+        docids[:EXACT_DEPTH].tolist() if title else [] for docids, title in zip(ranked.docids, titles, strict=True)
+    ]
+    questions = view.questions_by_docid({docid for head in heads for docid in head})
+    phrasings = {docid: {fold_title(t) for t in (q.title, *q.rephrasings)} for docid, q in questions.items()}
+    scores, orders = [], []
+    for title, head, own in zip(titles, heads, ranked.scores, strict=True):
+        exact = np.flatnonzero([title in phrasings.get(docid, ()) for docid in head])
+        if len(exact) and exact[-1] >= len(exact):  # another question comes before one of them
+            own = own.copy()
+            own[exact] = own[0] + EXACT_BONUS * max(1.0, abs(own[0]))
+        scores.append(own)
+        orders.append(np.argsort(-own, kind="stable"))
+    return replace(ranked, scores=scores).select(orders)
 
 
 def explain_ids(

@@ -89,6 +89,8 @@ class Searcher(ABC):
     """Whether the language of a query matters where neither query nor archive has one."""
     proposes = True
     """Whether it can retrieve, and not only score documents that other rankers retrieve."""
+    compares_titles = False
+    """Whether titles are a field of their own, beside others: then a question with exactly the typed title is first."""
     has_similarity = False
     """Whether a score is a similarity of two texts, independent of the other hits, as a cosine is."""
 

@@ -59,7 +59,7 @@ class DenseSettings(Settings):
         "text", description="the fields that are encoded; text is title and body as one text, as in papers"
     )
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
-        None, description="the weight of each field's similarity; by default 1"
+        None, description="the weight of each field's similarity; by default the encoder's"
     )
     title_factor: float = Field(
         0.1, ge=0, le=1, description="factor of the title's weight, with several fields, in queries with a body"
@@ -194,7 +194,8 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         fields, weights = self.settings.field_names, self.settings.field_weights
         if len(fields) > 1 and view.kind == "answers":
             fields, weights = ("text",), None
-        return FieldEncoder(self.encoder, fields, weights or (1.0,) * len(fields), self.settings.title_factor)
+        weights = weights or [self.encoder.title_weight if field == "title" else 1.0 for field in fields]
+        return FieldEncoder(self.encoder, fields, weights, self.settings.title_factor)
 
     @cached_property
     def _digest(self) -> str:
@@ -260,6 +261,7 @@ class DenseSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker = ranker
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
+        self.compares_titles = "title" in ranker.settings.field_names[1:] or ranker.settings.fields.startswith("title,")
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""
