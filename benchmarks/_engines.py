@@ -31,7 +31,7 @@ class Askalike:
         self.similarity = registry.load("similarity", similarity)()
 
     def search(self, queries: Sequence[Tokens], k: int) -> Any:
-        from askalike.index.lexical.searcher import QueryTerms
+        from askalike.index.lexical.prepared import QueryTerms
 
         return self.searcher.search(self.searcher.prepare([QueryTerms(q) for q in queries], self.similarity), k)
 

@@ -94,7 +94,7 @@ VOTES: Rankers = {
 VARIANTS: Rankers = {
     "tfidf_power": settings("tfidf", "idf_power=2"),
     "bm25_settings": settings("bm25", "k1=0.6", "b=0.3"),
-    "bm25_weights": settings("bm25", "title_weight=2.5", "body_weight=0.5"),
+    "bm25_weights": settings("bm25", "fields=title,text", "field_weights=2,1"),
     "bm25_exact_lengths": settings("bm25", "lengths=exact"),
     "bm25_unstemmed": settings("bm25", "stem=false", "stop_words=true"),
     "bm25_ptb": settings("bm25", "tokenizer=ptb"),

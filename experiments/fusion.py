@@ -55,7 +55,7 @@ def absolute(weight: float) -> str:
     return f"absolute {weight:g}:1"
 
 
-def measure_gains(encoder: str, path: str, split: str, fields: str = "title,body") -> dict[str, tuple[float, float]]:
+def measure_gains(encoder: str, path: str, split: str, fields: str = "text") -> dict[str, tuple[float, float]]:
     """Return fusion → its worst loss against the better part, and its gain in AP over it, in points."""
     with Archive.open(Path(path)) as archive:
         labels = load_split(archive, split)

@@ -58,6 +58,10 @@ OLD_COLUMNS: Mapping[str, Mapping[str, str]] = {
 """Table (or "" for all) → column → its old name, where that was another."""
 RANKER_SETTINGS = {"least": "min_score", "base": "encoder", "model": "encoder"}
 """Old key → key, at any depth of a ranker's settings."""
+DROPPED_SETTINGS = ("title_weight", "body_weight")
+"""Settings that are left out: fields now have scores of their own, which `field_weights` weighs."""
+OLD_TEXT = "title,body"
+"""The old value of `fields` for title and body as one text."""
 MODEL_KEYS: Mapping[str, Mapping[str, str]] = {
     "trained": {"knows_until": "trained_until", "hidden": "held_out_splits"},
     "network": {"piece_weights": "row_weights", "base": "encoder"},
@@ -159,10 +163,12 @@ def rename(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [rename(each, names) for each in value]
     if not isinstance(value, dict):
-        return value
+        return "text" if value == OLD_TEXT else value
     renamed = {}
     for key, inner in value.items():
         path, dot, last = key.rpartition(".")
+        if last in DROPPED_SETTINGS:
+            continue
         renamed[f"{path}{dot}{names.get(last, last)}"] = rename(inner, names)
     return renamed
 

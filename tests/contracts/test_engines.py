@@ -147,7 +147,7 @@ def test_originals_stand_for_duplicates_and_states_are_left_out(request, kind, t
 
 @pytest.mark.parametrize(
     ("settings", "problem"),
-    [({"lengths": "exact"}, "lengths=byte"), ({"title_weight": 1.5}, "whole numbers")],
+    [({"lengths": "exact"}, "lengths=byte")],
 )
 def test_a_ranker_without_a_counterpart_says_so(cluster_url, library, settings, problem):
     engine = LocalEngine.open(library, "bm25", settings, f"opensearch+{cluster_url}")

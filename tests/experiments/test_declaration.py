@@ -125,7 +125,10 @@ def test_a_run_file_is_a_system_of_its_own(archive, tmp_path):
         ("[[partition]]\nfolds = 2", "partition: expected one table"),
         ('[partition]\nmethod = "time"\nbefore = "May"', "partition.before='May': date 'May': expected a date such as"),
         ("archive = 3", "archive=3: expected a path"),
-        ('fields = "titles"', "fields='titles': expected 'title', 'body' or 'title,body'"),
+        (
+            'fields = "titles"',
+            "fields='titles': 'titles': expected fields with commas between them, each once: title, body, text",
+        ),
         ('typing_curve = "yes"', "typing_curve='yes': expected true or false"),
         ("measures = []", "measures: the list is empty"),
         ('archive = "x"\nsystem = []', "system: no systems"),

@@ -69,17 +69,17 @@ def test_indexes_of_trials_are_removed_and_older_ones_stay(archive):
     bm25.build(archive.view())
     [old] = bm25.index_paths(archive.view())
     with TrialEvaluator(RankingTask(archive), {"dev": LABELS}, ["Success@1"]) as evaluator:
-        search_grid(evaluator, "bm25", {"title_weight": [1.0, 2.0, 3.0]}, {})
+        search_grid(evaluator, "bm25", {"fields": ["text", "title", "body"]}, {})
         assert len(list((archive.path / "index").iterdir())) == 3
-        evaluator.keep_index(evaluator.create_ranker(Trial("bm25", {"title_weight": 2.0})))
-    [chosen] = rankers.create("bm25", {"title_weight": 2.0}).index_paths(archive.view())
+        evaluator.keep_index(evaluator.create_ranker(Trial("bm25", {"fields": "title"})))
+    [chosen] = rankers.create("bm25", {"fields": "title"}).index_paths(archive.view())
     assert set((archive.path / "index").iterdir()) == {old, chosen}
 
 
 def test_an_index_that_another_process_writes_is_not_removed(archive):
     evaluator = TrialEvaluator(RankingTask(archive), {"dev": LABELS}, ["Success@1"])
-    list(evaluator.evaluate_trials([Trial("bm25", {"title_weight": 2.0})]))
-    [index] = rankers.create("bm25", {"title_weight": 2.0}).indexes(archive.view())
+    list(evaluator.evaluate_trials([Trial("bm25", {"fields": "title"})]))
+    [index] = rankers.create("bm25", {"fields": "title"}).indexes(archive.view())
     with index.lock_files():
         evaluator.remove_indexes()
         assert (index.path / "manifest.json").exists()
@@ -113,10 +113,10 @@ def test_every_similarity_declares_a_grid_that_begins_with_its_defaults(name, ar
 
 
 def test_fields_have_weights_where_there_are_titles_and_bodies(archive):
-    assert "title_weight" not in tuning_grids(archive, "bm25", {})[0]
+    assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title,text"})[0]
     archive.upsert([Question("more", "egg", "how long")])
-    assert tuning_grids(archive, "bm25", {})[0]["title_weight"][0] == 1.0
-    assert "title_weight" not in tuning_grids(archive, "bm25", {"fields": "title"})[0]
+    assert tuning_grids(archive, "bm25", {"fields": "title,text"})[0]["field_weights"][0] == (1.0, 1.0)
+    assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title"})[0]
 
 
 def test_sample_queries_seeded():

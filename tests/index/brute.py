@@ -9,9 +9,11 @@ import numpy as np
 from askalike.core import registry
 from askalike.core.types import AllowedDocs, Collection, TopDocs
 from askalike.index.lexical.builder import SegmentBuilder, round_lengths
-from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
+from askalike.index.lexical.prepared import PLAIN_SUM, FieldWeights, QueryTerms
+from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import MAX_REPHRASING_GAIN, TermScorer
+from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.similarities import Similarity
 
 Documents = Mapping[int, Sequence[tuple[int, Sequence[str]]]]
@@ -38,11 +40,12 @@ ALL = [*SIX, *variants()]
 
 @dataclass
 class Brute:
-    """Scores documents by the definition. Lengths are rounded unless exact; units of 1/scale become whole first."""
+    """Scores documents by the definition, with statistics of each field. Lengths are rounded unless exact."""
 
     documents: Documents
     exact: bool = False
-    scale: int = 1
+    field_count: int = 1
+    fields: FieldWeights = PLAIN_SUM
     df: Counter[str] = field(default_factory=Counter)
     ttf: Counter[str] = field(default_factory=Counter)
     bounds: dict[tuple[str, Similarity], float] = field(default_factory=dict)
@@ -52,42 +55,78 @@ class Brute:
         for terms in own:
             self.df.update(set(terms))
             self.ttf.update(terms)
-        self.longest = max(map(len, own), default=0)
-        total, with_words = sum(map(len, own)) / self.scale, sum(map(bool, own))
-        self.collection = Collection(max(with_words, 1), total or float(max(with_words, 1)))
+        self.longest, self.collections = [], []
+        for field_number in range(self.field_count):
+            lengths = [self.lengths(terms)[field_number] for terms in own]
+            with_words = max(sum(map(bool, lengths)), 1)
+            self.longest.append(max(lengths, default=0))
+            self.collections.append(Collection(with_words, float(sum(lengths) or with_words)))
+
+    def field(self, term: str) -> int:
+        return min(field_of(term), self.field_count - 1)
+
+    def lengths(self, terms: Sequence[str]) -> list[int]:
+        counts = Counter(map(self.field, terms))
+        return [counts[n] for n in range(self.field_count)]
 
     def scores(self, query: QueryTerms, similarity: Similarity, allowed: set[int] | None = None) -> dict[int, float]:
         """The positive score of every question that the query may find, as its best phrasing's."""
         best: dict[int, float] = {}
         group = self.group(query)
+        weights = self.weights(query, group, similarity)
         for number, phrasings in self.documents.items():
             for phrasing, terms in phrasings:
                 skipped = number == query.excluded_docid and query.excluded_phrasing in (-1, phrasing)
                 if skipped or (allowed is not None and number not in allowed):
                     continue
-                score = self.score(query, group, terms, similarity)
+                score = self.score(query, group, terms, similarity, weights)
                 if score > best.get(number, 0.0):
                     best[number] = score
         return best
 
-    def score(self, query: QueryTerms, group: Sequence[str], terms: Sequence[str], similarity: Similarity) -> float:
-        held = Counter(terms)
-        parts = [n * self.part(t, held, len(terms), similarity) for t, n in Counter(query.terms).items() if t in held]
-        completed = [self.part(t, held, len(terms), similarity) for t in group if t in held]
-        return float(np.sum(np.sort(parts))) + max(completed, default=0.0)
+    def score(
+        self,
+        query: QueryTerms,
+        group: Sequence[str],
+        terms: Sequence[str],
+        similarity: Similarity,
+        weights: Sequence[float],
+    ) -> float:
+        held, lengths = Counter(terms), self.lengths(terms)
 
-    def part(self, term: str, held: Counter[str], length: int, similarity: Similarity) -> float:
-        seen = length if self.exact else int(round_lengths(max(length // self.scale, 1))) * self.scale
-        tf, ttf = held[term] / self.scale, self.ttf[term] / self.scale
-        score = similarity.score(tf, seen / self.scale, self.df[term], ttf, self.collection)
-        return float(min(score, MAX_REPHRASING_GAIN * self.bound(term, similarity)))
+        def part(term: str) -> float:
+            length = lengths[self.field(term)]
+            seen = length if self.exact else int(round_lengths(max(length, 1)))
+            score = self.formula(term, similarity, held[term], seen)
+            return weights[self.field(term)] * min(score, MAX_REPHRASING_GAIN * self.bound(term, similarity))
+
+        parts = [n * part(t) for t, n in Counter(query.terms).items() if t in held]
+        return float(np.sum(np.sort(parts))) + max((part(t) for t in group if t in held), default=0.0)
+
+    def formula(self, term: str, similarity: Similarity, tf: float, length: float) -> float:
+        collection = self.collections[self.field(term)]
+        return float(similarity.score(tf, length, self.df[term], self.ttf[term], collection))
+
+    def weights(self, query: QueryTerms, group: Sequence[str], similarity: Similarity) -> list[float]:
+        """The weight of each field; relative ones are divided by the query's score for a field with its own words."""
+        weights = list(self.fields.weights or [1.0] * self.field_count)
+        if not self.fields.relative or self.field_count == 1:
+            return weights
+        for number in range(self.field_count):
+            own = {t: n for t, n in Counter(query.terms).items() if self.field(t) == number}
+            completions = [t for t in group if self.field(t) == number]
+            length = sum(own.values()) + bool(completions)
+            total = sum(n * self.formula(t, similarity, n, length) for t, n in own.items())
+            total += min((self.formula(t, similarity, 1, length) for t in completions), default=0.0)
+            weights[number] /= total or 1.0
+        return weights
 
     def bound(self, term: str, similarity: Similarity) -> float:
         """What a word can score at most in an own text: no text holds more of it than its length, or than all do."""
         if (term, similarity) not in self.bounds:
-            lengths = 2.0 ** np.arange(self.longest.bit_length() + 1) / self.scale
-            df, ttf = self.df[term], self.ttf[term] / self.scale
-            scores = similarity.score(np.minimum(2 * lengths, max(ttf, 1.0)), lengths, df, ttf, self.collection)
+            lengths = 2.0 ** np.arange(self.longest[self.field(term)].bit_length() + 1)
+            tf = np.minimum(2 * lengths, max(self.ttf[term], 1.0))
+            scores = similarity.score(tf, lengths, self.df[term], self.ttf[term], self.collections[self.field(term)])
             self.bounds[term, similarity] = float(scores.max())
         return self.bounds[term, similarity]
 
@@ -95,19 +134,23 @@ class Brute:
         """What the unfinished word may stand for: itself as a whole word, and its 50 most frequent completions."""
         if not query.prefix:
             return []
-        held = {t for phrasings in self.documents.values() for _, terms in phrasings for t in terms}
-        found = sorted((t for t in held if t.startswith(query.prefix)), key=lambda t: (-self.df[t], t))[:50]
-        return [t for t in dict.fromkeys([*query.prefix_terms, *found]) if t not in query.terms]
+        df: Counter[str] = Counter()
+        for term in {t for phrasings in self.documents.values() for _, terms in phrasings for t in terms}:
+            df[word_of(term)] += self.df[term]
+        found = sorted((t for t in df if t.startswith(query.prefix)), key=lambda t: (-df[t], t))[:50]
+        words = dict.fromkeys([*query.prefix_terms, *found])
+        marked = [t for number in range(self.field_count) for t in mark_terms(words, number)]
+        return [t for t in marked if t not in query.terms]
 
 
-def fresh(documents: Documents, exact: bool = False, scale: int = 1) -> PostingsSearcher:
+def fresh(documents: Documents, exact: bool = False, field_count: int = 1) -> PostingsSearcher:
     """A search over an index that was built of these documents at once."""
-    builder = SegmentBuilder(exact, scale)
+    builder = SegmentBuilder(exact, field_count)
     for number in sorted(documents):
         for phrasing, terms in documents[number]:
             builder.add(number, phrasing, terms)
     segments = builder.build() if len(builder) else []
-    return PostingsSearcher([LiveSegment.from_segment(segment) for segment in segments], scale)
+    return PostingsSearcher([LiveSegment.from_segment(segment) for segment in segments], field_count)
 
 
 def search(
@@ -116,18 +159,23 @@ def search(
     similarity: TermScorer,
     k: int,
     allowed: np.ndarray | None = None,
+    fields: FieldWeights = PLAIN_SUM,
 ) -> list[TopDocs]:
     """The k best documents of queries that are prepared and searched at once."""
     return searcher.search(
-        searcher.prepare(queries, similarity), k, None if allowed is None else AllowedDocs(lambda: allowed)
+        searcher.prepare(queries, similarity, fields), k, None if allowed is None else AllowedDocs(lambda: allowed)
     )
 
 
 def score(
-    searcher: PostingsSearcher, queries: Sequence[QueryTerms], similarity: TermScorer, pools: Sequence[np.ndarray]
+    searcher: PostingsSearcher,
+    queries: Sequence[QueryTerms],
+    similarity: TermScorer,
+    pools: Sequence[np.ndarray],
+    fields: FieldWeights = PLAIN_SUM,
 ) -> list[np.ndarray]:
     """The scores of each query's pool, for queries that are prepared and scored at once."""
-    return searcher.score(searcher.prepare(queries, similarity), pools)
+    return searcher.score(searcher.prepare(queries, similarity, fields), pools)
 
 
 def assert_agrees(numbers: Sequence[int], scores: Sequence[float], truth: Mapping[int, float], k: int) -> None:

@@ -11,24 +11,30 @@ from hypothesis import strategies as st
 
 from askalike.index.lexical import builder as build
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
-from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
+from askalike.index.lexical.prepared import PLAIN_SUM, FieldWeights, QueryTerms
+from askalike.index.lexical.searcher import PostingsSearcher
+from askalike.index.lexical.terms import mark_terms
 from random_examples import examples
 
 WORDS = ["a", "ab", "aba", "b", "ba", "é", "日", "z"]
 NUMBERS = st.integers(1, 14)
 
-terms = st.lists(st.sampled_from(WORDS), max_size=9)
+MARKED = [*WORDS, *mark_terms(WORDS, 1), *mark_terms(WORDS, 2)]
+"""Words in three fields; in an index of one field, the marked ones are just other terms."""
+
+terms = st.lists(st.sampled_from(MARKED), max_size=9)
 phrasings = st.lists(terms, min_size=1, max_size=4).map(lambda texts: list(enumerate(texts)))
 changes = st.lists(
     st.tuples(st.dictionaries(NUMBERS, phrasings, max_size=8), st.sets(NUMBERS, max_size=5), st.booleans()),
     min_size=1,
     max_size=9,
 )
-layouts = st.sampled_from([(False, 1), (True, 1), (False, 3), (True, 2)])
+layouts = st.sampled_from([(False, 1), (True, 1), (False, 3), (True, 3)])
+weightings = st.sampled_from([PLAIN_SUM, FieldWeights((2.0, 0.5, 1.0)), FieldWeights((1.0, 3.0, 1.0), relative=True)])
 queries = st.lists(
     st.builds(
         QueryTerms,
-        st.lists(st.sampled_from([*WORDS, "unknown"]), max_size=6),
+        st.lists(st.sampled_from([*MARKED, "unknown", *mark_terms(["unknown"], 1)]), max_size=6),
         st.sampled_from([None, None, "a", "b", "é", "x"]),
         st.sampled_from([-1, 1, 2, 3]),
         st.sampled_from([-1, 0, 1, 2]),
@@ -38,13 +44,17 @@ queries = st.lists(
     max_size=4,
 )
 filters = st.none() | st.sets(NUMBERS)
-given_changes = given(changes, layouts, queries, filters, st.sampled_from([1, 2, 3, 100]))
+given_changes = given(changes, layouts, weightings, queries, filters, st.sampled_from([1, 2, 3, 100]))
 moderate = examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(autouse=True)
 def no_waiting_for_the_disk(monkeypatch):
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
+def weights_of(layout, weighting):
+    return weighting if layout[1] == 3 else PLAIN_SUM
 
 
 def replayed(steps, layout, path):
@@ -62,58 +72,68 @@ def replayed(steps, layout, path):
     return index, documents
 
 
-def assert_equal(one: PostingsSearcher, other: PostingsSearcher, batch, k, allowed):
+def assert_equal(one: PostingsSearcher, other: PostingsSearcher, batch, k, allowed, fields):
     rows = None if allowed is None else np.array(sorted(allowed), np.int64)
     pools = [np.array([3, 1, 99, 3, 14, 7], np.int64)] * len(batch)
     for similarity in ALL:
-        found = zip(search(one, batch, similarity, k, rows), search(other, batch, similarity, k, rows), strict=True)
+        found = zip(
+            search(one, batch, similarity, k, rows, fields),
+            search(other, batch, similarity, k, rows, fields),
+            strict=True,
+        )
         for mine, theirs in found:
             assert mine.docids.tolist() == theirs.docids.tolist()
             assert mine.scores.tolist() == theirs.scores.tolist()
-        scored = zip(score(one, batch, similarity, pools), score(other, batch, similarity, pools), strict=True)
+        scored = zip(
+            score(one, batch, similarity, pools, fields), score(other, batch, similarity, pools, fields), strict=True
+        )
         assert all(mine.tolist() == theirs.tolist() for mine, theirs in scored)
 
 
 def assert_true(searcher: PostingsSearcher, truth: Brute, batch, k, allowed):
     rows = None if allowed is None else np.array(sorted(allowed), np.int64)
     for similarity in ALL:
-        for query, found in zip(batch, search(searcher, batch, similarity, k, rows), strict=True):
+        for query, found in zip(batch, search(searcher, batch, similarity, k, rows, truth.fields), strict=True):
             expected = truth.scores(query, similarity, allowed)
             assert_agrees(found.docids.tolist(), found.scores.tolist(), expected, k)
         pool = np.array([5, 1, 99, 2], np.int64)
-        for query, scores in zip(batch, score(searcher, batch, similarity, [pool] * len(batch)), strict=True):
+        for query, scores in zip(
+            batch, score(searcher, batch, similarity, [pool] * len(batch), truth.fields), strict=True
+        ):
             expected = truth.scores(query, similarity)
             np.testing.assert_allclose(scores, [expected.get(int(n), 0.0) for n in pool], rtol=1e-6, atol=1e-7)
 
 
 @moderate
 @given_changes
-def test_incremental_equals_rebuilt_and_the_definition(steps, layout, batch, allowed, k):
+def test_incremental_equals_rebuilt_and_the_definition(steps, layout, weighting, batch, allowed, k):
     with tempfile.TemporaryDirectory() as folder:
         index, documents = replayed(steps, LexicalLayout("x", *layout), Path(folder))
-        assert_equal(index.searcher, fresh(documents, *layout), batch, k, allowed)
-        assert_true(index.searcher, Brute(documents, *layout), batch, k, allowed)
+        fields = weights_of(layout, weighting)
+        assert_equal(index.searcher, fresh(documents, *layout), batch, k, allowed, fields)
+        assert_true(index.searcher, Brute(documents, *layout, fields), batch, k, allowed)
 
 
 @examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given_changes
 def test_segments_that_cannot_hold_all_codes_are_split_and_answer_the_same(
-    monkeypatch, steps, layout, batch, allowed, k
+    monkeypatch, steps, layout, weighting, batch, allowed, k
 ):
     with tempfile.TemporaryDirectory() as folder, monkeypatch.context() as patch:
         patch.setattr(build, "MAX_CODES", 12)
         index, documents = replayed(steps, LexicalLayout("x", *layout), Path(folder))
+        fields = weights_of(layout, weighting)
         patch.undo()
-        assert_equal(index.searcher, fresh(documents, *layout), batch, k, allowed)
+        assert_equal(index.searcher, fresh(documents, *layout), batch, k, allowed, fields)
 
 
 @examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given_changes
-def test_explanations_add_up(steps, layout, batch, allowed, k):
+def test_explanations_add_up(steps, layout, weighting, batch, allowed, k):
     with tempfile.TemporaryDirectory() as folder:
         searcher = replayed(steps, LexicalLayout("x", *layout), Path(folder))[0].searcher
         for similarity in ALL[:6]:
-            prepared = searcher.prepare(batch, similarity)
+            prepared = searcher.prepare(batch, similarity, weights_of(layout, weighting))
             hits = searcher.search(prepared, k)
             explained = searcher.contributions(prepared, [found.docids for found in hits])
             for found, rows in zip(hits, explained, strict=True):

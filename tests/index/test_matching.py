@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from brute import SIX, fresh
 
-from askalike.index.lexical.searcher import QueryTerms
+from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.rows import find_distinct
 
 WORDS = [f"w{i}" for i in range(40)]

@@ -20,7 +20,7 @@ from askalike.index import commits, writing
 from askalike.index.arrays import ARRAYS_FILE
 from askalike.index.commits import MANIFEST
 from askalike.index.lexical.index import BYTES_PER_TOKEN, LexicalIndex, LexicalLayout
-from askalike.index.lexical.searcher import QueryTerms
+from askalike.index.lexical.prepared import QueryTerms
 
 LAYOUT = LexicalLayout("x")
 WORDS = [f"w{i}" for i in range(40)]
@@ -246,11 +246,11 @@ def test_segments_of_a_growing_index_stay_few(tmp_path, monkeypatch):
     [
         (
             {"format": LexicalIndex.FORMAT + 1},
-            r"format 4, but this askalike reads 3; rebuild it: askalike index .* --rebuild",
+            r"format 5, but this askalike reads 4; rebuild it: askalike index .* --rebuild",
         ),
         ({"fingerprint": "y"}, r"another analyzer .*fingerprint differs.*rebuild it: askalike index .* --rebuild"),
         ({"exact_lengths": True}, r"exact_lengths differs.*rebuild it"),
-        ({"scale": 2}, r"scale differs.*rebuild it"),
+        ({"field_count": 2}, r"field_count differs.*rebuild it"),
     ],
 )
 def test_another_index_than_expected_is_refused(tmp_path, change, message):

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askalike.index.lexical import segment
-from askalike.index.lexical.completions import MAX_COMPLETIONS
 from askalike.index.lexical.terms import find_prefix_range, find_terms, merge_dictionaries, pack_terms, term_at
+from askalike.index.lexical.vocabulary import MAX_COMPLETIONS
 
 words = st.text("abé日\U0001f600", min_size=1, max_size=4)
 

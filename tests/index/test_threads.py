@@ -8,7 +8,7 @@ import pytest
 from brute import SIX, fresh, search
 
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
-from askalike.index.lexical.searcher import QueryTerms
+from askalike.index.lexical.prepared import QueryTerms
 
 WORDS = ["egg", "rice", "pot", "tea", "water", "salt", "boil", "stir", "wait", "serve", "hot", "cold"]
 

@@ -11,7 +11,8 @@ from brute import ALL, assert_agrees, search
 from askalike.core.types import Collection
 from askalike.index.lexical.builder import SegmentBuilder, round_lengths
 from askalike.index.lexical.maxscore import WINDOW
-from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
+from askalike.index.lexical.prepared import QueryTerms
+from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment
 from askalike.similarities import Similarity
 

@@ -22,8 +22,8 @@ ARCHIVES = {
     "askubuntu-titles": ("beir", "askubuntu-titles", {}),
 }
 CASES = [
-    *(("cs", name, fields) for name in (*SIX, "hybrid") for fields in ("title", "title,body")),
-    *(("stackfaq", name, "title,body") for name in (*SIX, "hybrid")),
+    *(("cs", name, fields) for name in (*SIX, "hybrid") for fields in ("title", "text")),
+    *(("stackfaq", name, "text") for name in (*SIX, "hybrid")),
     *(("askubuntu-titles", name, "title") for name in (*SIX, "hybrid")),
 ]
 

@@ -165,16 +165,22 @@ def test_an_answers_id_is_no_question_to_leave_out(archive):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_weights_count_words_not_scores(archive, name):
-    """A title that counts three times scores as one that says everything three times."""
-    with Archive.create(archive.path.parent / "tripled") as other:
-        other.upsert([Question("r", "rice " * 3, "boil"), Question("b", "boil " * 3, "rice"), Question("x", "x " * 3)])
-        archive.delete([q.id for q in QUESTIONS])
-        archive.upsert([Question("r", "rice", "boil"), Question("b", "boil", "rice"), Question("x", "x")])
-        weighted, tripled = indexed(archive, name, title_weight=3), indexed(other, name)
-        assert scores(weighted, "rice boil boil") == scores(tripled, "rice boil boil")
-        halves = indexed(archive, name, title_weight=1.5, body_weight=0.5, lengths="exact")
-        assert found(halves, "rice")[0] == "r"
+def test_scores_of_fields_are_summed_by_weight(archive, name):
+    """Each field has statistics of its own; only the title of a query is compared with titles."""
+    of_titles, of_texts = (
+        dict(scores(indexed(archive, name, fields=field, rephrasings=False), "boil the eggs"))
+        for field in ("title", "text")
+    )
+    values = {"fields": "title,text", "field_weights": "2,0.5", "relative": False, "rephrasings": False}
+    summed = {id: 2 * of_titles.get(id, 0.0) + 0.5 * score for id, score in of_texts.items()}
+    assert dict(scores(indexed(archive, name, **values), "boil the eggs")) == pytest.approx(summed, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_relative_scores_of_a_text_of_the_query_itself_are_the_weights_of_its_fields(archive, name):
+    archive.upsert([Question("same", "xylophone lullaby")])
+    both = indexed(archive, name, fields="title,text", field_weights="2,0.5")
+    assert dict(scores(both, "xylophone lullaby"))["same"] == pytest.approx(2.5, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -187,9 +193,18 @@ def test_questions_without_a_word_in_the_searched_fields_do_not_count(archive, n
         )
 
 
-def test_a_weight_too_small_to_count_is_refused(archive):
-    with pytest.raises(SettingsError, match="title_weight"):
-        indexed(archive, title_weight=0.001)
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"fields": "title,text", "field_weights": "1"}, r"field_weights has 1 weight; expected one for each field"),
+        ({"fields": "title,text", "field_weights": "0,0"}, r"one of them above 0"),
+        ({"fields": "title,title"}, r"each once"),
+        ({"fields": "headline"}, r"expected fields"),
+    ],
+)
+def test_fields_and_weights_that_cannot_be_are_refused(archive, settings, problem):
+    with pytest.raises(SettingsError, match=problem):
+        indexed(archive, **settings)
 
 
 def test_explanations_say_which_words_matched_where(archive):

@@ -22,7 +22,8 @@ PERIODS = [(after, before) for after in DATES for before in DATES if not (after 
 SETTINGS = [
     {},
     {"fields": "title", "lengths": "exact"},
-    {"title_weight": 2.5, "body_weight": 0.5},
+    {"fields": "title,text", "field_weights": (2.5, 0.5)},
+    {"fields": "title,body", "relative": False},
     {"rephrasings": False, "tokenizer": "whitespace"},
 ]
 

@@ -94,7 +94,7 @@ def test_since_and_until(kitchen, since, until, queries):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, *(pytest.param(own, marks=pytest.mark.long) for own in ({"fields": "title"}, {"title_weight": 2.0}))],
+    [{}, *(pytest.param(own, marks=pytest.mark.long) for own in ({"fields": "title"}, {"fields": "title,text"}))],
 )
 def test_it_is_exactly_a_fresh_index_of_each_moment(forum, settings):
     names = registry.names("similarity")

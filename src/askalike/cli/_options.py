@@ -50,9 +50,10 @@ RankerName = Annotated[
     Option("--ranker", "-r", metavar="NAME", envvar="ASKALIKE_RANKER", help=RANKER_HELP, show_default="the active one"),
 ]
 Assignments = Annotated[list[str] | None, assignment_option("A setting of the ranker")]
-SearchedFields = Literal["title", "body", "title,body"]
+SearchedFields = Literal["title", "body", "text", "title,text"]
 Fields = Annotated[
-    SearchedFields | None, Option("--fields", help="The fields of questions to search.", show_default="title,body")
+    SearchedFields | None,
+    Option("--fields", help="The fields of questions to search; text is title and body.", show_default="text"),
 ]
 Engine = Annotated[
     str | None,

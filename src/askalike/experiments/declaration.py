@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from askalike import rankers
-from askalike.core.config import DateText, Settings, describe_errors, format_path
+from askalike.core.config import DateText, FieldNames, Settings, describe_errors, format_path
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.evaluation import rules
@@ -166,9 +166,7 @@ class Experiment(Settings):
     engine: str | None = Field(None, description="the engine that holds the indexes, NAME+URL; by default files do")
     split: str = Field("test", min_length=1, description="the split whose queries are measured")
     dev: str = Field("dev", min_length=1, description="the split whose queries are used for tuning")
-    fields: Literal["title", "body", "title,body"] | None = Field(
-        None, description="the fields that every system searches"
-    )
+    fields: FieldNames | None = Field(None, description="the fields that every system searches")
     measures: tuple[Measure, ...] = Field(DEFAULT_MEASURES, description="measures as ir-measures writes them")
     rule: Annotated[str, AfterValidator(_check_rule)] = Field(
         "trec_eval", description="how ties, self-hits and unanswered queries count"

@@ -118,7 +118,7 @@ def tuning_grids(archive: Archive, ranker: str, fixed: RankerSettings) -> Sequen
     trial is the untuned ranker. Raises SettingsError for a ranker that declares nothing to tune.
     """
     if ranker in registry.names("similarity"):
-        text_grid = registry.load("ranker", "lexical").text_grid(archive.view(), fixed.get("fields", "title,body"))
+        text_grid = registry.load("ranker", "lexical").text_grid(archive.view(), fixed.get("fields"))
         return [_drop_fixed({**text_grid, **grid}, fixed) for grid in registry.load("similarity", ranker).GRIDS]
     created = rankers.create(ranker, fixed, archive.path)
     if not isinstance(created, Tunable):

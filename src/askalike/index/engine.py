@@ -15,9 +15,10 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, Floats, TopDocs, Vectors
 from askalike.index.commits import ChangeWriter
 from askalike.index.lexical.index import LexicalIndex, LexicalLayout
-from askalike.index.lexical.searcher import CandidateMatches, QueryTerms, TermContributions
-from askalike.index.lexical.spelling import NearSearch, NearTerm
+from askalike.index.lexical.prepared import FieldWeights, QueryTerms
+from askalike.index.lexical.searcher import CandidateMatches, TermContributions
 from askalike.index.lexical.term_scores import TermScorer
+from askalike.index.lexical.vocabulary import NearSearch, NearTerm
 from askalike.index.rows import Array, DocAttributes
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
@@ -89,7 +90,10 @@ class TermsWriter(FollowingWriter, Protocol):
     """Adds documents as lists of terms; see LexicalWriter."""
 
     def add(self, docid: int, phrasings: Sequence[tuple[int, Sequence[str]]], attributes: DocAttributes) -> None:
-        """Add a question (or an answer) as (phrasing, terms), its own text being phrasing 0. Docids must ascend."""
+        """Add a question (or an answer) as (phrasing, terms), its own text being phrasing 0. Docids must ascend.
+
+        The terms are those of all fields, see `mark_terms`.
+        """
 
 
 class VectorsWriter(FollowingWriter, Protocol):
@@ -100,7 +104,7 @@ class VectorsWriter(FollowingWriter, Protocol):
 
 
 class Speller(Protocol):
-    """Finds terms that are spelt similarly to a word; see TermSpeller."""
+    """Finds terms that are spelt similarly to a word; see TermVocabulary."""
 
     def unknown(self, terms: Sequence[str]) -> set[str]:
         """Return the terms that no document contains."""
@@ -119,8 +123,8 @@ class TermsSearcher(Protocol):
     def speller(self) -> Speller:
         """Finds terms that are spelt similarly to a word."""
 
-    def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> Any:
-        """Look up the queries' terms, once for all other methods."""
+    def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights) -> Any:
+        """Look up the queries' terms, once for all other methods. fields: how the scores of fields are summed."""
 
     def search(self, prepared: Any, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing."""

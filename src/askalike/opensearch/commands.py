@@ -60,8 +60,8 @@ Assignments = Annotated[
     Option("--set", metavar="KEY=VALUE", callback=check_assignments, help="A setting of the ranker; may be repeated."),
 ]
 Fields = Annotated[
-    Literal["title", "body", "title,body"] | None,
-    Option("--fields", help="The fields of questions to search.", show_default="title,body"),
+    Literal["title", "body", "text", "title,text"] | None,
+    Option("--fields", help="The fields of questions to search; text is title and body.", show_default="text"),
 ]
 Directory = Annotated[Path, Argument(metavar="DIR", envvar="ASKALIKE_DIR", help="The archive's directory.")]
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, TopDocs
-from askalike.index.lexical.completions import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
 from askalike.index.lexical.index import LexicalLayout
-from askalike.index.lexical.searcher import MIN_INFORMATION, CandidateMatches, QueryTerms, TermContributions
+from askalike.index.lexical.prepared import FieldWeights, QueryTerms
+from askalike.index.lexical.searcher import MIN_INFORMATION, CandidateMatches, TermContributions
 from askalike.index.lexical.term_scores import TermScorer, round_to_integers
+from askalike.index.lexical.vocabulary import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
 from askalike.index.rows import Array, DocAttributes, score_missing
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
 from askalike.opensearch.index import (
@@ -56,8 +57,8 @@ class OpenSearchLexicalIndex(OpenSearchIndex["OpenSearchLexicalSearcher", "OpenS
         """similarity: its settings in OpenSearch's format. Raises SettingsError for a layout unknown to Lucene."""
         if layout.exact_lengths:
             raise SettingsError("a cluster rounds document lengths as Lucene does; set lengths=byte")
-        if layout.scale != 1:
-            raise SettingsError("a cluster counts whole words; set title_weight and body_weight to whole numbers")
+        if layout.field_count != 1:
+            raise SettingsError("a cluster searches one field; set fields=text")
         super().__init__(cluster, name, layout.fingerprint)
         self._similarity = similarity
 
@@ -131,7 +132,9 @@ class OpenSearchLexicalSearcher:
         self.speller = OpenSearchTermSpeller(cluster, index, self._fields, self._statistics)
         """Finds terms that are spelt nearly like a word."""
 
-    def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> PreparedOpenSearchQueries:
+    def prepare(
+        self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights
+    ) -> PreparedOpenSearchQueries:
         """Look up the completions of unfinished words. Raises SettingsError for queries with weights of words."""
         if any(query.weights is not None for query in queries):
             raise SettingsError("OpenSearch cannot weight the words of a query; rank without --opensearch")

@@ -5,8 +5,8 @@ from typing import Any
 
 from askalike.core.iteration import chunks
 from askalike.index.lexical.edits import code_points, find_near_terms, sign_terms
-from askalike.index.lexical.spelling import NearSearch, NearTerm, rank_near_terms
 from askalike.index.lexical.terms import pack_terms
+from askalike.index.lexical.vocabulary import NearSearch, NearTerm, rank_near_terms
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
 from askalike.opensearch.statistics import TermStatistics
 
@@ -19,7 +19,7 @@ OWN_TEXT: Mapping[str, Any] = {"term": {"phrasing": 0}}
 
 
 class OpenSearchTermSpeller:
-    """Finds the terms of an index that are spelt similarly to a word, as index.lexical's TermSpeller does."""
+    """Finds the terms of an index that are spelt similarly to a word, as index.lexical's TermVocabulary does."""
 
     def __init__(
         self, cluster: OpenSearchConnection, index: str, fields: Sequence[str], statistics: TermStatistics
@@ -41,7 +41,7 @@ class OpenSearchTermSpeller:
         return [[int(hit["sort"][0]) for hit in search.hits] for search in pending]
 
     def near_each(self, searches: Sequence[NearSearch]) -> list[list[NearTerm]]:
-        """Return the terms near each word, best first; see TermSpeller.near.
+        """Return the terms near each word, best first; see TermVocabulary.near.
 
         With a tail no edits are allowed, with an open end at most one.
         """

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Collection, Floats
+from askalike.core.types import Floats
 from askalike.index.lexical.builder import round_lengths
 from askalike.index.lexical.term_scores import (
     MAX_REPHRASING_GAIN,
-    OwnTextStatistics,
+    FieldStatistics,
     TermScorer,
     integer_scale,
     score_bounds,
@@ -57,7 +57,7 @@ class TermStatistics:
         self._field, self._rephrasing_field = field, rephrasing_field
         self._known: dict[str, TermCounts] = {}
         self._tables: dict[tuple[TermScorer, str], Floats] = {}
-        self._own: OwnTextStatistics | None = None
+        self._own: FieldStatistics | None = None
         self._longest, longest_rephrasing = (state.facts or {}).get(LONGEST, (0, 0))
         lengths = np.arange(1, min(longest_rephrasing, BASE - 1) + 1)
         self._rephrasing_lengths: Sequence[int] = find_distinct(round_lengths(lengths)).tolist()
@@ -84,8 +84,7 @@ class TermStatistics:
                     counts[term].add(found.get("doc_freq", 0), found.get("ttf", 0))
         self._known |= counts
         if self._own is None:
-            collection = Collection(max(documents, 1), float(total or max(documents, 1)))
-            self._own = OwnTextStatistics(1, collection, self._longest)
+            self._own = FieldStatistics.of_counts(documents, total, self._longest)
 
     def is_known(self, term: str) -> bool:
         """Return whether any text has a term that was looked up; replaced texts may still count."""

@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, Field
 
 from askalike import rankers
-from askalike.core.config import NumberList, Settings, TextList, validate_settings
+from askalike.core.config import FieldNames, NumberList, Settings, TextList, validate_settings
 from askalike.core.errors import IndexBusyError, SettingsError
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Progress, Vectors
@@ -31,9 +31,7 @@ class CompositeSettings(Settings):
         ("lm_jelinek_mercer", "static"), description="the rankers; PART.KEY is a setting of one of them"
     )
     depth: int = Field(200, ge=1, description="number of documents that each part proposes, whatever k is")
-    fields: Literal["title", "body", "title,body"] | None = Field(
-        None, description="the fields that every part searches"
-    )
+    fields: FieldNames | None = Field(None, description="the fields that every part searches")
     rephrasings: bool | None = Field(None, description="whether a question is also found by its rephrasings")
     code: CodeRule | None = Field(None, description="whether code is read, in every part except trained models")
     seed: int | None = Field(None, ge=0, description="seed of every part that learns")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from askalike.index.engine import TermsSearcher
 from askalike.index.lexical.edits import edit_distance
-from askalike.index.lexical.spelling import NearSearch
+from askalike.index.lexical.vocabulary import NearSearch
 from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
 from askalike.text.analyzer import Analyzer

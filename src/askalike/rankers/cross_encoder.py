@@ -26,7 +26,7 @@ class CrossEncoderSettings(Settings):
     """The model, and the settings of its use."""
 
     encoder: str = Field("", description="the model's folder, or an installed package that contains the model")
-    fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
+    fields: Literal["title", "body", "text"] = Field("text", description="the fields that are read (text: both)")
     code: CodeRule = Field("drop", description="whether code is read")
     precision: Annotated[Literal["8", "32"], BeforeValidator(str)] = Field("8", description="number of bits per weight")
     rephrasings: bool = Field(
@@ -62,10 +62,10 @@ class CrossEncoderScorer:
         return scores
 
     def _text(self, text: Question | Answer) -> str:
-        body = plain_text(text.body, text.markup, code=self.settings.code) if "body" in self.settings.fields else ""
+        body = plain_text(text.body, text.markup, code=self.settings.code) if self.settings.fields != "title" else ""
         if isinstance(text, Answer):
             return body
-        return f"{plain_text(text.title, 'text') if 'title' in self.settings.fields else ''} {body}".strip()
+        return f"{plain_text(text.title, 'text') if self.settings.fields != 'body' else ''} {body}".strip()
 
     @cached_property
     def _model(self) -> Any:

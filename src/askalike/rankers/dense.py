@@ -27,7 +27,7 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._queries import TITLE_FACTOR, ResolvedQuery, has_title_beside_others
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
     Docids,
@@ -62,7 +62,10 @@ class DenseSettings(Settings):
         None, description="the weight of each field's similarity; by default the encoder's"
     )
     title_factor: float = Field(
-        0.1, ge=0, le=1, description="factor of the title's weight, with several fields, in queries with a body"
+        TITLE_FACTOR,
+        gt=0,
+        le=1,
+        description="factor of the title's weight for queries with bodies, with several fields",
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     storage: Storage = Field("f16", description="number format of stored vectors: f16, int8 (half the space) or f32")
@@ -194,8 +197,8 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         fields, weights = self.settings.field_names, self.settings.field_weights
         if len(fields) > 1 and view.kind == "answers":
             fields, weights = ("text",), None
-        weights = weights or [self.encoder.title_weight if field == "title" else 1.0 for field in fields]
-        return FieldEncoder(self.encoder, fields, weights, self.settings.title_factor)
+        default = tuple(self.encoder.title_weight if field == "title" else 1.0 for field in fields)
+        return FieldEncoder(self.encoder, fields, weights or default, self.settings.title_factor)
 
     @cached_property
     def _digest(self) -> str:
@@ -261,7 +264,7 @@ class DenseSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker = ranker
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
-        self.compares_titles = "title" in ranker.settings.field_names[1:] or ranker.settings.fields.startswith("title,")
+        self.compares_titles = has_title_beside_others(ranker.settings.field_names)
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""

@@ -26,7 +26,8 @@ from askalike.core.files import replace_file
 from askalike.core.iteration import chunks
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Floats, Question, TrainingPair
-from askalike.index.lexical.searcher import QueryTerms
+from askalike.index.lexical.prepared import QueryTerms
+from askalike.index.lexical.terms import word_of
 from askalike.labels.learned import LABEL_SIGNALS
 from askalike.labels.training_pairs import training_pairs
 from askalike.rankers._queries import ResolvedQuery
@@ -148,7 +149,7 @@ class LearnedWeightsSearcher(LexicalSearcher):
         return list(map(self._weigh, super()._extract_terms(queries)))
 
     def _weigh(self, query: QueryTerms) -> QueryTerms:
-        weights = {term: n * self._weights.get(term, 1.0) for term, n in Counter(query.terms).items()}
+        weights = {term: n * self._weights.get(word_of(term), 1.0) for term, n in Counter(query.terms).items()}
         own = {term: weight for term, weight in weights.items() if weight}
         return replace(query, weights=own, completion_weights=self._weights)
 
@@ -182,7 +183,7 @@ class _Contests:
         self.starts.append(len(self.row_ends) - 1)
         for document in documents:
             for term, score in document:
-                self.terms.append(self.columns.setdefault(term, len(self.columns)))
+                self.terms.append(self.columns.setdefault(word_of(term), len(self.columns)))
                 self.scores.append(score)
             self.row_ends.append(len(self.terms))
 

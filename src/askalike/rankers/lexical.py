@@ -3,15 +3,13 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from askalike.core import registry
-from askalike.core.config import Settings, validate_settings
+from askalike.core.config import FieldNames, NumberList, Settings, validate_settings
 from askalike.core.errors import SettingsError
 from askalike.core.types import (
     AllowedDocs,
@@ -22,14 +20,14 @@ from askalike.core.types import (
     Question,
     Span,
 )
+from askalike.core.values import check_field_weights, check_weights
 from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, TermsSearcher, TermsWriter
 from askalike.index.lexical.index import LexicalLayout
-from askalike.index.lexical.searcher import (
-    QueryTerms,
-    TermContributions,
-)
+from askalike.index.lexical.prepared import FieldWeights, QueryTerms
+from askalike.index.lexical.searcher import TermContributions
+from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._queries import TITLE_FACTOR, ResolvedQuery, has_title_beside_others
 from askalike.rankers._searcher import Docids, Explanations, Retrieved, Searcher, Texts
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
@@ -44,33 +42,43 @@ PROGRESS_EVERY = 2_000
 
 
 class LexicalSettings(AnalyzerSettings):
-    """Settings of the index: the analysis of text, and the weights of fields.
+    """Settings of the index: the analysis of text, the fields; and how the scores of fields are summed."""
 
-    With weights, term frequency and text length are weighted before the formula is applied (as in BM25F).
-    """
-
-    fields: Literal["title", "body", "title,body"] = Field(
-        "title,body", description="the fields that are searched, as one text"
+    fields: FieldNames = Field(
+        "text", description="the fields that are searched; text is title and body as one text, as in papers"
     )
-    title_weight: float = Field(1.0, ge=0.01, le=100, description="weight of a word in a title")
-    body_weight: float = Field(1.0, ge=0.01, le=100, description="weight of a word in a body")
+    field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
+        None, description="the weight of each field's score; by default 1"
+    )
+    title_factor: float = Field(
+        TITLE_FACTOR,
+        gt=0,
+        le=1,
+        description="factor of the title's weight for queries with bodies, with several fields",
+    )
+    relative: bool = Field(
+        True, description="whether, with several fields, each score is divided by the query's own in that field"
+    )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     lengths: Literal["byte", "exact"] = Field(
         "byte", description="document lengths, rounded to a byte as Lucene does, or exact"
     )
     spelling: bool = Field(True, description="whether misspelt words are corrected to words of the archive")
 
+    @model_validator(mode="after")
+    def _check_field_weights(self) -> Self:
+        check_field_weights(self.field_names, self.field_weights)
+        return self
+
     @property
-    def weights(self) -> tuple[int, int, int]:
-        """The weights of title and body as integers, and the integer that represents 1."""
-        title, body = (Fraction(w).limit_denominator(100) for w in (self.title_weight, self.body_weight))
-        scale = title.denominator * body.denominator // np.gcd(title.denominator, body.denominator)
-        return int(title * scale), int(body * scale), int(scale)
+    def field_names(self) -> tuple[str, ...]:
+        """The fields in their order in the index."""
+        return tuple(self.fields.split(","))
 
     @property
     def digest(self) -> str:
-        """A digest of these settings for the index's name: other settings have other indexes."""
-        of_index = self.model_dump(exclude={"spelling"})
+        """A digest of the settings that the index depends on, for its name: other settings have other indexes."""
+        of_index = self.model_dump(exclude={"spelling", "field_weights", "title_factor", "relative"})
         return hashlib.sha256(json.dumps(of_index, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -100,7 +108,7 @@ class TermExtractor:
     """Extracts the terms of documents and queries with a ranker's settings."""
 
     def __init__(self, settings: LexicalSettings) -> None:
-        self.settings = settings
+        self.settings, self.fields = settings, settings.field_names
         self.analyzer = Analyzer(AnalyzerSettings(**{k: getattr(settings, k) for k in AnalyzerSettings.model_fields}))
 
     @property
@@ -108,34 +116,58 @@ class TermExtractor:
         """A digest of everything that determines the terms."""
         return hashlib.sha256(f"{self.settings.digest} {self.analyzer.fingerprint}".encode()).hexdigest()
 
-    def phrasings(self, question: Question | Answer, language: str | None) -> list[tuple[int, list[str]]]:
-        """Return the document's own terms as phrasing 0, then those of its rephrasings. language: the archive's."""
-        if isinstance(question, Answer):
-            return [(0, self._terms(question.body, question.markup, language))]
-        language = question.language or language
-        rephrasings = question.rephrasings if self.settings.rephrasings else ()
-        others = (self._terms(text, "text", language) for text in rephrasings)
-        return list(enumerate((self.own_terms(question, language), *others)))
+    def phrasings(self, document: Question | Answer, language: str | None) -> list[tuple[int, list[str]]]:
+        """Return the terms of the document's fields as phrasing 0, then those of its rephrasings.
+
+        A rephrasing has the fields of a question without a body. language: the archive's.
+        """
+        if isinstance(document, Answer):
+            return [(0, self._terms(document.body, document.markup, language))]
+        language = document.language or language
+        rephrasings = document.rephrasings if self.settings.rephrasings else ()
+        others = (self._rephrasing_terms(self._terms(text, "text", language)) for text in rephrasings)
+        return list(enumerate((self.own_terms(document, language), *others)))
+
+    def own_terms(self, question: Question, language: str | None) -> list[str]:
+        """Return the terms of a question's fields."""
+        title = self._terms(question.title, "text", language) if self.fields != ("body",) else []
+        body = self._terms(question.body, question.markup, language) if self.fields != ("title",) else []
+        return _mark_fields(self.fields, {"title": title, "body": body, "text": title + body})
+
+    def _rephrasing_terms(self, terms: list[str]) -> list[str]:
+        """Return the terms of a rephrasing's fields: those of a question with that title; alone a body is replaced."""
+        body = terms if self.fields == ("body",) else []
+        return _mark_fields(self.fields, {"title": terms, "body": body, "text": terms})
 
     def query_texts(self, resolved: ResolvedQuery) -> list[str]:
-        """Return the plain texts of a query: its title, and its body if bodies are searched."""
+        """Return the plain texts of a query: its title, and its body if more than titles are searched."""
         query, is_plain = resolved.query, self.settings.links == "token"
         texts = [resolved.text if is_plain else self.analyzer.plain_text(query.title, "text")]
-        if query.body and "body" in self.settings.fields:
+        if query.body and self.fields != ("title",):
             texts.append(self.analyzer.plain_text(query.body, query.markup))
-        return [text for text in texts if text]
+        return texts
 
-    def query_terms(self, resolved: ResolvedQuery) -> QueryTerms:
-        """Return the terms of a query, whose last word may be unfinished."""
+    def query_terms(self, resolved: ResolvedQuery, kind: str) -> QueryTerms:
+        """Return the terms of a query in each field, whose last word may be unfinished. kind: of the view searched.
+
+        The title of a document is compared with the title of the query, other fields with all of it.
+        """
         excluded, language = (resolved.excluded_docid, resolved.excluded_phrasing), resolved.language
-        texts = self.query_texts(resolved)
-        if not resolved.prefix:
-            return QueryTerms([t for text in texts for t in self.analyzer.analyze(text, language)], None, *excluded)
-        *earlier, last = texts or [""]
-        finished, unfinished = self.analyzer.split_prefix(last, language)
-        terms = [t for text in earlier for t in self.analyzer.analyze(text, language)] + finished
-        whole = self.analyzer.analyze(unfinished, language) if unfinished else ()
-        return QueryTerms(terms, unfinished, *excluded, whole)
+        texts, unfinished, terms = self.query_texts(resolved), None, list[list[str]]()
+        for number, text in enumerate(texts, 1):
+            if resolved.prefix and text and not any(texts[number:]):
+                finished, unfinished = self.analyzer.split_prefix(text, language)
+                terms.append(finished)
+            else:
+                terms.append(self.analyzer.analyze(text, language))
+        every = [term for own in terms for term in own]
+        fields = self.fields if kind == "questions" else ("text",)
+        marked = _mark_fields(fields, {"title": terms[0], "body": every, "text": every})
+        factors = (1.0,) * len(fields)
+        if len(fields) > 1 and resolved.query.body:
+            factors = tuple(self.settings.title_factor if field == "title" else 1.0 for field in fields)
+        whole = self.analyzer.analyze(unfinished or "", language)
+        return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors)
 
     def surface_forms(self, resolved: ResolvedQuery) -> dict[str, str]:
         """Return term → its word in the query, as typed."""
@@ -152,21 +184,11 @@ class TermExtractor:
         if phrasing:
             return {"rephrasing": (question.rephrasings[phrasing - 1], "text")}
         texts: dict[str, tuple[str, Markup]] = {}
-        if "title" in self.settings.fields:
+        if self.fields != ("body",):
             texts["title"] = (question.title, "text")
-        if "body" in self.settings.fields and question.body:
+        if self.fields != ("title",) and question.body:
             texts["body"] = (question.body, question.markup)
         return texts
-
-    def own_terms(self, question: Question, language: str | None) -> list[str]:
-        """Return the terms of a question's fields as one text; each field's terms are repeated by its weight."""
-        title, body, _ = self.settings.weights
-        terms: list[str] = []
-        if "title" in self.settings.fields and question.title:
-            terms += self._terms(question.title, "text", language) * title
-        if "body" in self.settings.fields and question.body:
-            terms += self._terms(question.body, question.markup, language) * body
-        return terms
 
     def _terms(self, text: str, markup: Markup, language: str | None) -> list[str]:
         return self.analyzer.analyze(self.analyzer.plain_text(text, markup), language)
@@ -193,17 +215,24 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
         return {**self.settings.model_dump(by_alias=True), **self.similarity.model_dump(by_alias=True)}
 
     @staticmethod
-    def text_grid(view: View, fields: str) -> Mapping[str, Sequence[Any]]:
+    def text_grid(view: View, fields: str | None) -> Mapping[str, Sequence[Any]]:
         """Return the values to tune in addition to the similarity's settings, if they matter for the archive's texts.
 
-        Each combination needs its own index.
+        fields: those that are searched; None for the default. Some values need an index of their own.
         """
         grid: dict[str, Sequence[Any]] = {}
-        if fields == "title,body" and view.has_bodies:
-            grid["title_weight"] = (1.0, 2.0, 3.0, 5.0)
-        if "body" in fields and view.has_code:
+        fields = fields or LexicalSettings().fields
+        names = fields.split(",")
+        if len(names) == 2 and view.has_bodies:
+            grid["field_weights"] = ((1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (4.0, 1.0))
+        if fields != "title" and view.has_code:
             grid["code"] = ("keep", "drop")
         return grid
+
+    @property
+    def field_weights(self) -> FieldWeights:
+        """The weights of the fields in the index."""
+        return FieldWeights(self.settings.field_weights or (), self.settings.relative)
 
     def open(self, view: View) -> "LexicalSearcher":
         return LexicalSearcher(self, view, self._built_index(view).searcher)
@@ -225,8 +254,8 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
     def _open_index(
         self, engine: IndexEngine, location: IndexLocation, view: View
     ) -> ArchiveIndex[TermsSearcher, TermsWriter]:
-        exact_lengths = self.settings.lengths == "exact"
-        layout = LexicalLayout(self.extractor.fingerprint, exact_lengths, self.settings.weights[2])
+        fields = len(self.extractor.fields) if view.kind == "questions" else 1
+        layout = LexicalLayout(self.extractor.fingerprint, self.settings.lengths == "exact", fields)
         return engine.lexical(location, layout, self.similarity)
 
     def _write_documents(self, view: View, writer: TermsWriter) -> Iterator[int]:
@@ -249,6 +278,7 @@ class LexicalSearcher(Searcher):
         self._postings = postings
         self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
         self.detects_language = ranker.settings.language == "auto"
+        self.compares_titles = has_title_beside_others(ranker.settings.field_names)
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
@@ -277,15 +307,15 @@ class LexicalSearcher(Searcher):
 
     def _look_up(self, queries: Sequence[ResolvedQuery]) -> Any:
         """Return the queries' terms as the index knows them."""
-        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity)
+        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, self._ranker.field_weights)
 
     def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> list[QueryTerms]:
-        return list(map(self._extractor.query_terms, queries))
+        return [self._extractor.query_terms(one, self.view.kind) for one in queries]
 
     def _explain_query(
         self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions], texts: Texts
     ) -> Explanations:
-        shared = {term for match in matches for term, _ in match.scores}
+        shared = {word_of(term) for match in matches for term, _ in match.scores}
         completed = dict.fromkeys(shared, terms.prefix) if terms.prefix else {}
         forms = completed | self._extractor.surface_forms(one)
         questions = [texts[docid] for docid in docids.tolist()]
@@ -319,17 +349,25 @@ class LexicalSearcher(Searcher):
         return [[match.scores for match in own] for own in matches]
 
 
+def _mark_fields(fields: Sequence[str], terms: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the terms of all fields, each marked with its field. terms: field → its terms."""
+    return [term for number, field in enumerate(fields) for term in mark_terms(terms[field], number)]
+
+
 def _explain_match(
     forms: Mapping[str, str], match: TermContributions, plain: Mapping[str, str], found: Sequence[FieldTerms]
 ) -> Explanation:
     """forms: term → the query's word. plain: the document's fields. found: terms in these, also of other matches."""
-    names: dict[str, dict[str, None]] = {term: {} for term, _ in match.scores}
+    totals: dict[str, float] = {}
+    for term, score in match.scores:
+        totals[word_of(term)] = totals.get(word_of(term), 0.0) + score
+    names: dict[str, dict[str, None]] = {term: {} for term in totals}
     spans = []
     for name, own in found:
         for term, start, end in own:
             if term in names:
                 names[term][name] = None
                 spans.append(Span(name, start, end))
-    rows = [Contribution(forms.get(term, term), tuple(names[term]), score) for term, score in match.scores]
+    rows = [Contribution(forms.get(term, term), tuple(names[term]), score) for term, score in totals.items()]
     ordered = tuple(sorted(rows, key=lambda c: -c.score))
-    return Explanation(sum(score for _, score in match.scores), ordered, tuple(spans), plain)
+    return Explanation(sum(totals.values()), ordered, tuple(spans), plain)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from askalike.index.lexical.segment import Segment
-from askalike.index.lexical.terms import merge_dictionaries, pack_terms, term_at
+from askalike.index.lexical.terms import fields_of_terms, merge_dictionaries, pack_terms, term_at
 from askalike.index.rows import Array, find_distinct
 from askalike.native.compiled import Matrix, compiled, inlined
 
@@ -24,11 +24,11 @@ class TooManyCodesError(Exception):
 class SegmentBuilder:
     """Collects documents as lists of terms and builds a segment from them."""
 
-    def __init__(self, exact_lengths: bool = False, scale: int = 1) -> None:
+    def __init__(self, exact_lengths: bool = False, field_count: int = 1) -> None:
         self._term_ids = _TermIds()
         self._terms, self._offsets = array("i"), array("q", [0])
         self._docids, self._phrasings = array("q"), array("H")
-        self._exact_lengths, self._scale = exact_lengths, scale
+        self._exact_lengths, self._field_count = exact_lengths, field_count
 
     def __len__(self) -> int:
         return len(self._docids)
@@ -39,7 +39,10 @@ class SegmentBuilder:
         return len(self._terms)
 
     def add(self, docid: int, phrasing: int, terms: Sequence[str]) -> None:
-        """Add one document. Docids must ascend, and the phrasings of one docid must follow each other."""
+        """Add one document as the terms of all its fields, see `mark_terms`.
+
+        Docids must ascend, and the phrasings of one docid must follow each other.
+        """
         self._terms.extend(map(self._term_ids.__getitem__, terms))
         self._offsets.append(len(self._terms))
         self._docids.append(docid)
@@ -53,7 +56,7 @@ class SegmentBuilder:
         terms = rank[np.frombuffer(self._terms, np.int32)] if self._terms else np.empty(0, np.int32)
         docids, phrasings, offsets = np.array(self._docids), np.array(self._phrasings), np.array(self._offsets)
         forward = ForwardIndex(docids, phrasings, offsets, terms, np.empty(0, np.int32), *pack_terms(order))
-        return build_segments(forward, self._exact_lengths, self._scale)
+        return build_segments(forward, self._exact_lengths, self._field_count)
 
 
 class _TermIds(dict[str, int]):
@@ -88,12 +91,12 @@ class ForwardIndex:
         return ForwardIndex(*rows, self.terms[low:high], self.tfs[low:high], self.term_bytes, self.term_offsets)
 
 
-def build_segments(forward: ForwardIndex, exact_lengths: bool, scale: int) -> list[Segment]:
+def build_segments(forward: ForwardIndex, exact_lengths: bool, field_count: int) -> list[Segment]:
     """Return the segment of these documents, or the segments of their halves if there are too many codes."""
     try:
-        return [_build_segment(forward, exact_lengths, scale)]
+        return [_build_segment(forward, exact_lengths, field_count)]
     except TooManyCodesError:
-        return [s for half in forward.split_in_halves() for s in build_segments(half, exact_lengths, scale)]
+        return [s for half in forward.split_in_halves() for s in build_segments(half, exact_lengths, field_count)]
 
 
 def can_merge(segments: Sequence[Segment]) -> bool:
@@ -102,7 +105,7 @@ def can_merge(segments: Sequence[Segment]) -> bool:
     return len(find_distinct(np.concatenate(pairs))) <= MAX_CODES
 
 
-def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: bool, scale: int) -> list[Segment]:
+def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: bool) -> list[Segment]:
     """Return one segment (or a few) of the live documents of several. masks: bool (D) per segment."""
     term_bytes, term_offsets, new_ids = merge_dictionaries([(s.term_bytes, s.term_offsets) for s in segments])
     docids = np.concatenate([s.docids[mask] for s, mask in zip(segments, masks, strict=True)])
@@ -121,7 +124,7 @@ def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: b
     docs, term_ids, tfs = (np.concatenate(column) for column in zip(*postings, strict=True))
     columns = _group_by_document(docs, term_ids, tfs, len(docids))
     forward = ForwardIndex(docids[order], phrasings[order], *columns, term_bytes, term_offsets)
-    return build_segments(forward, exact, scale)
+    return build_segments(forward, exact, len(segments[0].lengths))
 
 
 def _group_by_document(docs: Array, terms: Array, tfs: Array, document_count: int) -> tuple[Array, Array, Array]:
@@ -148,30 +151,32 @@ def _scatter(
         grouped_terms[at], grouped_tfs[at] = terms[i], tfs[i]
 
 
-def _build_segment(forward: ForwardIndex, exact_lengths: bool, scale: int) -> Segment:
-    tokens = np.append(0, np.cumsum(forward.tfs, dtype=np.int64))
-    lengths = np.diff(tokens[forward.offsets] if len(forward.tfs) else forward.offsets)
-    scored_lengths = lengths if exact_lengths else round_lengths(np.maximum(lengths // scale, 1)) * scale
+def _build_segment(forward: ForwardIndex, exact_lengths: bool, field_count: int) -> Segment:
+    term_fields = fields_of_terms(forward.term_bytes, forward.term_offsets, field_count)
+    lengths = np.zeros((field_count, len(forward.docids)), np.int32)
+    _sum_lengths(forward.offsets, forward.terms, forward.tfs, term_fields, lengths)
+    scored_lengths = lengths if exact_lengths else round_lengths(np.maximum(lengths, 1)).astype(np.int32)
     starts, docs, tf = _invert(forward.terms, forward.tfs, forward.offsets, len(forward.term_offsets) - 1)
     used, term_bytes, term_offsets = np.flatnonzero(np.diff(starts)), forward.term_bytes, forward.term_offsets
     if len(used) < len(term_offsets) - 1:
+        term_fields = term_fields[used]
         term_bytes, term_offsets = pack_terms([term_at(term_bytes, term_offsets, int(i)) for i in used])
     starts = np.append(starts[used], starts[-1])
-    codes, code_tf, code_length = _assign_codes(docs, tf, scored_lengths.astype(np.int32))
+    codes, code_tf, code_length = _assign_codes(starts, docs, tf, term_fields, scored_lengths)
     if len(code_tf) > MAX_CODES:
         raise TooManyCodesError
     df, ttf = (np.zeros(len(starts) - 1, np.int64) for _ in range(2))
     _count_statistics(starts, docs, tf, forward.phrasings, df, ttf)
     pareto_starts, pareto = np.empty(len(starts), np.int64), np.empty(len(codes), np.uint16)
     _find_pareto(starts, codes, code_tf, code_length, pareto_starts, pareto)
-    long_lists = np.flatnonzero(np.diff(starts) > max(len(lengths) // LONG_LIST_DIVISOR, LONG_LIST_DIVISOR))
+    long_lists = np.flatnonzero(np.diff(starts) > max(len(forward.docids) // LONG_LIST_DIVISOR, LONG_LIST_DIVISOR))
     bitmap_of = np.full(len(starts) - 1, -1, np.int32)
     bitmap_of[long_lists] = np.arange(len(long_lists), dtype=np.int32)
-    shape = len(long_lists), (len(lengths) + 63) // 64
+    shape = len(long_lists), (len(forward.docids) + 63) // 64
     bitmaps, ranks = np.zeros(shape, np.uint64), np.zeros(shape, np.int32)
     _fill_bitmaps(starts, docs, long_lists, bitmaps, ranks)
     return Segment(
-        forward.docids, forward.phrasings, lengths.astype(np.int32), term_bytes, term_offsets, starts,
+        forward.docids, forward.phrasings, lengths, term_bytes, term_offsets, starts,
         (docs >> 16).astype(np.uint16), docs.astype(np.uint16), codes,
         code_tf, code_length, df, ttf, pareto_starts, pareto[: pareto_starts[-1]].copy(), bitmap_of, bitmaps, ranks,
     )  # fmt: skip
@@ -239,36 +244,55 @@ def _sort_postings(
         starts[v + 1] = end
 
 
-def _assign_codes(docs: Array, tf: Array, scored_lengths: Array) -> tuple[Array, Array, Array]:
-    """Return a code per posting, numbered by first occurrence, and each code's (tf, length); stop at too many codes."""
+@compiled()
+def _sum_lengths(
+    offsets: NDArray[np.int64], terms: NDArray[np.int32], tfs: NDArray[np.int32], term_fields: NDArray[np.uint8],
+    lengths: Matrix[np.int32],
+) -> None:  # fmt: skip
+    """Add up the number of tokens in each field of each document: (fields, documents), initially zeros."""
+    for d in range(len(offsets) - 1):
+        for i in range(offsets[d], offsets[d + 1]):
+            lengths[term_fields[terms[i]], d] += tfs[i] if len(tfs) else np.int32(1)
+
+
+def _assign_codes(
+    starts: Array, docs: Array, tf: Array, term_fields: Array, scored_lengths: Array
+) -> tuple[Array, Array, Array]:
+    """Return a code per posting, numbered by first occurrence, and each code's (tf, length); stop at too many codes.
+
+    A posting's length is that of its term's field. term_fields: (terms). scored_lengths: (fields, documents).
+    """
     slots, codes = np.full(1 << 18, -1, np.int32), np.empty(len(docs), np.uint16)
     code_tf, code_length = (np.empty(MAX_CODES + 1, np.int32) for _ in range(2))
-    known = _number_pairs(docs, tf, scored_lengths, slots, codes, code_tf, code_length)
+    known = _number_pairs(starts, docs, tf, term_fields, scored_lengths, slots, codes, code_tf, code_length)
     return codes, code_tf[:known].copy(), code_length[:known].copy()
 
 
 @compiled()
 def _number_pairs(
-    docs: NDArray[np.int32], tf: NDArray[np.int32], scored_lengths: NDArray[np.int32], slots: NDArray[np.int32],
-    codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
+    starts: NDArray[np.int64], docs: NDArray[np.int32], tf: NDArray[np.int32], term_fields: NDArray[np.uint8],
+    scored_lengths: Matrix[np.int32], slots: NDArray[np.int32], codes: NDArray[np.uint16],
+    code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
 ) -> int:  # fmt: skip
     """Number the distinct (frequency, length) pairs, with a hash table in `slots` (initially −1); return their number.
 
     It stops when `code_tf` and `code_length` are full.
     """
     known = 0
-    for i in range(len(docs)):
-        f, length = tf[i], scored_lengths[docs[i]]
-        slot = (np.int64(f) * 40_503 + np.int64(length) * 2_654_435) & (len(slots) - 1)
-        while slots[slot] >= 0 and (code_tf[slots[slot]] != f or code_length[slots[slot]] != length):
-            slot = (slot + 1) & (len(slots) - 1)
-        if slots[slot] < 0:
-            slots[slot] = known
-            code_tf[known], code_length[known] = f, length
-            known += 1
-            if known == len(code_tf):
-                break
-        codes[i] = slots[slot]
+    for v in range(len(starts) - 1):
+        lengths = scored_lengths[term_fields[v]]
+        for i in range(starts[v], starts[v + 1]):
+            f, length = tf[i], lengths[docs[i]]
+            slot = (np.int64(f) * 40_503 + np.int64(length) * 2_654_435) & (len(slots) - 1)
+            while slots[slot] >= 0 and (code_tf[slots[slot]] != f or code_length[slots[slot]] != length):
+                slot = (slot + 1) & (len(slots) - 1)
+            if slots[slot] < 0:
+                slots[slot] = known
+                code_tf[known], code_length[known] = f, length
+                known += 1
+                if known == len(code_tf):
+                    return known
+            codes[i] = slots[slot]
     return known
 
 

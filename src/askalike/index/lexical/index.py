@@ -13,7 +13,8 @@ from askalike.core import registry
 from askalike.core.types import AllowedDocs, TopDocs
 from askalike.index.commits import CommittedIndex, CommittedSegment
 from askalike.index.lexical.builder import SegmentBuilder, can_merge, merge_segments
-from askalike.index.lexical.searcher import PostingsSearcher, QueryTerms
+from askalike.index.lexical.prepared import QueryTerms
+from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment, Segment
 from askalike.index.lexical.term_scores import TermScorer
 from askalike.index.rows import Array, DocAttributes
@@ -25,11 +26,14 @@ BYTES_PER_TOKEN, BYTES_PER_MERGED_POSTING = 40, 64
 
 @dataclass(frozen=True, slots=True)
 class LexicalLayout:
-    """The settings that an index was built with. fingerprint: a digest of what determines terms. scale: see Segment."""
+    """The settings that an index was built with.
+
+    fingerprint: a digest of what determines terms. field_count: the number of fields of a document, see `mark_terms`.
+    """
 
     fingerprint: str = ""
     exact_lengths: bool = False
-    scale: int = 1
+    field_count: int = 1
 
 
 class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, "LexicalWriter"]):
@@ -42,11 +46,11 @@ class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, 
     [7]
     """
 
-    FORMAT: ClassVar[int] = 3
+    FORMAT: ClassVar[int] = 4
     LAYOUT = LexicalLayout
 
     def add(self, documents: Mapping[int, Sequence[str]]) -> None:
-        """Add documents, docid → terms, in one commit; they replace earlier ones of the same docid."""
+        """Add documents, docid → terms of all fields, in one commit; they replace earlier ones of the same docid."""
         with self.write_lock(), self.writer() as writer:
             for docid in sorted(documents):
                 writer.add(docid, [(0, documents[docid])])
@@ -69,7 +73,7 @@ class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, 
         return LexicalWriter(self)
 
     def _make_searcher(self, segments: Sequence[CommittedSegment[LiveSegment]]) -> PostingsSearcher:
-        return PostingsSearcher([segment.live for segment in segments], self.layout.scale)
+        return PostingsSearcher([segment.live for segment in segments], self.layout.field_count)
 
     def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> LiveSegment:
         segment = Segment.open(folder)
@@ -105,8 +109,8 @@ class LexicalWriter(IndexWriter[LiveSegment]):
         return list(map(LiveSegment.from_segment, builder.build())) if len(builder) else ()
 
     def _merge(self, segments: Sequence[LiveSegment]) -> Sequence[CommittedSegment[LiveSegment]]:
-        masks, layout = [live.live_mask for live in segments], self._layout
-        merged = merge_segments([live.segment for live in segments], masks, layout.exact_lengths, layout.scale)
+        masks = [live.live_mask for live in segments]
+        merged = merge_segments([live.segment for live in segments], masks, self._layout.exact_lengths)
         return self._store(list(map(LiveSegment.from_segment, merged)))
 
     def _merge_key(self, segment: LiveSegment) -> int:
@@ -118,4 +122,4 @@ class LexicalWriter(IndexWriter[LiveSegment]):
         return fits and can_merge([live.segment for live in segments])
 
     def _make_builder(self) -> SegmentBuilder:
-        return SegmentBuilder(self._layout.exact_lengths, self._layout.scale)
+        return SegmentBuilder(self._layout.exact_lengths, self._layout.field_count)

@@ -34,7 +34,7 @@ class DocumentMatches(NamedTuple):
     scores: NDArray[np.float64]
     """(P)."""
     information: NDArray[np.float64]
-    """(P): the total idf of the shared words, in the phrasing where it is highest."""
+    """(P): the total idf of the shared words, each counted once for all fields, in the phrasing where it is highest."""
     phrasings: NDArray[np.int64]
     """(P): the phrasing that scores best."""
     term_scores: Matrix[np.float64]
@@ -97,6 +97,7 @@ def _match_row(
     """Match query q with a row, and update pair i where the result is better. Of completions, only the best counts."""
     score = shared = completion_score = completion_information = 0.0
     first, last = batch.offsets[q], batch.offsets[q + 1]
+    counted = np.int64(-1)
     for m in range(first, last):
         cursors.added[m] = np.nan
         if cursors.upcoming[m] > row:  # true for most lists
@@ -109,7 +110,9 @@ def _match_row(
             completion_information = max(completion_information, information[m])
         else:
             score += added
-            shared += information[m]
+            if batch.words[m] != counted:
+                shared += information[m]
+            counted = batch.words[m]
     score, shared = score + completion_score, shared + completion_information
     matches.information[i] = max(matches.information[i], shared)
     if score > matches.scores[i]:
@@ -126,7 +129,7 @@ def match_documents(
 ) -> None:  # fmt: skip
     """Match each pair of a query and a docid in one segment; it is faster if docids ascend.
 
-    queries, docids: (P), the query as its row in the batch. information: (M), the idf of each term of the batch.
+    queries, docids: (P), the query as its row in the batch. information: (M), the idf of the word of each term.
     live_mask: (rows), which rows are not deleted; empty if none is. cursors: working memory.
     """
     for i in range(len(docids)):

@@ -44,7 +44,9 @@ class QueryBatch(NamedTuple):
     terms: NDArray[np.int64]
     """(M)."""
     weights: NDArray[np.float64]
-    """(M): the frequency of the term in the query."""
+    """(M): the frequency of the term in the query, times the weight of its field."""
+    words: NDArray[np.int64]
+    """(M): a number for each word of a query, ascending; the terms of one word in several fields have the same."""
     is_completion: NDArray[np.bool_]
     """(M)."""
     scales: NDArray[np.float64]
@@ -62,7 +64,7 @@ class QueryBatch(NamedTuple):
         """Return some of the queries as a batch."""
         offsets = self.offsets[rows.start : rows.stop + 1]
         own = (self.scales[rows], self.excluded_docids[rows], self.excluded_phrasings[rows])
-        return QueryBatch(offsets, self.terms, self.weights, self.is_completion, *own)
+        return QueryBatch(offsets, self.terms, self.weights, self.words, self.is_completion, *own)
 
 
 @inlined()

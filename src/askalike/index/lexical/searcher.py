@@ -1,34 +1,30 @@
 """Searches a fixed state of an index: the same segments, deletions and statistics for as long as it is held."""
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from heapq import nlargest
+from dataclasses import dataclass
 from itertools import accumulate, count, pairwise
-from operator import itemgetter
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.lazy import lazy_property
 from askalike.core.types import AllowedDocs, TopDocs
-from askalike.index.lexical.completions import TermCompleter
 from askalike.index.lexical.matching import DocumentMatches, ListCursors, match_documents
 from askalike.index.lexical.maxscore import TopKHeaps, borrow_buffers
-from askalike.index.lexical.query_batch import QueryBatch, search_queries, sort_heaps
-from askalike.index.lexical.segment import LiveSegment
-from askalike.index.lexical.spelling import TermSpeller
-from askalike.index.lexical.term_scores import (
-    CollectionStatistics,
-    KnownTerms,
-    TermScorer,
-    TermScores,
-    integer_scale,
-    term_information,
+from askalike.index.lexical.prepared import (
+    PLAIN_SUM,
+    FieldWeights,
+    PreparedBatch,
+    PreparedQueries,
+    QueryTerms,
+    TermColumns,
 )
+from askalike.index.lexical.query_batch import search_queries, sort_heaps
+from askalike.index.lexical.segment import LiveSegment
+from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
+from askalike.index.lexical.vocabulary import TermVocabulary
 from askalike.index.rows import Array, find_distinct
 from askalike.native.compiled import prechecked
 
@@ -48,41 +44,11 @@ MIN_INFORMATION = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class QueryTerms:
-    """A query: its terms, the prefix of a word still being typed, and what it must not find.
-
-    prefix_terms: the terms of that unfinished word in case it is complete. excluded_docid: a question that must not be
-    found, −1 for none. excluded_phrasing: the one phrasing of it that must not be used, −1 for all of them.
-    weights: term → its weight, instead of its frequency in `terms`. completion_weights: term → its weight as a
-    completion of the unfinished word, 1 for any other.
-    """
-
-    terms: Sequence[str]
-    prefix: str | None = None
-    excluded_docid: int = -1
-    excluded_phrasing: int = -1
-    prefix_terms: Sequence[str] = ()
-    weights: Mapping[str, float] | None = None
-    completion_weights: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class TermContributions:
     """A question's best phrasing for a query, and the contribution of each shared term to the score."""
 
     phrasing: int = 0
     scores: Sequence[tuple[str, float]] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedQueries:
-    """Queries whose terms a searcher has looked up; only that searcher can use them."""
-
-    queries: Sequence[QueryTerms]
-    similarity: TermScorer
-    batch: "_PreparedBatch | None"
-    """All queries, if they are at most BATCH_SIZE. Larger numbers are prepared batch by batch during the search, since
-    their scores may not fit into memory together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,91 +79,30 @@ class CandidateMatches:
         return DocumentMatches._make(column[places] for column in self.batches[number])
 
 
-@dataclass(frozen=True, eq=False)
-class _PreparedBatch:
-    columns: QueryBatch
-    scores: TermScores
-
-    def __len__(self) -> int:
-        return len(self.columns.scales)
-
-    @lazy_property
-    def self_scores(self) -> NDArray[np.float64]:
-        """The score of each query for a text with the same words: float64 (queries).
-
-        Every completion of a word gets the highest weight among them, so that no text scores far above this.
-        """
-        weights, rows = self.columns.weights, self._query_of_term
-        counts = np.where(self.columns.is_completion, -self._least_of_completions(-weights)[rows], weights)
-        lengths = self.sum_terms(counts)[rows]
-        return self.sum_terms(counts * self.scores.score_in_text(self.columns.terms, counts, lengths))
-
-    @lazy_property
-    def term_information(self) -> NDArray[np.float64]:
-        """Each term's idf, (terms,); all completions of a word have the idf of the most common one."""
-        known = self.scores.terms
-        idf = term_information(known.df[self.columns.terms], known.statistics.collection.documents)
-        completed, rows = self.columns.is_completion, self._query_of_term
-        return np.where(completed, self._least_of_completions(idf)[rows], idf)
-
-    def sum_terms(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum over each query's terms, (queries,); completions count once, with their minimum."""
-        finished = ~self.columns.is_completion
-        sums = np.bincount(self._query_of_term[finished], values[finished], len(self))
-        return np.asarray(sums + self._least_of_completions(values), np.float64)
-
-    def name_scores(self, q: int, scores: NDArray[np.float64]) -> list[list[tuple[str, float]]]:
-        """Return each document's scored terms of query q, with the scores; of the completions, only the best one.
-
-        scores: (documents, maximum terms of a query), NaN if a term does not occur.
-        """
-        columns, names = self.columns, self.scores.terms.names
-        first, last = columns.offsets[q : q + 2].tolist()
-        numbers, completes = columns.terms[first:last].tolist(), columns.is_completion[first:last].tolist()
-        named: list[list[tuple[str, float]]] = [[] for _ in scores]
-        completed: list[list[tuple[str, float]]] = [[] for _ in scores]
-        at = np.nonzero(~np.isnan(scores[:, : last - first]))
-        for document, term, score in zip(*map(np.ndarray.tolist, at), scores[at].tolist(), strict=True):
-            (completed if completes[term] else named)[document].append((names[numbers[term]], score))
-        return [[*own, *nlargest(1, more, itemgetter(1))] for own, more in zip(named, completed, strict=True)]
-
-    def _least_of_completions(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the minimum over each query's completions, (queries,); 0 without any."""
-        completed = np.flatnonzero(self.columns.is_completion)
-        least = np.full(len(self), np.inf if len(completed) else 0.0)
-        if len(completed):
-            np.minimum.at(least, self._query_of_term[completed], values[completed])
-            least[np.isinf(least)] = 0.0
-        return least
-
-    @lazy_property
-    def _query_of_term(self) -> Array:
-        return np.repeat(np.arange(len(self)), np.diff(self.columns.offsets))
-
-
 class PostingsSearcher:
     """Searches some segments as one collection; thread-safe.
 
     It caches terms and their scores. A lock guards additions to the cache; prepared queries never change.
     """
 
-    def __init__(self, segments: Sequence[LiveSegment], scale: int = 1) -> None:
+    def __init__(self, segments: Sequence[LiveSegment], field_count: int = 1) -> None:
         self.segments = sorted(segments, key=lambda live: -len(live.docids))
-        self._statistics = CollectionStatistics.of_segments(self.segments, scale)
-        self._completer = TermCompleter(self.segments)
-        self.speller = TermSpeller(self.segments)
+        self._statistics = sum_statistics(self.segments, field_count)
+        self.speller = TermVocabulary(self.segments, field_count)
         """Finds terms that are spelt similarly to a word."""
         self._lock = Lock()
         self._forget_terms()
 
     def _forget_terms(self) -> None:
-        self._terms = KnownTerms(self._statistics)
+        self._terms = KnownTerms(self.segments, self._statistics)
         self._term_scores: dict[TermScorer, TermScores] = {}
 
-    def prepare(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> PreparedQueries:
+    def prepare(
+        self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights = PLAIN_SUM
+    ) -> PreparedQueries:
         """Look up the queries' terms, once for all of `search`, `score` and `contributions`."""
-        batch = self._prepare_batch(queries, similarity) if len(queries) <= BATCH_SIZE else None
-        return PreparedQueries(queries, similarity, batch)
+        batch = self._prepare_batch(queries, similarity, fields) if len(queries) <= BATCH_SIZE else None
+        return PreparedQueries(queries, similarity, fields, batch)
 
     def search(self, prepared: PreparedQueries, k: int, allowed: AllowedDocs | None = None) -> list[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing.
@@ -225,7 +130,7 @@ class PostingsSearcher:
         found = CandidateMatches(candidates, [], [], batches := [])
         for rows, batch in self._iter_batches(prepared):
             matches = self._match(batch, candidates[rows])
-            totals = np.maximum(batch.sum_terms(batch.term_information), MIN_INFORMATION)
+            totals = np.maximum(batch.total_information, MIN_INFORMATION)
             shared = _split(matches.information, candidates[rows])
             found.scores.extend(_split(matches.scores, candidates[rows]))
             found.coverage.extend(own / total for own, total in zip(shared, totals, strict=True))
@@ -257,9 +162,9 @@ class PostingsSearcher:
 
     def complete(self, prefix: str) -> list[str]:
         """Return the live terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""
-        return self._completer.complete(prefix)
+        return self.speller.complete(prefix)
 
-    def _iter_batches(self, prepared: PreparedQueries) -> Iterator[tuple[slice, _PreparedBatch]]:
+    def _iter_batches(self, prepared: PreparedQueries) -> Iterator[tuple[slice, PreparedBatch]]:
         if not prepared.queries:
             return
         if prepared.batch is not None:
@@ -267,9 +172,9 @@ class PostingsSearcher:
             return
         for start in range(0, len(prepared.queries), BATCH_SIZE):
             rows = slice(start, start + BATCH_SIZE)
-            yield rows, self._prepare_batch(prepared.queries[rows], prepared.similarity)
+            yield rows, self._prepare_batch(prepared.queries[rows], prepared.similarity, prepared.fields)
 
-    def _search_rows(self, batch: _PreparedBatch, rows: slice, k: int, allowed_masks: Sequence[Array]) -> list[TopDocs]:
+    def _search_rows(self, batch: PreparedBatch, rows: slice, k: int, allowed_masks: Sequence[Array]) -> list[TopDocs]:
         n = rows.stop - rows.start
         columns = batch.columns.select(rows)
         heaps = TopKHeaps(np.zeros((n, k), np.int64), np.zeros((n, k), np.int64), np.zeros(n, np.int64))
@@ -286,7 +191,7 @@ class PostingsSearcher:
         scores = heaps.scores / columns.scales[:, None]
         return [TopDocs(heaps.docids[q, :size], scores[q, :size]) for q, size in enumerate(heaps.size)]
 
-    def _match(self, batch: _PreparedBatch, candidates: Sequence[Array], wants_terms: bool = False) -> DocumentMatches:
+    def _match(self, batch: PreparedBatch, candidates: Sequence[Array], wants_terms: bool = False) -> DocumentMatches:
         """Match each query with its candidates, all in one call. wants_terms: always return each term's score."""
         max_terms = batch.columns.max_terms
         keeps_terms = wants_terms or sum(map(len, candidates)) * max_terms <= MAX_KEPT_SCORES
@@ -301,28 +206,13 @@ class PostingsSearcher:
             )
         return matches
 
-    def _prepare_batch(self, queries: Sequence[QueryTerms], similarity: TermScorer) -> _PreparedBatch:
-        offsets, terms, weights, is_completion = [0], [], [], []
-        for query in queries:
-            counts = query.weights if query.weights is not None else Counter(query.terms)
-            prefixed = [*query.prefix_terms, *self.complete(query.prefix)] if query.prefix else []
-            weight_of = query.completion_weights.get
-            completions = {t: w for t in prefixed if t not in counts and (w := weight_of(t, 1.0))}
-            terms += [*counts, *completions]
-            weights += [*counts.values(), *completions.values()]
-            is_completion += [False] * len(counts) + [True] * len(completions)
-            offsets.append(len(terms))
+    def _prepare_batch(
+        self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights
+    ) -> PreparedBatch:
+        terms = TermColumns.of_queries(queries, self.complete, len(self._statistics))
         with self._lock:
-            numbers, scores = self._compute_scores(terms, similarity)
-        row_of_term = np.repeat(np.arange(len(queries)), np.diff(offsets))
-        bounds = np.bincount(row_of_term, np.array(weights) * scores.bounds[numbers], len(queries))
-        columns = QueryBatch(
-            np.array(offsets, np.int64), numbers, np.array(weights, np.float64), np.array(is_completion, np.bool_),
-            integer_scale(bounds.astype(np.float64)),
-            np.array([q.excluded_docid for q in queries], np.int64),
-            np.array([q.excluded_phrasing for q in queries], np.int64),
-        )  # fmt: skip
-        return _PreparedBatch(prechecked(columns), scores)
+            numbers, scores = self._compute_scores(terms.names, similarity)
+        return PreparedBatch.of_queries(queries, terms, scores, numbers, fields)
 
     def _compute_scores(self, terms: Sequence[str], similarity: TermScorer) -> tuple[NDArray[np.int64], TermScores]:
         """Return the terms' numbers and the scores of the similarity. A cache that exceeds its limit is replaced."""

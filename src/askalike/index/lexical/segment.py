@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from askalike.index.arrays import open_arrays, write_arrays
 from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
-from askalike.index.lexical.terms import find_prefix_range, find_terms, term_at
+from askalike.index.lexical.terms import MARKS, find_prefix_range, find_terms, term_at
 from askalike.index.rows import Array, LiveRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 
@@ -28,7 +28,7 @@ class Segment:
     """Documents by ascending docid, and the documents of each term. D documents, V terms, P postings.
 
     A posting's code stands for a (frequency, length) pair, from which scores are computed and which does not change
-    with the collection's statistics. Frequencies and lengths are in units of 1/scale if fields have weights.
+    with the collection's statistics. The length is that of the field that the term belongs to. F fields.
     """
 
     docids: Array
@@ -36,7 +36,7 @@ class Segment:
     phrasings: Array
     """uint16 (D): 0 for the question's own text, n for its n-th rephrasing."""
     lengths: Array
-    """int32 (D): the number of tokens of each document."""
+    """int32 (F, D): the number of tokens in each field of each document."""
     term_bytes: Array
     term_offsets: Array
     """The sorted dictionary (terms.py)."""
@@ -123,12 +123,12 @@ class LiveSegment(LiveRows):
         return sign_terms(self.segment.term_bytes, self.segment.term_offsets)
 
     @cached_property
-    def length_statistics(self) -> tuple[int, int, int]:
-        """The live questions' own texts: the number with a word, their total words, and the length of the longest."""
-        lengths = self.segment.lengths
+    def length_statistics(self) -> list[tuple[int, int, int]]:
+        """For each field of live questions' own texts: the number with a word, all their words, the most of one."""
+        fields = self.segment.lengths
         if self.has_rephrasings or len(self.deleted):
-            lengths = lengths[self.live_mask & (self.phrasings == 0)]
-        return int(np.count_nonzero(lengths)), int(lengths.sum(dtype=np.int64)), int(lengths.max(initial=0))
+            fields = fields[:, self.live_mask & (self.phrasings == 0)]
+        return [(int(np.count_nonzero(n)), int(n.sum(dtype=np.int64)), int(n.max(initial=0))) for n in fields]
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -176,9 +176,17 @@ class LiveSegment(LiveRows):
                 break
         return list(docids)[:count]
 
-    def complete(self, prefix: str) -> tuple[Array, Array]:
-        """Return the terms that begin with a prefix, by descending df: their positions in the dictionary, and df."""
-        between = find_prefix_range(self.segment.term_bytes, self.segment.term_offsets, prefix)
+    def prefix_range(self, field: int, prefix: str) -> range:
+        """Return the positions of a field's terms whose words begin with a prefix."""
+        dictionary = self.segment.term_bytes, self.segment.term_offsets
+        if field or prefix:
+            return find_prefix_range(*dictionary, MARKS[field] + prefix)
+        fields = len(self.segment.lengths)
+        return range(find_prefix_range(*dictionary, MARKS[fields - 1]).stop if fields > 1 else 0, len(self.segment.df))
+
+    def complete(self, field: int, prefix: str) -> tuple[Array, Array]:
+        """Return a field's terms that begin with a prefix, by descending df: their positions, and df."""
+        between = self.prefix_range(field, prefix)
         ids = np.arange(between.start, between.stop)
         df, _ = self.term_statistics(ids)
         order = np.argsort(-df, kind="stable")

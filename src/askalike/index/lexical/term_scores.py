@@ -1,8 +1,8 @@
 """Cache of term scores, computed once per similarity, term and segment."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from askalike.core.types import Collection, Floats
 from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment, Segment
+from askalike.index.lexical.terms import field_of
 from askalike.index.rows import Array
 
 MAX_REPHRASING_GAIN = 4
@@ -41,41 +42,51 @@ class TermScorer(Hashable, Protocol):
         """Return the scores of one term in one document; see Similarity.score."""
 
 
-@dataclass(frozen=True, eq=False)
-class OwnTextStatistics:
-    """Statistics of the live questions' own texts.
+@dataclass(frozen=True, slots=True)
+class FieldStatistics:
+    """Statistics of one field of the live questions' own texts. max_length: the number of words in the longest."""
 
-    max_length: the length of the longest of them, in units of 1/scale.
-    """
-
-    scale: int
     collection: Collection
     max_length: int
 
-
-@dataclass(frozen=True, eq=False)
-class CollectionStatistics(OwnTextStatistics):
-    """Statistics summed over all segments."""
-
-    segments: Sequence[LiveSegment]
-
     @classmethod
-    def of_segments(cls, segments: Sequence[LiveSegment], scale: int) -> "CollectionStatistics":
-        """Sum the segments' statistics. An empty collection counts as one document, so that means are numbers."""
-        counts, tokens, lengths = zip((0, 0, 0), *(live.length_statistics for live in segments), strict=True)
-        documents = max(sum(counts), 1)
-        total = sum(tokens) / scale
-        return cls(scale, Collection(documents, total or float(documents)), max(lengths), segments)
+    def of_counts(cls, documents: int, total: int, max_length: int) -> "FieldStatistics":
+        """Return the statistics. An empty collection counts as one document, so that means are numbers."""
+        documents = max(documents, 1)
+        return cls(Collection(documents, float(total or documents)), max_length)
 
 
-def score_bounds(similarity: TermScorer, df: Floats, ttf: Floats, statistics: OwnTextStatistics) -> Floats:
+def sum_statistics(segments: Sequence[LiveSegment], field_count: int) -> list[FieldStatistics]:
+    """Return the statistics of each field, summed over the segments."""
+    of_segments = [live.length_statistics for live in segments]
+    columns = [zip((0, 0, 0), *(own[field] for own in of_segments), strict=True) for field in range(field_count)]
+    return [FieldStatistics.of_counts(sum(counts), sum(tokens), max(lengths)) for counts, tokens, lengths in columns]
+
+
+def score_fields(
+    fields: NDArray[np.uint8], statistics: Sequence[FieldStatistics], score: Callable[[Any, FieldStatistics], Floats]
+) -> Floats:
+    """Return the score of each of n terms, by the statistics of its field.
+
+    fields: (n). score: returns the scores of some of the terms, given by their positions, which are all in one field.
+    """
+    if len(statistics) == 1:
+        return score(slice(None), statistics[0])
+    scores = np.empty(len(fields))
+    for field, own in enumerate(statistics):
+        at = np.flatnonzero(fields == field)
+        scores[at] = score(at, own)
+    return scores
+
+
+def score_bounds(similarity: TermScorer, df: Floats, ttf: Floats, statistics: FieldStatistics) -> Floats:
     """Return the maximum score of each term in a question's own text: float64 (n).
 
     A term's frequency is at most the text's length and the term's total. So it suffices to try a few lengths, each
     twice the one before, with frequencies of at most twice that. Rephrasings are ignored, so that adding a rephrasing
     does not change other scores.
     """
-    lengths = 2.0 ** np.arange(statistics.max_length.bit_length() + 1) / statistics.scale
+    lengths = 2.0 ** np.arange(statistics.max_length.bit_length() + 1)
     tf = np.minimum(2 * lengths, np.maximum(ttf[:, None], 1.0))
     return similarity.score(tf, lengths, df[:, None], ttf[:, None], statistics.collection).max(axis=1)
 
@@ -83,16 +94,18 @@ def score_bounds(similarity: TermScorer, df: Floats, ttf: Floats, statistics: Ow
 class KnownTerms:
     """The terms of queries so far, numbered by first occurrence.
 
-    names: the terms. df, ttf: float64 (n), over all segments, ttf in whole words. segment_ids: per segment int64 (n),
-    each term's position in the segment's dictionary, −1 if it does not have the term.
+    names: the terms. fields: uint8 (n), the field of each. df, ttf: float64 (n), over all segments. segment_ids: per
+    segment int64 (n), each term's position in the segment's dictionary, −1 if it does not have the term.
+    statistics: of each field.
     """
 
-    def __init__(self, statistics: CollectionStatistics) -> None:
-        self.statistics = statistics
+    def __init__(self, segments: Sequence[LiveSegment], statistics: Sequence[FieldStatistics]) -> None:
+        self.segments, self.statistics = segments, statistics
         self.names: list[str] = []
+        self.fields = np.empty(0, np.uint8)
         self.df = np.empty(0, np.float64)
         self.ttf = np.empty(0, np.float64)
-        self.segment_ids = [np.empty(0, np.int64) for _ in statistics.segments]
+        self.segment_ids = [np.empty(0, np.int64) for _ in segments]
         self._numbers: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -105,14 +118,16 @@ class KnownTerms:
             self._numbers.update(zip(new, range(len(self.names), len(self.names) + len(new)), strict=True))
             self.names += new
             df, ttf = np.zeros(len(new), np.int64), np.zeros(len(new), np.int64)
-            for at, live in enumerate(self.statistics.segments):
+            for at, live in enumerate(self.segments):
                 ids = live.find(new)
                 self.segment_ids[at] = np.append(self.segment_ids[at], ids)
                 segment_df, segment_ttf = live.term_statistics(ids)
                 df += segment_df
                 ttf += segment_ttf
             self.df = np.append(self.df, df)
-            self.ttf = np.append(self.ttf, ttf / self.statistics.scale)
+            self.ttf = np.append(self.ttf, ttf)
+            last = len(self.statistics) - 1
+            self.fields = np.append(self.fields, np.array([min(field_of(term), last) for term in new], np.uint8))
         return np.array([self._numbers[t] for t in terms], np.int64)
 
 
@@ -127,8 +142,8 @@ class TermScores:
         self.bounds = np.empty(0, np.float64)
         self._similarity = similarity
         self._computed = np.empty(0, np.bool_)
-        self._starts = [np.empty(0, np.int64) for _ in terms.statistics.segments]
-        self._entries = [_GrowableArray() for _ in terms.statistics.segments]
+        self._starts = [np.empty(0, np.int64) for _ in terms.segments]
+        self._entries = [_GrowableArray() for _ in terms.segments]
 
     @property
     def largest_table(self) -> int:
@@ -145,7 +160,7 @@ class TermScores:
         if not len(new):
             return
         self.bounds[new] = self._compute_bounds(new)
-        for at, live in enumerate(self.terms.statistics.segments):
+        for at, live in enumerate(self.terms.segments):
             ids = self.terms.segment_ids[at][new]
             present = new[ids >= 0]
             codes, sizes = _table_codes(live.segment, ids[ids >= 0])
@@ -155,28 +170,35 @@ class TermScores:
 
     def segment_tables(self, at: int) -> ScoreTables:
         """Return the tables of one segment."""
-        segment = self.terms.statistics.segments[at].segment
+        segment = self.terms.segments[at].segment
         return ScoreTables(
             self.terms.segment_ids[at], self._starts[at], self._entries[at].values, len(segment.code_tf),
             segment.pareto_starts, segment.pareto,
         )  # fmt: skip
 
     def score_in_text(self, numbers: NDArray[np.int64], tf: Floats, length: Floats) -> Floats:
-        """Return the score of each term in a text of that length, in words, in which it occurs tf times."""
+        """Return the score of each term in a field of that length, in words, in which it occurs tf times."""
         df, ttf = self.terms.df[numbers], self.terms.ttf[numbers]
-        return self._similarity.score(tf, length, df, ttf, self.terms.statistics.collection)
+
+        def score(at: Any, own: FieldStatistics) -> Floats:
+            return self._similarity.score(tf[at], length[at], df[at], ttf[at], own.collection)
+
+        return score_fields(self.terms.fields[numbers], self.terms.statistics, score)
 
     def score_codes(self, segment: Segment, codes: Array, numbers: Array) -> Floats:
         """Return the score of each term in a document with this code."""
-        scale, collection = self.terms.statistics.scale, self.terms.statistics.collection
-        tf, length = segment.code_tf[codes] / scale, segment.code_length[codes] / scale
-        scores = self._similarity.score(tf, length, self.terms.df[numbers], self.terms.ttf[numbers], collection)
+        tf, length = segment.code_tf[codes].astype(np.float64), segment.code_length[codes].astype(np.float64)
+        scores = self.score_in_text(numbers, tf, length)
         return np.minimum(scores, MAX_REPHRASING_GAIN * self.bounds[numbers])
 
     def _compute_bounds(self, numbers: NDArray[np.int64]) -> Floats:
         """Return the maximum score of each term in a question's own text."""
         df, ttf = self.terms.df[numbers], self.terms.ttf[numbers]
-        return score_bounds(self._similarity, df, ttf, self.terms.statistics)
+
+        def bound(at: Any, own: FieldStatistics) -> Floats:
+            return score_bounds(self._similarity, df[at], ttf[at], own)
+
+        return score_fields(self.terms.fields[numbers], self.terms.statistics, bound)
 
 
 class _GrowableArray:

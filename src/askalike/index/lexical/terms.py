@@ -1,6 +1,10 @@
-"""A sorted term dictionary in two flat arrays, which can be opened without being read."""
+"""A sorted term dictionary in two flat arrays, which can be opened without being read; terms of several fields.
 
-from collections.abc import Sequence
+The fields of a document have one dictionary. Terms of the first field are stored as they are; those of any other begin
+with the mark of that field. To the index, a word in another field is thus just another term.
+"""
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +13,32 @@ from askalike.native.compiled import compiled, inlined
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
+MARKS = ("", "\x1c", "\x1d", "\x1e")
+"""The mark of each field. Analyzers take these characters for white space, so that no term begins with one."""
+_FIELD_OF_MARK = {mark: field for field, mark in enumerate(MARKS)}
+
+
+def mark_terms(words: Iterable[str], field: int) -> list[str]:
+    """Return the terms that stand for these words in a field, given by its number."""
+    mark = MARKS[field]
+    return [mark + word for word in words] if mark else list(words)
+
+
+def field_of(term: str) -> int:
+    """Return the number of a term's field."""
+    return _FIELD_OF_MARK.get(term[:1], 0)
+
+
+def word_of(term: str) -> str:
+    """Return a term without the mark of its field."""
+    return term[1:] if field_of(term) else term
+
+
+def fields_of_terms(term_bytes: Bytes, term_offsets: Offsets, field_count: int) -> NDArray[np.uint8]:
+    """Return the number of the field of each term of a dictionary."""
+    lengths, first = np.diff(term_offsets), np.append(term_bytes, np.uint8(0))[term_offsets[:-1]]
+    fields = first - np.uint8(ord(MARKS[1]) - 1)
+    return np.where((lengths > 0) & (fields < field_count), fields, 0).astype(np.uint8)
 
 
 def pack_terms(terms: Sequence[str]) -> tuple[Bytes, Offsets]:

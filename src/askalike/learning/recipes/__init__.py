@@ -34,7 +34,7 @@ class EmbeddingSettings(Settings):
         "skipgram",
         description="initial word vectors: skipgram, random, packaged, a model's folder, or a file of vectors",
     )
-    init_fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
+    init_fields: Literal["title", "body", "text"] = Field("text", description="the fields that are read (text: both)")
     context: int = Field(5, ge=1, description="window size: number of words on either side that a word predicts")
     negative_samples: int = Field(5, ge=1, description="number of negative samples for each predicted word")
     init_epochs: int = Field(10, ge=1, description="number of passes over the archive")

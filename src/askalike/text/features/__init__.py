@@ -30,7 +30,7 @@ class TextSettings(AnalyzerSettings):
     tokenizer: Tokenizer = "ptb"
     stem: bool = False
     code: CodeRule = "drop"
-    fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
+    fields: Literal["title", "body", "text"] = Field("text", description="the fields that are read (text: both)")
 
 
 class FeatureRows(Protocol):
@@ -125,8 +125,8 @@ def plain_fields(text: Text, fields: str, to_plain: Callable[[str, Markup], str]
     require_text(text)
     if isinstance(text, Answer):
         return [to_plain(text.body, text.markup)]
-    title = [to_plain(text.title, "text")] if "title" in fields else []
-    return [*title, to_plain(text.body, text.markup)] if "body" in fields and text.body else title
+    title = [to_plain(text.title, "text")] if fields != "body" else []
+    return [*title, to_plain(text.body, text.markup)] if fields != "title" and text.body else title
 
 
 class UntrainedFeatures:

@@ -38,7 +38,7 @@ class HashedNgramSettings(PlainTextSettings):
     """Preparation of texts, the fields of a question that are looked up, and the number of rows of each kind."""
 
     code: CodeRule = Field("drop", description="whether code is read")
-    fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
+    fields: Literal["title", "body", "text"] = Field("text", description="the fields that are read (text: both)")
     subwords: int = Field(0, ge=0, description="number of rows for the tokenizer's subwords; 0: none are used")
     words: int = Field(0, ge=0, description="number of rows for hashed words; 0: none are used")
     bigrams: int = Field(0, ge=0, description="number of rows for hashed pairs of adjacent words; 0: none are used")

@@ -20,7 +20,7 @@ class WordpieceSettings(Settings):
     """The tokenizer's model, and the limits of a text."""
 
     tokenizer_of: str = Field("", description="the model with the tokenizer; set by network.encoder")
-    fields: Literal["title", "body", "title,body"] = Field("title,body", description="the fields that are read")
+    fields: Literal["title", "body", "text"] = Field("text", description="the fields that are read (text: both)")
     longest: int = Field(
         128, ge=3, description="maximum number of tokens read from a text, including the model's special tokens"
     )

@@ -1,0 +1,140 @@
+"""The words of an index, in any of its fields: completions of unfinished words, and words spelt like another."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from askalike.index.lexical.edits import code_points, find_near_terms
+from askalike.index.lexical.segment import MAX_REMEMBERED_TERMS, LiveSegment
+from askalike.index.lexical.terms import mark_terms, word_of
+from askalike.index.rows import Array
+
+MAX_COMPLETIONS = 24
+MAX_CACHED_PREFIXES = 10_000
+
+
+class NearTerm(NamedTuple):
+    """A term, its edit distance from a word, and the number of its letters that match that word."""
+
+    term: str
+    edits: int
+    letters: int
+
+
+class NearSearch(NamedTuple):
+    """The parameters of `TermVocabulary.near` for a word."""
+
+    word: str
+    max_edits: int
+    beginning: int = 0
+    tail: int = 0
+    open_end: bool = False
+
+
+class TermVocabulary:
+    """The words of some segments, without the marks of fields. A word's df is the sum of its df over the fields."""
+
+    def __init__(self, segments: Sequence[LiveSegment], field_count: int = 1) -> None:
+        self._segments, self._fields = segments, range(field_count)
+        self._is_known: dict[str, bool] = {}
+        self._completions: dict[str, list[str]] = {}
+
+    def complete(self, prefix: str) -> list[str]:
+        """Return the live terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""
+        completions = self._completions.get(prefix)
+        if completions is None:
+            if len(self._completions) >= MAX_CACHED_PREFIXES:
+                self._completions.clear()
+            completions = self._completions[prefix] = self._find_completions(prefix)
+        return completions
+
+    def unknown(self, terms: Sequence[str]) -> set[str]:
+        """Return the terms that no live document contains."""
+        if len(self._is_known) > MAX_REMEMBERED_TERMS:
+            self._is_known = {}
+        is_known = self._is_known
+        if new := [term for term in dict.fromkeys(terms) if term not in is_known]:
+            held = {term for _, term in self._count_live_documents(new)}
+            is_known.update((term, term in held) for term in new)
+        return {term for term in terms if not is_known[term]}
+
+    def docids(self, term: str, count: int) -> list[int]:
+        """Return the lowest docids of the live questions that contain a term, up to a limit."""
+        docids: set[int] = set()
+        for live in self._segments:
+            for field in self._fields:
+                [at] = live.find(mark_terms([term], field))
+                docids |= set(live.first_docids(at, count)) if at >= 0 else set()
+        return sorted(docids)[:count]
+
+    def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
+        """Return the `docids` of each term."""
+        return [self.docids(term, count) for term in terms]
+
+    def near_each(self, searches: Sequence[NearSearch]) -> list[list[NearTerm]]:
+        """Return the terms that are `near` each word."""
+        return [
+            self.near(s.word, s.max_edits, beginning=s.beginning, tail=s.tail, open_end=s.open_end) for s in searches
+        ]
+
+    def near(
+        self, word: str, max_edits: int, *, beginning: int = 0, tail: int = 0, open_end: bool = False
+    ) -> list[NearTerm]:
+        """Return the live terms within an edit distance of a word.
+
+        beginning: length of the prefix that word and term must share, which makes the search faster.
+        tail: number of last letters that the term may lack, as the ending of an inflected form.
+        open_end: the term may continue after the word, which is unfinished. Best first: by fewest edits, then the
+        longest if there is a tail, those with the word's first letter, the highest document frequency.
+        """
+        near: dict[str, NearTerm] = {}
+        for live in self._segments:
+            dictionary = live.segment.term_bytes, live.segment.term_offsets
+            for field in self._fields:
+                scanned, [marked] = live.prefix_range(field, word[:beginning]), mark_terms([word], field)
+                ids, edits, ends = find_near_terms(
+                    *dictionary, *live.term_signatures, scanned.start, scanned.stop, code_points(marked), max_edits,
+                    tail, open_end,
+                )  # fmt: skip
+                mark_letters = len(marked) - len(word)
+                terms = map(word_of, live.terms_at(ids))
+                rows = zip(terms, edits.tolist(), (ends - mark_letters).tolist(), strict=True)
+                near |= {term: NearTerm(term, n, end) for term, n, end in rows}
+
+        counted = self._count_live_documents(sorted(near))
+        return rank_near_terms(word, tail, [(-count, near[term]) for count, term in counted])
+
+    def _find_completions(self, prefix: str) -> list[str]:
+        lists: list[tuple[LiveSegment, Array, Array]] = [
+            (live, *live.complete(field, prefix)) for live in self._segments for field in self._fields
+        ]
+        size = MAX_COMPLETIONS
+        while True:  # a term may be at the top overall without being so in any segment or field
+            terms = {word_of(term) for live, ids, _ in lists for term in live.terms_at(ids[:size])}
+            ranked = sorted(self._count_live_documents(sorted(terms)))
+            unseen = sum(int(df[size]) for _, _, df in lists if len(df) > size)
+            certain = sum(-count > unseen for count, _ in ranked)
+            if certain >= MAX_COMPLETIONS or all(len(df) <= size for _, _, df in lists):
+                return [term for _, term in ranked[:MAX_COMPLETIONS]]
+            size *= 4
+
+    def _count_live_documents(self, terms: Sequence[str]) -> list[tuple[int, str]]:
+        """Return (−df, term) for the terms that a live document contains."""
+        df, held = np.zeros(len(terms), np.int64), np.zeros(len(terms), np.bool_)
+        for live in self._segments:
+            for field in self._fields:
+                ids = live.find(mark_terms(terms, field))
+                df += live.term_statistics(ids)[0]
+                held |= live.has_live_documents(ids)
+        return [(-int(n), term) for n, term, is_held in zip(df, terms, held, strict=True) if is_held]
+
+
+def rank_near_terms(word: str, tail: int, counted: Iterable[tuple[int, NearTerm]]) -> list[NearTerm]:
+    """Return terms near a word, best first. counted: each term with the number of questions that have it."""
+
+    def key(one: tuple[int, NearTerm]) -> tuple[int, int, bool, int, str]:
+        count, (term, edits, _) = one
+        return edits, -len(term) if tail else 0, term[0] != word[0], -count, term
+
+    return [near for _, near in sorted(counted, key=key)]
