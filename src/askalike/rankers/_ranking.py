@@ -22,10 +22,8 @@ from askalike.text.words import fold_title
 
 Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
-EXACT_DEPTH = 10
-"""Number of first hits among which a question with exactly the typed title is looked for."""
 EXACT_BONUS = 1e-6
-"""Added, relative to the best score, to the score of such a question, if it was not the first."""
+"""Added, relative to the best score, to that of a question with exactly the typed title if it was not the first."""
 MAX_DETECTED_CHARS = 1_000  # of a query, from which its language is detected
 
 
@@ -79,38 +77,37 @@ def search(
     if candidates is None:
         return retrieve(searcher, resolved, k, allowed_docs(searcher.view, filter))
     pools = find_pools(searcher.view, resolved, candidates, filter)
-    return first_hits(searcher, rank_pools(searcher.score(resolved, pools), max(k, EXACT_DEPTH)), k)
+    return first_hits(searcher, rank_pools(searcher.score(resolved, pools), max(k, searcher.exact_title_depth)), k)
 
 
 def retrieve(
     searcher: Searcher, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
 ) -> Retrieved:
     """Return the k best documents of each query, see `first_hits`."""
-    depth = max(k, EXACT_DEPTH) if searcher.compares_titles else k
+    depth = max(k, searcher.exact_title_depth)
     return first_hits(searcher, searcher.retrieve(queries, depth, allowed), k)
 
 
 def first_hits(searcher: Searcher, ranked: Retrieved, k: int) -> Retrieved:
     """Return the first k documents of each query; if titles are a field, questions with the typed title come first.
 
-    Titles are compared without case and punctuation, with those of at least EXACT_DEPTH documents. A question that
-    overtakes others gets a score just above theirs.
+    ranked: at least the first `exact_title_depth` documents. Titles are compared without case and punctuation. A
+    question that overtakes others gets a score just above theirs.
     """
     titles = [None if one.query.body else fold_title(one.query.title) for one in ranked.queries]
-    if searcher.compares_titles and any(titles):
-        ranked = _put_exact_titles_first(searcher.view, ranked, titles)
+    if searcher.exact_title_depth and searcher.view.kind == "questions" and any(titles):
+        ranked = _put_exact_titles_first(searcher, ranked, titles)
     return ranked.select([np.arange(min(k, len(docids))) for docids in ranked.docids])
 
 
-def _put_exact_titles_first(view: View, ranked: Retrieved, titles: Sequence[str | None]) -> Retrieved:
-    heads = [
-        docids[:EXACT_DEPTH].tolist() if title else [] for docids, title in zip(ranked.docids, titles, strict=True)
-    ]
-    questions = view.questions_by_docid({docid for head in heads for docid in head})
-    phrasings = {docid: {fold_title(t) for t in (q.title, *q.rephrasings)} for docid, q in questions.items()}
+def _put_exact_titles_first(searcher: Searcher, ranked: Retrieved, titles: Sequence[str | None]) -> Retrieved:
+    pairs = zip(ranked.docids, titles, strict=True)
+    heads = [docids[: searcher.exact_title_depth].tolist() if title else [] for docids, title in pairs]
+    phrasings = searcher.view.phrasings({docid for head in heads for docid in head})
+    folded = {docid: set(map(fold_title, own)) for docid, own in phrasings.items()}
     scores, orders = [], []
     for title, head, own in zip(titles, heads, ranked.scores, strict=True):
-        exact = np.flatnonzero([title in phrasings.get(docid, ()) for docid in head])
+        exact = np.flatnonzero([title in folded.get(docid, ()) for docid in head])
         if len(exact) and exact[-1] >= len(exact):  # another question comes before one of them
             own = own.copy()
             own[exact] = own[0] + EXACT_BONUS * max(1.0, abs(own[0]))

@@ -24,6 +24,10 @@ Docids = NDArray[np.int64]
 Texts = Mapping[int, Question]
 Explanations = dict[int, Explanation]
 """Docid → why that document has its score."""
+EXACT_TITLE_DEPTH = 10
+"""See Searcher.exact_title_depth. In a hybrid, whose pool has more documents in any case, it is TYPED_DEPTH."""
+TYPED_DEPTH = 48
+"""Maximum number of documents from each part of a hybrid while a question is typed."""
 DEPTH_FACTOR = 4
 """Factor by which the depth of a search is increased if too few hits remain."""
 
@@ -89,8 +93,11 @@ class Searcher(ABC):
     """Whether the language of a query matters where neither query nor archive has one."""
     proposes = True
     """Whether it can retrieve, and not only score documents that other rankers retrieve."""
-    compares_titles = False
-    """Whether titles are a field of their own, beside others: then a question with exactly the typed title is first."""
+    exact_title_depth = 0
+    """Number of documents among which a question with exactly the typed title is looked for, to come first.
+
+    0 if titles are not searched as a field beside others.
+    """
     has_similarity = False
     """Whether a score is a similarity of two texts, independent of the other hits, as a cosine is."""
 

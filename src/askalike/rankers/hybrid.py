@@ -26,12 +26,9 @@ from askalike.rankers._composite import (
 )
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._ranking import EXACT_DEPTH, Candidates, find_pools, first_hits, rank_pools, resolve, to_run
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Texts, fill_missing
+from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_pools, resolve, to_run
+from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrieved, Scores, Texts, fill_missing
 from askalike.store import View
-
-TYPED_DEPTH = 48
-"""Maximum number of documents from each part while a question is typed."""
 
 
 class HybridSettings(CompositeSettings):
@@ -112,7 +109,7 @@ class HybridSearcher(CompositeSearcher):
         candidates: Candidates | None = None,
     ) -> list[Run]:
         """Return `rank` with each of several choices of weights; the parts retrieve and score only once."""
-        resolved, depth = resolve(self, queries), max(k, EXACT_DEPTH)
+        resolved, depth = resolve(self, queries), max(k, self.exact_title_depth)
         if candidates is None:
             parts = self.retrieve_parts(resolved, k)
             ranked = [self._fuse(parts, weights).best(depth) for weights in choices]
