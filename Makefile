@@ -1,6 +1,6 @@
 # Everything below sets up what it needs in .venv by itself; PYTHON=… names the Python to make it with.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint docs bench clean
+.PHONY: help demo test test-long lint docs bench dist clean
 .NOTPARALLEL:
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes: each would compile the whole package anew
 
@@ -15,7 +15,7 @@ help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
 
 demo: .venv/.askalike ## import, index, search and measure the bundled example archive
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
+	@$(BIN)/askalike demo
 
 test: .venv/.test ## run the tests, first those that need no torch; TESTS="tests/text -k stems" runs some
 	@tools/get-chromium
@@ -44,6 +44,10 @@ docs: .venv/.test .venv/.docs ## run the documentation's examples, then build th
 
 bench: .venv/.bench ## run the benchmarks; BENCHMARKS="search" runs one
 	$(BIN)/python benchmarks/run.py $(BENCHMARKS)
+
+dist: .venv/.test ## build the wheel and the source package into dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
 
 clean: ## remove .venv and everything made here
 	rm -rf .venv demo site build dist bench-data .pytest_cache .mypy_cache .ruff_cache .hypothesis

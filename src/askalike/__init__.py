@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from askalike.index.lexical.index import LexicalIndex
     from askalike.index.vectors.index import VectorIndex
     from askalike.labels.splits import load_split
-    from askalike.learning.loss import Loss as Loss
+    from askalike.learning.losses import Loss as Loss
     from askalike.learning.networks import Network as Network
     from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, explain_ids, rank
     from askalike.rankers import create as build
@@ -111,7 +111,7 @@ _NAMES = {
     "index.lexical.index": ("LexicalIndex",),
     "index.vectors.index": ("VectorIndex",),
     "labels.splits": ("load_split",),
-    "learning.loss": ("Loss",),
+    "learning.losses": ("Loss",),
     "learning.networks": ("Network",),
     "rankers": ("Ranker", "ResolvedQuery", "Retrieved", "Searcher", "create:build", "explain_ids", "rank"),
     "readers": ("Reader", "SourceFiles", "import_archive", "read_queries"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.calibration.abstention import AbstentionThreshold, find_rule, off_topic_questions
+from askalike.calibration.abstention import AbstentionThreshold, find_rule, fit_abstention, off_topic_questions
 from askalike.calibration.background import BackgroundSimilarity
 from askalike.cli.search import index_command
 from askalike.core.types import Question
@@ -66,6 +66,20 @@ def test_thresholds_of_a_searcher_that_was_opened_before_a_commit_are_not_kept(t
         )
         assert least > 0.2
         assert threshold.saved_rule
+
+
+@pytest.mark.parametrize("size", [0, 40, 100])
+def test_a_truncated_file_of_a_rule_is_written_again(tmp_path, size):
+    path, ranker = riverside(tmp_path / "archive"), rankers.create("lm_jelinek_mercer")
+    with Archive.open(path) as archive:
+        ranker.build(archive.view())
+        fit_abstention(archive, ranker)
+        [file] = path.glob("calibration/*.abstention.npy")
+        whole = file.read_bytes()
+        file.write_bytes(whole[:size])
+        assert AbstentionThreshold(archive, ranker).saved_rule is None
+        fit_abstention(archive, ranker)
+        assert file.read_bytes() == whole
 
 
 def test_an_archive_that_is_not_indexed_yet_gets_no_thresholds(tmp_path):

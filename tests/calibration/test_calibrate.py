@@ -261,6 +261,7 @@ def test_a_damaged_file_is_one_line(report, tmp_path):
                 load_calibration(archive, rankers.create(DEFAULT_RANKER))
         for key, wrong, message in (
             ('"first_hit_curve"', '"fist"', r"fist is not a setting \(known: format, ranker, settings, fingerprint"),
+            ('"columns"', '"colums"', r"colums is not a setting"),  # in one of several kinds of curves
             ('"criterion"', '"off"', r"threshold.off is not a setting \(known: probability, criterion, share\)"),
         ):
             path.write_text(intact.replace(key, wrong))

@@ -164,6 +164,12 @@ def test_a_model_is_not_measured_on_what_it_has_learned_from(trained, command, t
         code, _, said = command("experiment", file, "-o", tmp_path / "run")
         assert code == 2
         assert f"hybrid was trained on the labels of {n} queries" in said
+    code, printed, said = command(*words, "--split", "duplicates:title@60")
+    assert code == 2
+    assert "30 of these 60" in said
+    code, printed, said = command(*words, "--split", "known")
+    assert code == 0, said
+    assert json.loads(printed)["n"] == 120
     code, _, said = command("calibrate", trained.path, "--ranker", "mine", "--split", "duplicates")
     assert code == 2
     assert "mine was trained on the labels of" in said

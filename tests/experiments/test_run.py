@@ -16,7 +16,6 @@ from small import archive_at, toml_at
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question
 from askalike.evaluation.trec import read_run
-from askalike.experiments.cells import truncate_title
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.run import run_experiment
 from askalike.store.archive import Archive
@@ -203,16 +202,6 @@ def test_the_data_s_hash_does_not_depend_on_order_or_imports(tmp_path):
     x, y, z = (content_hash(Archive.open(tmp_path / name)) for name in "xyz")
     assert x == y != z
     assert len(x) == 32
-
-
-@pytest.mark.parametrize(("share", "title"), [(0.25, "a b"), (0.5, "a b c"), (0.75, "a b c d"), (1.0, "a b c d e f")])
-def test_a_share_of_the_words_typed(share, title):
-    assert truncate_title(Question("q", " a b  c d e f ", "body"), share) == Question("q", title)
-
-
-def test_a_question_has_one_word_at_least():
-    assert truncate_title(Question("q", "word"), 0.25).title == "word"
-    assert truncate_title(Question("q", ""), 0.25).title == ""
 
 
 def test_the_resolved_configuration_has_no_variables(toml, tmp_path):

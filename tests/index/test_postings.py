@@ -18,9 +18,10 @@ from brute import SIX, fresh, search
 from askalike.core.errors import IndexBusyError, SearchIndexError
 from askalike.index import commits, writing
 from askalike.index.arrays import ARRAYS_FILE
-from askalike.index.commits import MANIFEST
+from askalike.index.checksums import VERIFIED_FILE
 from askalike.index.lexical.index import BYTES_PER_TOKEN, LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import QueryTerms
+from askalike.index.manifests import MANIFEST, read_manifest, write_manifest
 
 LAYOUT = LexicalLayout("x")
 WORDS = [f"w{i}" for i in range(40)]
@@ -60,7 +61,7 @@ def answers(searcher):
 
 
 def files(path):
-    return {p.relative_to(path).as_posix() for p in path.iterdir()}
+    return {p.relative_to(path).as_posix() for p in path.iterdir()} - {VERIFIED_FILE}
 
 
 def named(path):
@@ -246,17 +247,16 @@ def test_segments_of_a_growing_index_stay_few(tmp_path, monkeypatch):
     [
         (
             {"format": LexicalIndex.FORMAT + 1},
-            r"format 5, but this askalike reads 4; rebuild it: askalike index .* --rebuild",
+            rf"format {LexicalIndex.FORMAT + 1}, but this askalike reads {LexicalIndex.FORMAT}; delete it, it will be",
         ),
-        ({"fingerprint": "y"}, r"another analyzer .*fingerprint differs.*rebuild it: askalike index .* --rebuild"),
-        ({"exact_lengths": True}, r"exact_lengths differs.*rebuild it"),
-        ({"field_count": 2}, r"field_count differs.*rebuild it"),
+        ({"fingerprint": "y"}, r"another analyzer .*fingerprint differs.*delete it, it will be rebuilt"),
+        ({"exact_lengths": True}, r"exact_lengths differs.*delete it"),
+        ({"field_count": 2}, r"field_count differs.*delete it"),
     ],
 )
 def test_another_index_than_expected_is_refused(tmp_path, change, message):
     commit(LexicalIndex.open(tmp_path, LAYOUT), 1)
-    manifest = json.loads((tmp_path / MANIFEST).read_text()) | change
-    (tmp_path / MANIFEST).write_text(json.dumps(manifest))
+    write_manifest(tmp_path, read_manifest(tmp_path) | change)
     with pytest.raises(SearchIndexError, match=message) as caught:
         LexicalIndex.open(tmp_path, LAYOUT)
     assert "\n" not in str(caught.value)
@@ -269,7 +269,9 @@ def test_a_damaged_manifest_is_one_line_and_touches_nothing(tmp_path, content):
     kept = files(tmp_path)
     (tmp_path / MANIFEST).write_bytes(content)
     for attempt in (lambda: LexicalIndex.open(tmp_path, LAYOUT), lambda: commit(index, 2)):
-        with pytest.raises(SearchIndexError, match=r"not a valid manifest; delete .*, it will be rebuilt") as caught:
+        with pytest.raises(
+            SearchIndexError, match=r"damaged \(manifest.json .*\); delete it, it will be rebuilt"
+        ) as caught:
             attempt()
         assert "\n" not in str(caught.value)
     assert files(tmp_path) == kept
@@ -281,10 +283,12 @@ def test_missing_and_damaged_files_are_named(tmp_path):
     stored = (segment / ARRAYS_FILE).read_bytes()
     for length in (0, 4, 100, len(stored) - 1):
         (segment / ARRAYS_FILE).write_bytes(stored[:length])
-        with pytest.raises(SearchIndexError, match=r"damaged; delete .*, it will be rebuilt"):
+        with pytest.raises(
+            SearchIndexError, match=r"damaged \(.* differs from its checksum\); delete it, it will be rebuilt"
+        ):
             LexicalIndex.open(tmp_path, LAYOUT)
     (segment / ARRAYS_FILE).unlink()
-    with pytest.raises(SearchIndexError, match="missing; delete it, it will be rebuilt"):
+    with pytest.raises(SearchIndexError, match=r"missing\); delete it, it will be rebuilt"):
         LexicalIndex.open(tmp_path, LAYOUT)
 
 

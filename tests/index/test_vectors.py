@@ -235,7 +235,7 @@ def test_killed_at_any_moment_it_holds_a_committed_state(tmp_path, moment):
     with again.writer() as writer:
         writer.commit(3)
     names = {p.name for p in again.segments} | {p.deletions for p in again.segments if p.deletions}
-    assert {p.name for p in tmp_path.iterdir()} == names | {"manifest.json", "lock"}
+    assert {p.name for p in tmp_path.iterdir()} == names | {"manifest.json", "lock", "verified.json"}
 
 
 def test_other_vectors_than_the_indexs_are_refused(tmp_path):

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from askalike import rankers
 from askalike.core.errors import ArchiveError
 from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
-from askalike.labels.splits import default_split, labelled_splits, load_split
+from askalike.labels.partitions import create_partition
+from askalike.labels.splits import KNOWN_QUERIES, default_split, labelled_splits, load_split, splits_to_hold_out
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import imported_splits
@@ -118,3 +120,76 @@ def test_the_default_split_is_the_preferred_one_else_the_first_with_enough_queri
     assert default_split(archive, "test", parts=True) == "test"
     assert default_split(archive, "dev", last_resort="train") == "test"
     assert default_split(archive, "dev", last_resort="test", min_queries=2) is None
+
+
+@pytest.mark.parametrize(
+    ("ending", "title"),
+    [
+        (":title", "a b c d e"),
+        ("@1", "a"),
+        ("@20", "a"),
+        ("@21", "a b"),
+        ("@60", "a b c"),
+        (":title@99", "a b c d e"),
+        (":title@100", "a b c d e"),
+    ],
+)
+def test_a_typed_split_has_the_first_words_of_titles(archive, ending, title):
+    archive.upsert(
+        [Question("1", " a b  c d e", "body", "html"), Question("2", "", "body"), Link("1", "3"), Link("2", "3")]
+    )
+    whole, typed = load_split(archive, "duplicates"), load_split(archive, f"duplicates{ending}")
+    assert typed.queries == {"1": Question("1", title, markup="html"), "2": Question("2", "")}
+    assert typed.qrels == whole.qrels
+    assert labelled_splits(archive) == ["duplicates"]
+
+
+@pytest.mark.parametrize("name", ["known@0", "known@101", "known@x", "known:body", "known:", "other:title", "@60"])
+def test_no_other_split_is_typed(archive, name):
+    with pytest.raises(ArchiveError, match="no split .*; NAME:title and NAME@60 are the titles of a split"):
+        load_split(archive, name)
+
+
+def test_typed_splits_are_held_out_as_their_source_is(archive):
+    archive.upsert([Link("1", "3"), Link("2", "10")])
+    create_partition(archive, "cluster", {"shares": [0.5, 0.5]}, name="halves")
+    part = load_split(archive, "halves/test:title")
+    assert part.queries.keys() == load_split(archive, "halves/test").queries.keys()
+    assert splits_to_hold_out(archive, "halves/test:title@60") == ["halves/test"]
+    assert [link.source for link in archive.training_view(["duplicates@60"]).links()] == []
+    hidden = archive.training_view(["halves/test:title"]).links()
+    assert [link.source for link in hidden] == list(load_split(archive, "halves/train").queries)
+
+
+def test_a_given_split_may_have_the_name_of_a_typed_one(archive):
+    for name in ("test", "test:title", "known"):
+        archive.upsert([EvaluationQuery(name, Question("q", f"of {name}", "body")), Judgement(name, "q", "1", 1)])
+    assert load_split(archive, "test:title").queries["q"].title == "of test:title"
+    assert load_split(archive, "known").queries["q"].title == "of known"
+    assert load_split(archive, "known@50").queries["q"].title == "of"
+    assert splits_to_hold_out(archive, "test:title") == ["test", "known", "test:title"]
+
+
+def test_known_titles_find_their_own_questions(archive):
+    archive.upsert([Question("x", "question 3", "another body"), Question("y", "", "no title")])
+    archive.upsert([Link("1", "3")])
+    known = load_split(archive, "known")
+    assert known.qrels["3:title"] == known.qrels["x:title"] == {"3": 1, "x": 1}
+    assert known.qrels["1:title"] == {"1": 1}
+    assert len(known.queries) == 5
+    ranker = rankers.create("bm25")
+    run = rankers.rank(rankers.open_current(ranker, archive.view()), known.queries, 1)
+    assert all(run[query][0].id in known.qrels[query] for query in known.queries)
+    assert splits_to_hold_out(archive, "known") == []
+    assert not known.has_labels
+
+
+def test_known_questions_are_drawn_the_same_in_any_order(tmp_path):
+    questions = [Question(f"group/{n}", f"title {n}") for n in range(KNOWN_QUERIES + 100)]
+    drawn = []
+    for name, order in (("up", questions), ("down", questions[::-1])):
+        with Archive.create(tmp_path / name) as archive:
+            archive.upsert(order)
+            drawn.append(set(load_split(archive, "known").queries))
+    assert drawn[0] == drawn[1]
+    assert len(drawn[0]) == KNOWN_QUERIES

@@ -9,7 +9,6 @@ from askalike.core import registry
 from askalike.core.types import Question, TrainingPair
 from askalike.learning.dev import DevSet
 from askalike.learning.examples import Examples, collect_texts
-from askalike.learning.negatives import draw_negatives
 from askalike.learning.settings import NegativesSettings, TrainingSettings
 from askalike.learning.trainer import TrainingJob
 
@@ -42,10 +41,10 @@ def job_of(
     network_class = registry.load("network", network)
     features = registry.load("features", network_class.features)
     words = features.from_texts(features.Settings(min_texts=1), texts.texts)
-    drawn = draw_negatives(texts, negatives.random, 1) if negatives.random else np.zeros((len(pairs), 0), np.int64)
+    undrawn = np.zeros((len(pairs), 0), np.int64)
     names = [text.id for text in texts.texts]
     examples = Examples(
-        words.encode(texts.texts), texts.is_answer, texts.query, texts.positive, texts.clusters, drawn, names
+        words.encode(texts.texts), texts.kinds, texts.query, texts.positive, texts.clusters, undrawn, names
     )
     queries = [question(t, 1) for t in THINGS]
     documents = [question(t, 0) for t in THINGS]

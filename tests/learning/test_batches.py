@@ -2,8 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.learning.batches import make_batches
-from askalike.learning.examples import Examples
+from askalike.learning.examples import Examples, make_batches
 from askalike.text.features import RaggedArray
 
 
@@ -11,7 +10,7 @@ def examples_of(lengths, clusters):
     n = len(clusters)
     rows = RaggedArray.from_rows([range(length) for length in lengths])
     numbers = np.arange(n)
-    return Examples(rows, np.zeros(n, bool), numbers, numbers, np.array(clusters), np.zeros((n, 0), np.int64), [])
+    return Examples(rows, np.zeros(n, np.int64), numbers, numbers, np.array(clusters), np.zeros((n, 0), np.int64), [])
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), min_size=1, max_size=60)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from askalike.core import registry
-from askalike.learning.loss import Scores
+from askalike.learning.losses import Scores
 from askalike.learning.losses.contrastive import ContrastiveLoss
 from askalike.learning.losses.cross_entropy import CrossEntropyLoss
 from askalike.learning.losses.logistic_ranking import LogisticRankingLoss
@@ -37,9 +37,28 @@ def test_contrastive():
     assert loss.tolist() == pytest.approx([0.2 + (0 + 0.3) / 2, 0.7 + 0.4])
 
 
-def test_triplet_of_distances():
-    loss = TripletLoss(margin=10)(scores([-3.0], [[-5.0, -14.0]]))
-    assert loss.tolist() == pytest.approx([(10 + 3 - 5 + 0) / 2])
+@pytest.mark.parametrize(
+    ("over", "expected"),
+    [
+        ("violated", [((10 + 3 - 5) + (10 + 3 - 2)) / 2, 0.0]),
+        ("all", [((10 + 3 - 5) + 0 + (10 + 3 - 2)) / 3, 0.0]),
+        ("hardest", [10 + 3 - 2, 0.0]),
+        ("semi_hard", [10 + 3 - 5, 0.0]),
+    ],
+)
+def test_triplet_loss_is_the_mean_over_the_chosen_negatives(over, expected):
+    rows = scores([-3.0, -1.0], [[-5.0, -14.0], [-12.0, -9.0]], [[-2.0], [-20.0]], [[T, T], [T, F]])
+    assert TripletLoss(margin=10, over=over)(rows).tolist() == pytest.approx(expected)
+
+
+def test_triplet_semi_hard_takes_the_easiest_where_no_negative_is_below_the_positive():
+    loss = TripletLoss(margin=10, over="semi_hard")(scores([-9.0], [[-5.0, -7.0, -2.0]], forward_mask=[[T, T, F]]))
+    assert loss.tolist() == pytest.approx([10 + 9 - 7])
+
+
+@pytest.mark.parametrize("over", ["violated", "all", "semi_hard", "hardest"])
+def test_triplet_loss_without_negatives_is_zero(over):
+    assert TripletLoss(over=over)(scores([-3.0], [[]])).tolist() == [0.0]
 
 
 def test_cross_entropy():

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from tests.learning.conftest import job_of
 
 from askalike.core.types import Answer, Question, Run, TrainingPair
 from askalike.learning.examples import collect_texts
-from askalike.learning.negatives import draw_negatives, mine_negatives, select_negatives
+from askalike.learning.negatives import add_random_negatives, draw_negatives, mine_negatives, select_negatives
 from askalike.learning.settings import NegativesSettings
 
 
@@ -35,7 +36,7 @@ def test_drawn_ones_are_of_other_clusters_and_of_the_positives_kind():
     texts = collect_texts([*PAIRS, answered, other], OTHERS)
     negatives = draw_negatives(texts, 20, 1)
     assert (texts.clusters[negatives] != texts.clusters[texts.positive][:, None]).all()
-    assert (texts.is_answer[negatives] == texts.is_answer[texts.positive][:, None]).all()
+    assert (texts.kinds[negatives] == texts.kinds[texts.positive][:, None]).all()
     assert negatives.tolist() == draw_negatives(texts, 20, 1).tolist()
     assert negatives.tolist() != draw_negatives(texts, 20, 2).tolist()
 
@@ -86,3 +87,12 @@ def test_mined_ones_pass_every_guard_and_are_audited():
 def test_ranks_that_make_no_sense():
     with pytest.raises(ValidationError, match="expected from_rank below to_rank"):
         NegativesSettings(mined=1, from_rank=5, to_rank=5)
+
+
+@pytest.mark.parametrize("redraw", [True, False])
+def test_random_negatives_differ_between_epochs_only_with_redraw(pairs, tmp_path, redraw):
+    job = job_of(pairs, tmp_path, negatives=NegativesSettings(random=3, redraw=redraw))
+    epochs = [add_random_negatives(job.examples, job.negatives, 1, n).negatives for n in (1, 2, 1)]
+    assert all(drawn.shape == (len(pairs), 3) for drawn in epochs)
+    assert (epochs[0] == epochs[2]).all()
+    assert (epochs[0] == epochs[1]).all() != redraw

@@ -17,6 +17,7 @@ from askalike.core import registry
 from askalike.core.errors import TrainingError
 from askalike.core.types import TrainingPair
 from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, CHECKPOINT_FILE, read_history
+from askalike.learning.negatives import add_random_negatives
 from askalike.learning.objective import Objective, make_training_batch
 from askalike.learning.settings import NegativesSettings
 from askalike.learning.trainer import convert_memory_errors, find_best_epoch, train
@@ -170,7 +171,8 @@ def test_the_hardest_alone_gives_the_gradient_of_all(pairs, tmp_path):
     for hardest in (False, True):
         job = job_of(pairs, tmp_path, negatives=NegativesSettings(random=4, hardest=hardest))
         objective = Objective(job.network, job.loss, job.negatives)
-        losses = objective(make_training_batch(job.examples, np.arange(20)))
+        examples = add_random_negatives(job.examples, job.negatives, seed=1, epoch=1)
+        losses = objective(make_training_batch(examples, np.arange(20)))
         losses.sum().backward()
         gradients.append([losses.detach(), *(p.grad for p in objective.parameters())])
     for left, right in zip(*gradients, strict=True):
@@ -227,3 +229,36 @@ def test_in_a_batch_no_text_is_a_negative_of_a_pair_with_its_cluster(tmp_path):
     forward = [[False, True, True], [False, False, True], [True, True, False]]
     backward = [[False, False, True], [False, False, True], [True, True, False]]
     assert (scores.forward_mask.tolist(), scores.backward_mask.tolist()) == (forward, backward)
+
+
+def test_weight_decay_shrinks_matrices_but_neither_word_vectors_nor_biases(pairs, tmp_path):
+    trained = []
+    for decay in (0.0, 10.0):
+        job = job_of(
+            pairs, tmp_path / str(decay), optimizer="sgd", learning_rate=1e-3, weight_decay=decay, epochs=1,
+            batch_size=len(pairs),
+        )  # fmt: skip
+        train(job)
+        trained.append(dict(job.network.named_parameters()))
+    plain, decayed = trained
+    initial = dict(job_of(pairs, tmp_path).network.named_parameters())
+    weight = "convolution.weight"
+    torch.testing.assert_close(decayed[weight], plain[weight] - 1e-3 * 10 * initial[weight])
+    for name in ("convolution.words.weight", "convolution.bias"):
+        torch.testing.assert_close(decayed[name], plain[name], atol=0, rtol=0)
+
+
+SIZES = {"cnn": {"units": 12}, "lstm": {"hidden": 6}, "siamese_lstm": {"hidden": 6}, "dssm": {"hidden": 6, "latent": 6}}
+
+
+@pytest.mark.parametrize("network", SIZES)
+def test_word_vectors_stay_as_they_are_without_train_words(pairs, tmp_path, network):
+    sizes = {"dim": 8, "train_words": False} | SIZES[network]
+    job = job_of(pairs, tmp_path, network=network, loss="multiple_negatives", sizes=sizes, epochs=1)
+    before = {name: tensor.clone() for name, tensor in job.network.state_dict().items()}
+    train(job)
+    after = job.network.state_dict()
+    words = next(n for n, p in job.network.named_parameters() if p is job.network.word_embedding.weight)
+    changed = {name for name, tensor in after.items() if not torch.equal(tensor, before[name])}
+    assert changed
+    assert words not in changed

@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from askalike.core.errors import InputError, SettingsError, TrainingError
+from askalike.core.types import RESERVED
 from askalike.learning import word_vectors
 from askalike.learning.recipes import EmbeddingSettings
-from askalike.learning.word_vectors import initialise_vectors, read_vectors
+from askalike.learning.word_vectors import initialise_vectors, load_packaged_vectors, read_vectors
+from askalike.text.subwords import Bpe, find_packaged_vectors
 
 TOKENS = ("", "", "egg", "Rice", "new york", "water")
 WORD2VEC = "4 2\negg 1 2\nwater 3.5 -4e-1 \nRICE 9 9\nother 0 0\n"
@@ -96,3 +99,13 @@ def test_word_vectors_are_learned_once_for_the_same_texts(tmp_path, monkeypatch)
     for seed in range(20):
         vectors(texts, init_seed=seed)
     assert len(list(tmp_path.iterdir())) == word_vectors.MAX_CACHED_TABLES
+
+
+def test_packaged_vectors_of_a_word_are_the_sum_of_its_subwords():
+    known = load_file(find_packaged_vectors()[0])["embedding.weight"].astype(np.float32)
+    bpe = Bpe.from_file(find_packaged_vectors()[1])
+    vectors = load_packaged_vectors(["", "?", "water", "defibrillators"])
+    assert np.isnan(vectors[:RESERVED]).all()
+    subwords = [bpe.encode(word) for word in ("water", "defibrillators")]
+    assert [len(ids) > 1 for ids in subwords] == [False, True]
+    np.testing.assert_allclose(vectors[RESERVED:], [known[ids].sum(0) for ids in subwords], rtol=1e-6)

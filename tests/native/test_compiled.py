@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -318,3 +319,70 @@ def test_with_the_off_switch_numba_compiles_and_caches(tmp_path: Path) -> None:
         assert "expected 2 dimension" in done.stdout
     files = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {".nbi", ".nbc"}
+
+
+def compile_into(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[CompiledFunction[..., Any], Path]:
+    """Return a function that is not loaded yet, and the file with its code."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(folder))
+    CompiledFunction(weigh.function)(ROW, TABLE, False, np.empty(2))
+    [file] = folder.iterdir()
+    return CompiledFunction(weigh.function), file
+
+
+def make_writable_by_others(file: Path) -> None:
+    file.chmod(0o666)
+
+
+def make_folder_writable_by_others(file: Path) -> None:
+    file.parent.chmod(0o1777)
+
+
+def give_to_another_user(file: Path) -> None:
+    os.chown(file, 65534, -1)
+
+
+def give_folder_to_another_user(file: Path) -> None:
+    os.chown(file.parent, 65534, -1)
+
+
+def make_link(file: Path) -> None:
+    file.rename(file.parent.parent / "elsewhere")
+    file.symlink_to(file.parent.parent / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        make_writable_by_others, make_folder_writable_by_others, give_to_another_user, give_folder_to_another_user,
+        make_link,
+    ],
+)  # fmt: skip
+def test_code_that_somebody_else_could_have_written_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Callable[[Path], None]
+) -> None:
+    one, file = compile_into(tmp_path / "cache", monkeypatch)
+    assert one.is_cached
+    if plant in (give_to_another_user, give_folder_to_another_user) and os.geteuid():
+        pytest.skip("needs root to give a file away")
+    plant(file)
+    assert not one.is_cached
+    one(ROW, TABLE, False, np.empty(2))  # compiled again
+
+
+def test_files_of_code_are_private_and_written_through_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mask = os.umask(0)
+    try:
+        _, file = compile_into(tmp_path / "cache", monkeypatch)
+    finally:
+        os.umask(mask)
+    assert [path.stat().st_mode & 0o777 for path in (file.parent, file)] == [0o700, 0o600]
+
+
+def test_without_a_home_folder_code_is_read_beside_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv(CACHE_VARIABLE, raising=False)
+    monkeypatch.setattr("askalike.native.compiled.user_cache", fail)
+    [folder] = CompiledFunction(weigh.function)._folders
+    assert folder.path == Path(__file__).parent / "__pycache__"

@@ -67,4 +67,4 @@ def test_an_index_is_not_discarded_beside_its_writer(archive):
     with index.writer(), pytest.raises(IndexBusyError, match="another process is writing"):
         rankers.delete_indexes(rankers.create("tfidf"), view)
     rankers.delete_indexes(rankers.create("tfidf"), view)
-    assert not ranker.indexes(view)[0].change
+    assert not rankers.create("tfidf").indexes(view)[0].change

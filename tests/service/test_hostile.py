@@ -149,6 +149,53 @@ def test_json_tricks_are_refused(service: Service, body: bytes) -> None:
     assert answer.json["detail"]
 
 
+UNKNOWN_FIELDS = {f"x{n}": 0 for n in range(20_000)}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "n_errors"),
+    [
+        (SIMILAR, UNKNOWN_FIELDS | {"title": "card"}, 1),
+        (f"{V1}/feedback", {"title": "x", "shown_ids": [0] * 100, "verdict": "accept"}, 20),
+        (f"{V1}/questions:batch", {"items": [{f"x{n}": 0 for n in range(40)}] * 1_000}, 20),
+        (f"{V1}/apache-answer/api/v1/collections/a/query", {"query_embeddings": [["a"] * 1_999] * 100}, 20),
+        (f"{V1}/apache-answer/api/v1/collections/a/upsert", {k: [0] * 99_999 for k in ("metadatas", "documents")}, 3),
+    ],
+)
+def test_many_errors_are_counted_and_few_are_listed(service: Service, path: str, body: object, n_errors: int) -> None:
+    answer = service.send("POST", path, body)
+    assert answer.status == 422
+    assert len(answer.json["errors"]) == n_errors
+    assert ("errors in all" in answer.json["detail"]) == (n_errors == 20)
+    assert len(answer.body) < 20_000
+
+
+def test_a_long_unknown_field_is_not_sent_back(service: Service) -> None:
+    assert len(service.send("POST", SIMILAR, {"x" * 200_000: 0}).body) < 2_000
+
+
+@pytest.mark.parametrize("path", [SIMILAR, f"{V1}/answer", f"{V1}/feedback"])
+def test_a_question_has_at_most_256_kilobytes(service: Service, path: str) -> None:
+    assert service.send("POST", path, {"title": "x", "body": "é" * 42_000}).status != 413
+    assert service.send("POST", path, b" " * 260_000, {"content-type": "application/json"}).status == 413
+
+
+@pytest.mark.parametrize("marks", ["\u0f73", "\u0301\u0327"])
+def test_combining_characters_block_no_request(service: Service, marks: str) -> None:
+    text = "a" + marks * (80_000 // len(marks))  # unless runs are cut, this takes longer than a request may
+    for path, body in {
+        SIMILAR: {"body": text},
+        f"{V1}/answer": {"title": "a", "body": text},
+        f"{V1}/feedback": {"title": "a", "body": text, "shown_ids": [], "verdict": "none_of_these"},
+        f"{V1}/questions:batch": {"items": [{"id": "marks", "title": text[:900], "body": text}]},
+    }.items():
+        body = json.dumps(body, ensure_ascii=False).encode()
+        answer = service.send("POST", path, body, {"content-type": "application/json"})
+        assert answer.status in {200, 201, 204}, answer.body
+    assert service.send("GET", f"{V1}/questions/marks").json["body"] == text
+    assert service.send("DELETE", f"{V1}/questions/marks").status == 204
+
+
 def test_ten_megabytes_are_refused(service: Service) -> None:
     body = json.dumps({"title": "x", "body": "b" * 10_000_000}).encode()
     head = f"POST {SIMILAR} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"

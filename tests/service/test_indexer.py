@@ -1,6 +1,7 @@
 """The indexer, in this process."""
 
 import resource
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,11 +9,13 @@ from pathlib import Path
 import pytest
 from serving import wait_for
 
-from askalike.core.errors import AskalikeError
+from askalike.core.errors import ArchiveError, AskalikeError
 from askalike.core.types import Question
+from askalike.index.manifests import MANIFEST
 from askalike.service.processes.indexer import Indexer
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, deployments
+from askalike.store.query_log import LoggedQuery, delete_older_than, insert_feedback, log_query
 
 
 @contextmanager
@@ -44,3 +47,35 @@ def test_a_ranker_whose_changes_could_not_be_indexed_is_used_once_they_can(archi
         indexer.index_changes()
         indexer.switch_ranker()
         assert deployments.ready_ranker(opened) == deployed
+
+
+def test_an_index_that_vanishes_is_rebuilt_without_a_write(archive: Path) -> None:
+    indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
+    indexer.index_changes()
+    paths = indexer._ranker.index_paths(indexer._view)
+    shutil.rmtree(archive / "index")
+    indexer.wait(0)
+    indexer.index_changes()
+    assert all((path / MANIFEST).exists() for path in paths)
+
+
+def test_an_archive_that_was_moved_away_gets_no_index_at_its_old_place(archive: Path) -> None:
+    indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0))
+    indexer.index_changes()
+    archive.rename(archive.with_name("moved"))
+    indexer.wait(0)
+    with pytest.raises(ArchiveError, match=r"archive.sqlite was removed, moved or replaced while it is open"):
+        indexer.index_changes()
+    assert not archive.exists()
+
+
+def test_old_queries_and_feedback_are_deleted_though_nobody_asks(archive: Path) -> None:
+    indexer = Indexer(archive, ServiceSettings(archives=(archive,), propose=0, keep_days=1))
+    with Archive.open(archive) as opened:
+        log_query(opened, LoggedQuery("old", "", (), "bm25"), 90)
+        insert_feedback(opened, LoggedQuery("old", "", (), "bm25"), "none_of_these", None)
+        for table in ("query_log", "feedback"):
+            opened._connection.execute(f"UPDATE {table} SET created_at = '2020'")
+        insert_feedback(opened, LoggedQuery("new", "", (), "bm25"), "none_of_these", None)
+        indexer.delete_expired()
+        assert delete_older_than(opened, 0) == (0, 1)

@@ -49,6 +49,13 @@ def test_other_hosts_need_a_key(serve, archive) -> None:
     assert everywhere.send("GET", SIMILAR, headers=reader).status == 200
 
 
+@pytest.mark.parametrize("path", ["similar", "answer", "feedback", "questions:batch", "embeddings"])
+def test_a_caller_is_identified_before_the_body_is_read(closed: Service, path: str) -> None:
+    json = {"content-type": "application/json"}
+    for body in (b"{", b"{}", b'{"x": 1}', b" " * 300_000):
+        assert closed.send("POST", f"/v1/riverside/{path}", body, json).status == 401
+
+
 def test_scopes(closed: Service, guarded: Path) -> None:
     reader, writer, moderator = (key_header(guarded, scope) for scope in keys.SCOPES)
     bare = closed.get(SIMILAR)

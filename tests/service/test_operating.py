@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -138,3 +139,39 @@ def test_it_answers_on_a_full_disk_and_recovers(serve, archive: Path) -> None:
     assert service.get(f"{questions}/full").status == 404
     assert service.send("PUT", f"{questions}/full", {"title": "Ostrich on a full disk?"}).status == 201
     wait_for(lambda: len(service.poll(f"{V1}/similar?title=ostrich").get("results", [])) == 2)
+
+
+def test_searches_keep_the_last_state_of_an_index_that_vanishes_and_it_is_rebuilt(
+    archive: Path, serve: Callable[..., Service]
+) -> None:
+    service = serve(archive)
+    expected = service.send("POST", "/v1/riverside/similar", {"title": "stolen bike"}).json["results"]
+    assert expected
+    (archive / "index").rename(archive.with_name("gone"))
+    assert service.send("POST", "/v1/riverside/similar", {"title": "stolen bike"}).json["results"] == expected
+    wait_for(lambda: list(archive.glob("index/*/manifest.json")))
+    wait_for(service.is_ready)
+    assert service.send("POST", "/v1/riverside/similar", {"title": "stolen bike"}).json["results"] == expected
+
+
+def test_a_service_whose_archive_was_moved_is_not_ready(archive: Path, serve: Callable[..., Service]) -> None:
+    service = serve(archive)
+    archive.rename(archive.with_name("moved"))
+    wait_for(lambda: service.get("/readyz").status == 503)
+    archive.with_name("moved").rename(archive)
+    wait_for(service.is_ready)
+
+
+def test_the_shared_folder_of_a_killed_service_is_removed_by_the_next(
+    archive: Path, serve: Callable[..., Service]
+) -> None:
+    serve(archive).kill()
+    [left] = archive.parent.glob("askalike-serve-*")
+    os.utime(left, (0, 0))
+    running = serve(archive)
+    assert not left.exists()
+    [own] = archive.parent.glob("askalike-serve-*")
+    os.utime(own, (0, 0))
+    serve(archive)
+    assert own.exists()  # its service still runs
+    assert running.is_ready()

@@ -1,5 +1,6 @@
 """A backup is one consistent state whatever is written meanwhile, and a restored archive is that one, or none."""
 
+import hashlib
 import io
 import json
 import resource
@@ -17,7 +18,7 @@ import pytest
 from askalike.core.errors import ArchiveError
 from askalike.core.types import Question
 from askalike.store.archive import Archive
-from askalike.store.backup import MANIFEST_FILE, backup, restore
+from askalike.store.backup import MANIFEST_FILE, backup, restore, verify_backup
 from askalike.store.database import DATABASE_FILE
 from askalike.store.statistics import content_hash
 
@@ -196,3 +197,120 @@ def test_a_folder_that_is_not_there_is_not_made(archive: Path, tmp_path: Path) -
     with pytest.raises(ArchiveError, match=r"unmounted: no such folder; create it first, or mount its disk"):
         backup(archive, tmp_path / "unmounted/desk.tar")
     assert not (tmp_path / "unmounted").exists()
+
+
+Member = tuple[tarfile.TarInfo, bytes]
+
+
+def repack(good: Path, bad: Path, values: dict[str, object], extra: tuple[Member, ...] = ()) -> None:
+    """Write a backup again, with other values in its manifest and more members."""
+    with tarfile.open(good) as old, tarfile.open(bad, "w", format=tarfile.GNU_FORMAT) as new:
+        for member in old:
+            stream = old.extractfile(member)
+            assert stream
+            content = stream.read()
+            if member.name == MANIFEST_FILE:
+                content = json.dumps(json.loads(content) | values).encode()
+                member.size = len(content)
+            new.addfile(member, io.BytesIO(content))
+        for info, content in extra:
+            new.addfile(info, io.BytesIO(content))
+
+
+def member_of(name: str, content: bytes) -> Member:
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    return info, content
+
+
+def test_an_index_in_a_backup_is_refused(archive: Path, tmp_path: Path) -> None:
+    """An index is read by machine code; one in a backup is not ours, as ours have none."""
+    files = dict(backup(archive, tmp_path / "good.tar").files)
+    name = "index/terms/manifest.json"
+    files[name] = hashlib.sha256(b"{}").hexdigest()
+    repack(tmp_path / "good.tar", tmp_path / "bad.tar", {"files": files}, (member_of(name, b"{}"),))
+    with pytest.raises(ArchiveError, match="which is not part of a backup; nothing was restored"):
+        restore(tmp_path / "bad.tar", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_a_sparse_member_fills_no_disk(archive: Path, tmp_path: Path) -> None:
+    files = dict(backup(archive, tmp_path / "good.tar").files) | {"models/m/big": "0" * 64}
+    info = tarfile.TarInfo("models/m/big")
+    info.type, info.size = tarfile.GNUTYPE_SPARSE, 512
+    header = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    header[386:410] = b"%011o\0%011o\0" % (0, 512)  # the one stored piece
+    header[483:495] = b"%011o\0" % (1 << 32)  # the size it declares
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    repack(tmp_path / "good.tar", tmp_path / "bad.tar", {"files": files})
+    whole = (tmp_path / "bad.tar").read_bytes().rstrip(b"\0")
+    whole += bytes(-len(whole) % 512) + bytes(header) + bytes(512) + bytes(1024)
+    (tmp_path / "bad.tar").write_bytes(whole)
+    with tarfile.open(tmp_path / "bad.tar") as tar:
+        assert tar.getmembers()[-1].issparse()
+    with pytest.raises(ArchiveError, match="'models/m/big', which is not part of a backup"):
+        restore(tmp_path / "bad.tar", tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"questions": {"a": 1}},
+        {"questions": True},
+        {"schema": "1"},
+        {"content_hash": 5},
+        {"created_at": None},
+        {"x": 1},
+    ],
+)
+def test_a_manifest_of_odd_values_restores_nothing(archive: Path, tmp_path: Path, values: dict[str, object]) -> None:
+    backup(archive, tmp_path / "good.tar")
+    repack(tmp_path / "good.tar", tmp_path / "bad.tar", values)
+    with pytest.raises(ArchiveError, match="expected a backup of format"):
+        restore(tmp_path / "bad.tar", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_another_number_of_questions_is_refused(archive: Path, tmp_path: Path) -> None:
+    backup(archive, tmp_path / "good.tar")
+    repack(tmp_path / "good.tar", tmp_path / "bad.tar", {"questions": N + 1})
+    with pytest.raises(ArchiveError, match="differs from the saved data"):
+        restore(tmp_path / "bad.tar", tmp_path / "again")
+
+
+def test_a_nested_manifest_is_refused(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "bad.tar", "w") as tar:
+        info, content = member_of(MANIFEST_FILE, b"[" * 200_000)
+        tar.addfile(info, io.BytesIO(content))
+    with pytest.raises(ArchiveError, match="expected a backup of format"):
+        restore(tmp_path / "bad.tar", tmp_path / "again")
+
+
+def test_a_folder_that_is_a_file_is_named(archive: Path, tmp_path: Path) -> None:
+    files = dict(backup(archive, tmp_path / "good.tar").files)
+    more = (member_of("models/x", b"a"), member_of("models/x/y", b"a"))
+    files |= {info.name: hashlib.sha256(b"a").hexdigest() for info, _ in more}
+    repack(tmp_path / "good.tar", tmp_path / "bad.tar", {"files": files}, more)
+    with pytest.raises(ArchiveError, match="contains 'models/x/y' twice, or as a folder"):
+        restore(tmp_path / "bad.tar", tmp_path / "again")
+
+
+def test_a_backup_is_verified_by_restoring_it(archive: Path, tmp_path: Path) -> None:
+    manifest = backup(archive, tmp_path / "b.tar")
+    assert verify_backup(tmp_path / "b.tar") == manifest
+    content = bytearray((tmp_path / "b.tar").read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "b.tar").write_bytes(content)
+    with pytest.raises(ArchiveError, match="damaged"):
+        verify_backup(tmp_path / "b.tar")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.tar", "desk"]
+
+
+def test_the_first_file_that_could_not_be_copied_is_told(archive: Path, tmp_path: Path, monkeypatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'"), ("c", "d", "x")])
+
+    monkeypatch.setattr(shutil, "copytree", fail)
+    with pytest.raises(ArchiveError, match=r"cannot be written \(\[Errno 28\] No space left .*; free some"):
+        backup(archive, tmp_path / "b.tar")

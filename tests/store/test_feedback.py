@@ -1,9 +1,13 @@
 """What people said of pairs: taken together, exported, learned from, and held out."""
 
 import csv
+from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
+from askalike.core import clock
+from askalike.core.clock import now
 from askalike.core.errors import InputError
 from askalike.core.types import Link, Question
 from askalike.labels.training_pairs import training_pairs
@@ -19,7 +23,7 @@ from askalike.store.feedback import (
     rejected_documents,
     training_pairs_from_feedback,
 )
-from askalike.store.query_log import LoggedQuery, insert_feedback
+from askalike.store.query_log import LoggedQuery, delete_containing, delete_older_than, insert_feedback, log_query
 
 
 def ids_held_out(held: bool, count: int) -> list[str]:
@@ -121,3 +125,50 @@ def test_an_earlier_export_survives_a_full_disk(archive, tmp_path, limit_file_si
         export_feedback(archive, tmp_path / "pairs.csv")
     assert (tmp_path / "pairs.csv").read_bytes() == earlier
     assert not list(tmp_path.glob(".*"))
+
+
+def logged(archive, text="Where is my parcel?", days_ago=0.0):
+    log_query(archive, LoggedQuery(text, "", ["a"], "bm25"), 90)
+    insert_feedback(archive, LoggedQuery(text, "", ["a"], "bm25"), "none_of_these", None)
+    for table in ("query_log", "feedback"):
+        where = f"number = (SELECT MAX(number) FROM {table})"
+        sql = f"UPDATE {table} SET created_at = ? WHERE {where}"
+        archive._connection.execute(sql, (now("milliseconds", days_ago=days_ago),))
+
+
+def titles(archive, table):
+    return [title for (title,) in archive._connection.execute(f"SELECT title FROM {table} ORDER BY number")]
+
+
+def test_what_one_person_asked_is_deleted_by_its_text_from_all_files(tmp_path):
+    with Archive.create(tmp_path / "a") as archive:
+        logged(archive, "Write to ANN@example.org: SECRETMARKER")
+        logged(archive, "Where is my parcel?")
+        assert delete_containing(archive, " ann@EXAMPLE.org ") == (1, 1)
+        assert titles(archive, "query_log") == titles(archive, "feedback") == ["Where is my parcel?"]
+        for file in (tmp_path / "a").glob("archive.sqlite*"):
+            assert b"SECRETMARKER" not in file.read_bytes()
+        with pytest.raises(ValueError, match="some text"):
+            delete_containing(archive, " ")
+
+
+def test_nothing_is_stored_for_0_days(tmp_path):
+    with Archive.create(tmp_path / "a") as archive:
+        query = LoggedQuery("my private illness", "", ["a"], "bm25")
+        log_query(archive, query, 0)
+        insert_feedback(archive, query, "none_of_these", None, 0)
+        assert titles(archive, "query_log") == titles(archive, "feedback") == []
+
+
+def test_a_clock_that_jumps_deletes_only_what_is_older_by_then(tmp_path, monkeypatch):
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    monkeypatch.setattr(clock, "datetime", SimpleNamespace(now=lambda zone: moment))
+    with Archive.create(tmp_path / "a") as archive:
+        logged(archive)
+        moment = datetime(2025, 1, 1, tzinfo=UTC)  # set back: nothing is old
+        assert delete_older_than(archive, 90) == (0, 0)
+        logged(archive, "from the past")
+        moment = datetime(2026, 1, 2, tzinfo=UTC)
+        assert delete_older_than(archive, 90) == (1, 1)
+        assert titles(archive, "feedback") == ["Where is my parcel?"]
+        assert archive.view().pending_changes(0)[0] >= 0

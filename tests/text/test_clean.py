@@ -1,3 +1,4 @@
+import re
 import unicodedata
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from askalike.health.texts import normalise_title
+from askalike.text.analyzer import Analyzer
 from askalike.text.clean import LINK_TOKEN, plain_text, strip_banner
 
 HTML = [
@@ -88,6 +91,29 @@ def test_any_text_is_taken_and_stays_the_same_the_second_time(text: str) -> None
     assert plain_text(once, "text", links="keep") == once
     assert unicodedata.is_normalized("NFKC", once)
     once.encode()
+
+
+MARKS = st.sampled_from(["\u0f73", "\u0344", "\uff9e", "\u0301", "\u0327", "\u0345", "a", "ᾧ", "ế", "é"])
+
+
+def longest_run(text: str) -> int:
+    """The most combining characters in a row in the decomposed text, as UAX #15 counts them."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    return max(map(len, re.findall("1*", "".join("01"[unicodedata.combining(c) > 0] for c in decomposed))))
+
+
+@given(st.lists(st.text(MARKS, min_size=10, max_size=40), max_size=4).map("".join))
+def test_runs_of_combining_characters_are_cut_at_thirty(text: str) -> None:
+    once = plain_text(text, "text")
+    assert longest_run(once) <= 30
+    assert plain_text(once, "text") == once
+    assert once == unicodedata.normalize("NFKC", text) or longest_run(text) > 30
+
+
+@pytest.mark.parametrize("marks", ["\u0f73", "\u0301\u0327", "\u0344\u0345", "\uff9e\u0301\u0327"])
+def test_runs_of_combining_characters_take_linear_time(marks: str) -> None:
+    for work in (lambda text: plain_text(text, "text"), Analyzer().analyze, normalise_title):
+        assert_linear(lambda size, work=work: work("a" + marks * size))
 
 
 PIECES = st.sampled_from(

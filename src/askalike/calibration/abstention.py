@@ -97,7 +97,7 @@ class AbstentionThreshold:
         try:
             saved = SavedAbstention.model_validate_json(self._path.read_text(encoding="utf-8"))
             vectors = np.load(self._vectors_path)
-        except (OSError, ValueError):  # pydantic's errors, too
+        except (OSError, ValueError, EOFError):  # pydantic's errors, too
             return None
         holds = saved.fingerprint == self._ranker.fingerprint and saved.state.stale_reason(self._view) is None
         return AbstentionRule(saved.threshold, saved.typical, BackgroundSimilarity(vectors)) if holds else None

@@ -127,6 +127,10 @@ def draw_sample(
     name = split_name or default_split(archive, ranker)
     split = load_split(archive, name)
     require_unlearned(ranker.learned_labels, archive, ranker.name, split)
+    if not split.has_labels:
+        raise SettingsError(
+            f"--split {name}: each title is to find its own question, none that asks the same in other words"
+        )
     if split.candidates is not None:
         raise SettingsError(
             f"--split {name}: its queries are judged on given candidates only, so other hits are unknown, not wrong; "

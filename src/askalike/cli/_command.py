@@ -133,6 +133,7 @@ RULES: Mapping[str, Sequence[Needs | Excludes]] = {
     "import": (Needs("download", "encoder"), Needs("seed", "sample")),
     "index": (Excludes("memory", "engine"),),
     "mcp": (Needs("host port require_keys", "http"),),
+    "purge": (Excludes("text", "days"),),
     "models": (Excludes("json", "remove"),),
     "suggest-tags": (Needs("sample seed", "evaluate"), Excludes("body k", "evaluate")),
 }

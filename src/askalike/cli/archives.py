@@ -24,7 +24,7 @@ from askalike.core.values import parse_encoding, parse_ids, parse_language
 from askalike.export.exporting import export_archive
 from askalike.readers import import_archive
 from askalike.store import Archive
-from askalike.store.backup import BackupManifest, backup, restore
+from askalike.store.backup import BackupManifest, backup, restore, verify_backup
 from askalike.store.import_report import REJECTS_FILE, describe_counts
 
 COMMON_PARAMETERS: dict[str, Any] = {
@@ -217,6 +217,7 @@ def export_command(
 def backup_command(
     directory: Directory,
     file: Annotated[Path, Argument(metavar="FILE", help="The backup to write; must not exist.")],
+    verify: Annotated[bool, Option("--verify", help="Then restore it to a temporary folder, as a test.")] = False,
     json: Json = False,
 ) -> None:
     """Save an archive to one file; the archive may be in use.
@@ -227,10 +228,13 @@ def backup_command(
 
     ```
     askalike backup DIR monday.tar
-    askalike backup DIR monday.tar --json
+    askalike backup DIR monday.tar --verify
     ```
     """
-    _print_manifest("saved", backup(directory, file), json)
+    manifest = backup(directory, file)
+    if verify:
+        verify_backup(file)
+    _print_manifest("saved and verified" if verify else "saved", manifest, json)
 
 
 def restore_command(

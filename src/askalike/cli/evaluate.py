@@ -47,7 +47,7 @@ from askalike.experiments.measuring import (
     evaluation_split,
 )
 from askalike.labels.partitions import Partition, create_partition
-from askalike.labels.splits import load_split
+from askalike.labels.splits import KNOWN_SEED, document_kind, load_split
 from askalike.labels.splitters import create_splitter
 from askalike.rankers import Ranker
 from askalike.search.engine import LocalEngine
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 MEASURES_HELP = "Measures as ir-measures writes them, with commas or spaces."
 RULE_HELP = "How ties, self-hits and unanswered queries count."
+SPLIT_HELP = "The split with the queries; :title and @60 cut them, as in known@60."
+KNOWN_REMARK = f"each title, drawn with seed {KNOWN_SEED}, is to find its own question"
 SHARES_HELP = "Shares of train, dev and test, by cluster, category or tag."
 
 
@@ -73,9 +75,7 @@ def evaluate_command(
     settings: Assignments = None,
     fields: Fields = None,
     engine: Engine = None,
-    split: Annotated[
-        str | None, Option(metavar="SPLIT", help="The split with the queries.", show_default="test, else the first")
-    ] = None,
+    split: Annotated[str | None, Option(metavar="SPLIT", help=SPLIT_HELP, show_default="test, else the first")] = None,
     measures: Annotated[
         str, Option(metavar="MEASURES", callback=checked(check_measures), help=MEASURES_HELP)
     ] = " ".join(DEFAULT_MEASURES),
@@ -102,7 +102,7 @@ def evaluate_command(
     Examples:
 
     ```
-    askalike evaluate DIR
+    askalike evaluate DIR --split known@60
     askalike evaluate DIR --ranker bm25 --split test --measures 'nDCG@10 RR'
     askalike evaluate --run run.trec --qrels qrels.txt --per-query values.csv
     ```
@@ -160,9 +160,11 @@ def _measure_run(run: Path, qrels: Path, measures: Sequence[str], rule: str) -> 
 
 
 def _describe_ranking(archive: Archive, directory: Path, ranker: Ranker, split: str) -> str:
-    ties = "the ranker never lists the query itself, ties in the archive's order"
+    labels = load_split(archive, split, document_kind(archive, split))
+    found = "the ranker never lists the query itself" if labels.has_labels else KNOWN_REMARK
     remark = describe_choice(archive, ranker, split)
-    return f"{ranker.name} on {directory}, split {split}; {ties}" + (f"; {remark}" if remark else "")
+    heading = f"{ranker.name} on {directory}, split {split}; {found}, ties in the archive's order"
+    return heading + (f"; {remark}" if remark else "")
 
 
 def compare_command(

@@ -25,10 +25,11 @@ from askalike.cli._output import print_remark, to_json
 from askalike.core.addresses import parse_origin
 from askalike.core.config import validate_settings
 from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
 from askalike.store import Archive
 from askalike.store.feedback import export_feedback
 from askalike.store.keys import Scope, create_key, list_keys, revoke_key
-from askalike.store.query_log import delete_older_than
+from askalike.store.query_log import delete_containing, delete_older_than
 
 MAX_KEPT_DAYS = 36_500
 ORIGIN_HELP = "A site, such as https://forum.example, whose pages may publish this key."
@@ -187,8 +188,9 @@ def export_feedback_command(
 def purge_command(
     directory: Directory,
     days: Annotated[
-        float, Option(min=0, max=MAX_KEPT_DAYS, help="Delete entries older than this many days; 0 deletes all.")
-    ],
+        float | None, Option(min=0, max=MAX_KEPT_DAYS, help="Delete entries older than this many days; 0 deletes all.")
+    ] = None,
+    text: Annotated[str | None, Option(help="Delete entries that contain this text, in any case.")] = None,
 ) -> None:
     """Delete queries and feedback received over HTTP; the archive's questions stay.
 
@@ -196,11 +198,13 @@ def purge_command(
 
     ```
     askalike purge DIR --days 90
-    askalike purge DIR --days 0
+    askalike purge DIR --text "ann@example.com"
     ```
     """
+    if days is None and not (text and text.strip()):
+        raise SettingsError("expected --days or --text; see: askalike purge --help")
     with Archive.open(directory) as archive:
-        questions, feedback = delete_older_than(archive, days)
+        questions, feedback = delete_containing(archive, text) if text else delete_older_than(archive, days or 0)
     print(f"{format_count(questions, 'question')} asked and {format_count(feedback, 'piece')} of feedback deleted")
 
 

@@ -93,7 +93,8 @@ def _describe_error(model: type[Settings], error: Any) -> str:
     if not path:  # an error that concerns several settings
         return str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == UNKNOWN:
-        return f"{path} is not a setting (known: {', '.join(_known_keys(model, error['loc'][:-1]))})"
+        known = _known_keys(model, error["loc"][:-1])
+        return f"{path} is not a setting" + (f" (known: {', '.join(known)})" if known else "")
     if error["type"] == "missing":
         return f"{path} is missing"
     if error["type"] == "value_error":
@@ -119,10 +120,15 @@ def format_path(parts: Sequence[str | int]) -> str:
 
 
 def _known_keys(model: type[Settings], parts: Sequence[str | int]) -> list[str]:
-    """Return the keys of the settings at a path, which leads through fields and their lists."""
+    """Return the keys of the settings at a path, which leads through fields and their lists.
+
+    Empty for a path through one of several kinds of settings, of which pydantic gives a name and not the class.
+    """
     for part in parts:
         if isinstance(part, str):
-            model = _inner_settings(_fields_by_key(model)[part][1].annotation)
+            if part not in (fields := _fields_by_key(model)):
+                return []
+            model = _inner_settings(fields[part][1].annotation)
     return list(_fields_by_key(model))
 
 

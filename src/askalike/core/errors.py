@@ -3,6 +3,8 @@
 If there are several errors, each has its own line.
 """
 
+from pathlib import Path
+
 
 class AskalikeError(Exception):
     """An error that a user can fix. The command line prints it without a traceback and exits with 2."""
@@ -34,6 +36,14 @@ class ArchiveError(AskalikeError):
 
 class SearchIndexError(AskalikeError):
     """An index has another format, was built with another analyzer, or cannot be read or written."""
+
+
+class UnusableIndexError(SearchIndexError):
+    """An index is damaged, or was written by another version or with other settings. Its archive can rebuild it."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path}: {problem}; delete it, it will be rebuilt")
+        self.path, self.problem = path, problem
 
 
 class IndexBusyError(SearchIndexError):

@@ -103,6 +103,8 @@ def folder_errors(path: Path, advice: str) -> Iterator[None]:
         yield
     except BlockingIOError:
         raise ArchiveError(f"{path}: another process is writing it; wait until it has finished") from None
+    except shutil.Error as error:  # of several files, as (source, target, reason)
+        raise ArchiveError(f"{path}: cannot be written ({error.args[0][0][-1]}); {advice}") from None
     except OSError as error:
         raise ArchiveError(f"{path}: cannot be written ({error.strerror or error}); {advice}") from None
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from askalike import rankers
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import measure_folder, write_atomically
 from askalike.core.iteration import T
-from askalike.core.types import Progress, Question, Run, Split
+from askalike.core.types import Progress, Run, Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.trec import read_run, separate_ties, write_run
 from askalike.experiments.answer_measures import diagnose_answers
@@ -22,9 +22,10 @@ from askalike.experiments.declaration import Experiment, SystemSettings
 from askalike.experiments.folder import ExperimentFolder, cell_name, file_name
 from askalike.experiments.measuring import RankingTask, merge_runs
 from askalike.experiments.outcome import SeedResult
-from askalike.labels.splits import labelled_splits, splits_to_hold_out
+from askalike.labels.splits import KNOWN_SPLIT, labelled_splits, splits_to_hold_out, type_titles
 from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store import Archive, View
+from askalike.store.labels import parse_typed_split
 
 TypingCurve = Mapping[str, Mapping[str, float]]
 """Share of the words → measure → mean."""
@@ -49,7 +50,8 @@ class CellContext:
         """Return the context. Raises SettingsError if a measured query is also used for choosing or training."""
         task = RankingTask.from_archive(archive, experiment.task)
         labels, dev = task.labels(experiment.split), None
-        if experiment.dev != experiment.split and experiment.dev in labelled_splits(archive, task.kind):
+        known = (*labelled_splits(archive, task.kind), KNOWN_SPLIT)
+        if experiment.dev != experiment.split and parse_typed_split(experiment.dev)[0] in known:
             dev = task.labels(experiment.dev)
             if shared := len({query.id for query in dev.queries.values()} & {q.id for q in labels.queries.values()}):
                 problem = (
@@ -166,22 +168,13 @@ def _time_step(seconds: dict[str, float], step: str, action: Callable[[], T]) ->
 
 
 def compute_typing_curve(searcher: Searcher, labels: Split, experiment: Experiment) -> dict[str, dict[str, float]]:
-    """Return share of the title's words → measure → mean over the queries.
-
-    The last word is complete. There is no body yet while the title is being typed.
-    """
+    """Return share of the title's words → measure → mean over the queries, by `type_titles`."""
     curve = {}
     for name, share in TYPED_SHARES.items():
-        queries = {id: truncate_title(query, share) for id, query in labels.queries.items()}
+        queries = type_titles(labels, share).queries
         run = separate_ties(rankers.rank(searcher, queries, experiment.k, candidates=labels.candidates))
         curve[name] = dict(evaluate(run, labels.qrels, experiment.measures, experiment.rule).means)
     return curve
-
-
-def truncate_title(question: Question, share: float) -> Question:
-    """Return the question with only the first words of its title: that share of them, rounded, at least one."""
-    words = question.title.split()
-    return replace(question, title=" ".join(words[: max(1, round(len(words) * share))]), body="")
 
 
 def mean_typing_curve(curves: Sequence[TypingCurve]) -> TypingCurve:

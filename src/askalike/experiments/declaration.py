@@ -32,6 +32,7 @@ from askalike.labels.splits import load_split
 from askalike.labels.splitters import create_splitter
 from askalike.learning.recipe_files import list_recipes
 from askalike.store import Archive
+from askalike.store.labels import parse_typed_split
 
 Grid = dict[str, tuple[Any, ...]]
 """Setting → the values to try."""
@@ -377,7 +378,7 @@ def _find_missing_data(values: Mapping[str, Any], keys: Sequence[str]) -> Iterat
             yield f"partition: {error}"
             return
         for key in keys:
-            if key in values and values[key] not in parts:
+            if key in values and parse_typed_split(values[key])[0] not in parts:
                 try:
                     load_split(archive, values[key], values.get("task", "questions"))
                 except ArchiveError as error:

@@ -34,6 +34,7 @@ CHECKS: Sequence[Check] = (
     references.broken_related_links,
     references.broken_judgements,
     references.changed_encoder_files,
+    references.damaged_indexes,
 )
 """The checks in the order of the report. A new check is a function from CheckContext to Finding, added here."""
 
@@ -47,11 +48,12 @@ def run_checks(
 ) -> list[Finding]:
     """Run all checks except the ignored ones, and return the finding of each, including clean ones.
 
-    Raises SettingsError if `ignored` contains the name of an unknown check.
+    Raises SettingsError if `ignored` contains the name of an unknown check, ArchiveError if the database is damaged.
     """
     for name in ignored:
         require_check(name, checks)
     with storage_errors(archive.path):
+        archive.require_intact(thorough=True)
         view = archive.view()
         context = CheckContext(archive, view, view.language, track=track)
         return [check(context) for check in checks if check.__name__ not in ignored]

@@ -1,9 +1,11 @@
-"""Checks of references: to records and to files of models that are absent or were changed."""
+"""Checks of references to absent records, and of files of models and indexes that are absent or were changed."""
 
 from pathlib import Path
 
+from askalike.core.errors import UnusableIndexError
 from askalike.core.files import compute_sha256
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
+from askalike.index.manifests import MANIFEST, find_damage
 from askalike.store.deployments import get_archive_encoder
 from askalike.store.integrity import find_faults
 
@@ -68,3 +70,20 @@ def _has_digest(path: Path, digest: str) -> bool:
         return compute_sha256(path) == digest
     except OSError:
         return False
+
+
+def damaged_indexes(context: CheckContext) -> Finding:
+    """Find indexes of the archive whose files are missing, or differ from their checksums. Reads all of them."""
+    folders = sorted(manifest.parent for manifest in context.archive.path.glob(f"index/*/{MANIFEST}"))
+    damaged = [f"{folder.name}: {damage}" for folder in folders if (damage := _describe_damage(folder))]
+    meaning = "Their results would be wrong. The next search or askalike index rebuilds them; check the disk."
+    count, examples = count_with_examples(damaged)
+    return Finding("damaged_indexes", count, len(folders), "indexes", meaning, examples, serious=True)
+
+
+def _describe_damage(folder: Path) -> str | None:
+    """Return what is damaged in an index; None for nothing. One of another version is rebuilt before it is used."""
+    try:
+        return find_damage(folder)
+    except UnusableIndexError as error:
+        return error.problem if "damaged" in error.problem else None

@@ -1,6 +1,5 @@
 """Checks of texts: titles, label leaks, texts without a token, and languages that search cannot handle well."""
 
-import unicodedata
 from array import array
 
 import numpy as np
@@ -10,7 +9,7 @@ from askalike.core.counts import format_count
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.store import count_questions_by
 from askalike.store.integrity import find_faults, question_in_language
-from askalike.text.clean import strip_banner
+from askalike.text.clean import normalise, strip_banner
 from askalike.text.language import LANGUAGES
 
 LOUD_SHARE = 0.01
@@ -52,7 +51,7 @@ def repeated_titles(context: CheckContext) -> Finding:
 
 def normalise_title(title: str) -> str:
     """Return the form in which titles are compared: NFKC, case folded, single spaces, no final `?`, `!` or `.`."""
-    return " ".join(unicodedata.normalize("NFKC", title).casefold().split()).rstrip("?!. ")
+    return " ".join(normalise("NFKC", title).casefold().split()).rstrip("?!. ")
 
 
 def leak_banners(context: CheckContext) -> Finding:

@@ -6,33 +6,43 @@ that has mapped them can continue to read. An index in memory has the same state
 """
 
 import fcntl
-import json
+import logging
 import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
-from zipfile import BadZipFile
 
 import numpy as np
 
-from askalike.core.errors import IndexBusyError, SearchIndexError
-from askalike.core.files import fsync_folder, fsync_path, write_atomically
+from askalike.core.errors import IndexBusyError, SearchIndexError, UnusableIndexError
+from askalike.core.files import PARTIAL_SUFFIX, fsync_folder, fsync_path
+from askalike.index.checksums import (
+    VERIFIED_FILE,
+    ChecksumError,
+    Checksums,
+    compute_checksum,
+    remember_verified,
+    verify_files,
+)
+from askalike.index.manifests import MANIFEST, UNREADABLE, read_manifest, write_manifest
 from askalike.index.rows import Array, LiveRows
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-MANIFEST = "manifest.json"
 LOCK = "lock"
 DEFAULT_MEMORY = 2 << 30
 """Default memory limit of a build, in bytes."""
 NO_MANIFEST = (0, 0)
 """The stamp of an index without a manifest."""
+READ_ATTEMPTS = 5
+"""Attempts to read a state: another commit may remove files between reading the manifest and opening them."""
+log = logging.getLogger(__name__)
 _write_locks: dict[Path, Lock] = {}
 """Directory of an index → lock, held while a thread of this process updates the index."""
 
@@ -76,7 +86,7 @@ class CommittedState(Generic[LiveT, SearcherT]):
     """The content of an index after a commit. The next commit creates a new one: threads never see a mixture.
 
     stamp: of the manifest. change: the archive's change number up to which the index is synchronised. searcher: None
-    until requested.
+    until requested. checksums: of the files.
     """
 
     stamp: tuple[int, int] = NO_MANIFEST
@@ -84,6 +94,7 @@ class CommittedState(Generic[LiveT, SearcherT]):
     change_date: str | None = None
     segments: Sequence[CommittedSegment[LiveT]] = ()
     searcher: SearcherT | None = None
+    checksums: Checksums = field(default_factory=dict)
 
 
 class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
@@ -102,6 +113,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
         """Approximate memory limit of a build in bytes, in addition to the program itself."""
         self._manifest = os.fspath(path / MANIFEST) if path else ""  # checked by every search, faster than a Path
         self._state: CommittedState[LiveT, SearcherT] = CommittedState()
+        self._kept_stamp: tuple[int, int] | None = None
+        """The stamp of an unusable manifest, instead of which searches use the state before."""
         self._replacing_state = Lock()  # so that no thread replaces a newer state with an older one
         self._write_lock = _write_locks.setdefault(path, Lock()) if path else Lock()
 
@@ -114,7 +127,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
     def open(cls, path: Path, layout: LayoutT | None = None) -> Self:
         """Open the index in a directory, which is empty if there is none yet.
 
-        Raises SearchIndexError if it was written by another version, or with another layout.
+        Raises UnusableIndexError if it is damaged, or was written by another version or with another layout.
         """
         index = cls(path, layout)
         index.refresh()
@@ -153,7 +166,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
     def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> LiveT:
         """Map a segment's files. `deletions` contains the arrays of the file of deletions, if there is one.
 
-        Raises FileNotFoundError for a missing file, and ValueError, TypeError, KeyError or EOFError for a damaged one.
+        Raises FileNotFoundError for a missing file, and one of UNREADABLE for a damaged one.
         """
 
     @abstractmethod
@@ -165,7 +178,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
         """Return a new writer."""
 
     def open_segment(self, name: str, deletions: str | None = None) -> CommittedSegment[LiveT]:
-        """Open the segment of that name. Raises FileNotFoundError, and SearchIndexError for a damaged segment."""
+        """Open the segment of that name. Raises FileNotFoundError, and UnusableIndexError for a damaged segment."""
         folder = self.folder / name
         try:
             arrays: dict[str, Array] = {}
@@ -173,8 +186,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
                 with np.load(self.folder / deletions, allow_pickle=False) as file:
                     arrays = dict(file)
             return CommittedSegment(name, self._load_segment(folder, arrays), deletions)
-        except (ValueError, TypeError, KeyError, EOFError, BadZipFile):
-            raise SearchIndexError(f"{folder}: damaged; delete {self.path}, it will be rebuilt") from None
+        except UNREADABLE as error:
+            raise UnusableIndexError(self.folder, f"damaged ({name}: {error})") from None
 
     def store_segment(self, name: str, segment: LiveT) -> CommittedSegment[LiveT]:
         """Write a new segment into a directory and map its files; in memory it stays as it is."""
@@ -190,16 +203,29 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
             raise ValueError("an index in memory has no directory")
         return self.path
 
-    def refresh(self) -> bool:
-        """Read the manifest again if another process has committed; return whether it has."""
-        if self.path is None or self._stat_manifest() == self._state.stamp:
+    def refresh(self, *, keep: bool = False) -> bool:
+        """Read the manifest again if another process has committed; return whether it has.
+
+        keep: for a search, which continues with the last state if the files have vanished or are damaged; a line is
+        logged. Otherwise an index whose files have vanished is empty, and UnusableIndexError is raised for damage.
+        """
+        if self.path is None or (stamp := self._stat_manifest()) == self._state.stamp or stamp == self._kept_stamp:
             return False
         with self._replacing_state:
-            return self._read_newest_state()
+            try:
+                if keep and self._state.change and stamp == NO_MANIFEST:
+                    raise UnusableIndexError(self.path, "its files have vanished")
+                return self._read_newest_state()
+            except UnusableIndexError as error:
+                if not keep or not self._state.change:
+                    raise
+                self._kept_stamp = stamp
+                log.warning("%s: %s; searches use the state before until it is rebuilt", error.path, error.problem)
+                return False
 
     def _read_newest_state(self) -> bool:
         """Replace the state if the manifest describes a newer one; return whether it did."""
-        for _ in range(5):
+        for _ in range(READ_ATTEMPTS):
             try:
                 stamp = self._stat_manifest()
                 if stamp == self._state.stamp:
@@ -208,7 +234,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
             except FileNotFoundError:  # another commit happened between reading the manifest and opening its files
                 continue
             return True
-        raise SearchIndexError(f"{self.path}: files that its manifest names are missing; delete it, it will be rebuilt")
+        raise UnusableIndexError(self.folder, "damaged (files that its manifest names are missing)")
 
     @contextmanager
     def write_lock(self) -> Iterator[None]:
@@ -246,8 +272,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
     def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]], change_date: str | None = None) -> None:
         """Commit these segments, whose files are written, as the state of that change number. For the writer only."""
         with self._replacing_state:
-            stamp = NO_MANIFEST if self.path is None else self._write_manifest(self.path, change, segments, change_date)
-            self._state = CommittedState(stamp, change, change_date, tuple(segments))
+            state: CommittedState[LiveT, SearcherT] = CommittedState(NO_MANIFEST, change, change_date, tuple(segments))
+            self._state = state if self.path is None else self._write_state(self.path, state)
 
     def start_rebuild(self) -> None:
         """Remove everything, so that the next writer builds the index from scratch.
@@ -260,19 +286,22 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
             remove_index(self.path)
             self.refresh()
 
-    def _write_manifest(
-        self, path: Path, change: int, segments: Sequence[CommittedSegment[LiveT]], change_date: str | None
-    ) -> tuple[int, int]:
-        """Make the segments' files durable, and then the manifest that names them; return its stamp."""
+    def _write_state(self, path: Path, state: CommittedState[LiveT, SearcherT]) -> CommittedState[LiveT, SearcherT]:
+        """Make the segments' files durable, and then the manifest that names them; return the state with its stamp."""
         committed = {segment.name for segment in self.segments}
-        for segment in segments:
+        for segment in state.segments:
             if segment.name not in committed:
                 fsync_folder(path / segment.name)
         fsync_path(path)
-        names = [[segment.name, segment.deletions] for segment in segments]
-        manifest = {"format": self.FORMAT, **asdict(self.layout), "change": change, "change_date": change_date}
-        write_atomically(path / MANIFEST, json.dumps(manifest | {"segments": names}, indent=1))
-        return self._stat_manifest()
+        known = self._state.checksums
+        files = {name for segment in state.segments for name in _list_files(path, segment)}
+        checksums = {name: known[name] if name in known else compute_checksum(path / name) for name in sorted(files)}
+        names = [[segment.name, segment.deletions] for segment in state.segments]
+        content = {"format": self.FORMAT, **asdict(self.layout), "change": state.change}
+        content |= {"change_date": state.change_date, "segments": names, "checksums": checksums}
+        write_manifest(path, content)
+        remember_verified(path, checksums)
+        return replace(state, stamp=self._stat_manifest(), checksums=checksums)
 
     def _stat_manifest(self) -> tuple[int, int]:
         try:
@@ -285,32 +314,49 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
         if stamp == NO_MANIFEST:  # a new index, or one that was deleted
             return CommittedState()
         manifest = self._load_manifest()
-        opened = {(segment.name, segment.deletions): segment for segment in self.segments}
+        checksums: Checksums = manifest["checksums"]
+        known = self._state.checksums
+        try:
+            new = {name: checksum for name, checksum in checksums.items() if known.get(name) != checksum}
+            verify_files(self.folder, new, all_known=checksums)
+        except ChecksumError as error:
+            raise UnusableIndexError(self.folder, f"damaged ({error})") from None
+        opened = {(s.name, s.deletions): s for s in self.segments if new.keys().isdisjoint(_segment_files(s, known))}
         names = map(tuple, manifest["segments"])
         segments = tuple(opened.get(name) or self.open_segment(*name) for name in names)
-        return CommittedState(stamp, manifest["change"], manifest.get("change_date"), segments)
+        return CommittedState(stamp, manifest["change"], manifest["change_date"], segments, checksums=checksums)
 
     def _load_manifest(self) -> dict[str, Any]:
-        """Return the manifest. Raises SearchIndexError if it is unreadable, or of other settings or versions."""
-        path = self.folder / MANIFEST
-        try:
-            manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            version = manifest["format"]
-        except (ValueError, TypeError, KeyError):
-            raise SearchIndexError(f"{path}: not a valid manifest; delete {self.path}, it will be rebuilt") from None
-        rebuild = f"rebuild it: askalike index {self.folder.parent.parent} --rebuild"
-        if version != self.FORMAT:
-            raise SearchIndexError(f"{self.path}: format {version}, but this askalike reads {self.FORMAT}; {rebuild}")
+        """Return the manifest. Raises UnusableIndexError if it is damaged, or of other settings or versions."""
+        manifest = read_manifest(self.folder)
+        if manifest["format"] != self.FORMAT:
+            problem = f"format {manifest['format']}, but this askalike reads {self.FORMAT}"
+            raise UnusableIndexError(self.folder, problem)
         for key, expected in asdict(self.layout).items():
             if manifest.get(key) != expected:
                 problem = f"built with another analyzer or other settings ({key} differs)"
-                raise SearchIndexError(f"{self.path}: {problem}; {rebuild}")
+                raise UnusableIndexError(self.folder, problem)
         return manifest
 
     def _remove_unreferenced(self) -> None:
         """Remove the files that are not in the manifest and that no reader can still open."""
         segments = self.segments
-        _remove_all_but(self.folder, {s.name for s in segments} | {s.deletions for s in segments} | {MANIFEST, LOCK})
+        names = {segment.name for segment in segments} | {segment.deletions for segment in segments}
+        _remove_all_but(self.folder, names | {MANIFEST, LOCK, VERIFIED_FILE})
+
+
+def _segment_files(segment: CommittedSegment[Any], names: Iterable[str]) -> set[str]:
+    """Return those of the names that belong to a segment."""
+    return {name for name in names if name == segment.deletions or name.startswith(f"{segment.name}/")}
+
+
+def _list_files(path: Path, segment: CommittedSegment[Any]) -> Iterator[str]:
+    """Yield the names of a segment's complete files."""
+    for entry in os.scandir(path / segment.name):
+        if not entry.name.endswith(PARTIAL_SUFFIX):
+            yield f"{segment.name}/{entry.name}"
+    if segment.deletions is not None:
+        yield segment.deletions
 
 
 def remove_index(path: Path) -> None:

@@ -61,8 +61,11 @@ class ArchiveIndex(Protocol[SearcherT_co, WriterT_co]):
     def searcher(self) -> SearcherT_co:
         """The searcher of the state last read or committed."""
 
-    def refresh(self) -> object:
-        """Read the state again if another process has committed. Raises SearchIndexError for another version."""
+    def refresh(self, *, keep: bool = False) -> object:
+        """Read the state again if another process has committed. Raises UnusableIndexError for another version.
+
+        keep: for a search, which continues with the last state if the new one cannot be used.
+        """
 
     def write_lock(self) -> AbstractContextManager[None]:
         """Wait while another thread updates the index."""

@@ -28,7 +28,7 @@ def collect_learned(pairs: Iterable[TrainingPair], dev: Split, dev_ranks_answers
 
 def count_learned(learned: LearnedLabels, archive: Archive, labels: Split, rank_answers: bool = False) -> int:
     """Return the number of queries of a split whose clusters have labels that the model was trained on."""
-    if not learned:
+    if not (learned and labels.has_labels):
         return 0
     is_learned = learned_test(learned, archive, rank_answers)
     texts = {id: [query.id] for id, query in labels.queries.items()}

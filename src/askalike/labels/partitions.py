@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from askalike.core.errors import ArchiveError, SettingsError
-from askalike.labels.splits import default_split, document_kind, load_split
+from askalike.labels.splits import KNOWN_SPLIT, default_split, document_kind, load_split
 from askalike.labels.splitters import SplitQuery, create_splitter
 from askalike.store import Archive, Clusters, imported_splits, labels, read_labels
 from askalike.store.labels import DERIVED_LABELS_SQL, RelevanceLabel
@@ -124,7 +124,7 @@ def _split_queries(archive: Archive, source_split: str) -> list[SplitQuery]:
 def _check_name(archive: Archive, name: str) -> str:
     if not NAME_PATTERN.fullmatch(name):
         raise SettingsError(f"--name {name!r}: expected letters, digits, '-', '_' and '.'")
-    if name in (*imported_splits(archive), *DERIVED_LABELS_SQL):
+    if name in (*imported_splits(archive), *DERIVED_LABELS_SQL, KNOWN_SPLIT):
         raise SettingsError(f"--name {name!r}: a split already has that name; choose another")
     return name
 

@@ -1,5 +1,10 @@
-"""Splits: imported ones, those derived from an archive's own labels, and the parts of partitions."""
+"""Splits: imported ones, those derived from an archive's own labels, parts of partitions, and what people type.
 
+`SPLIT:title` is any split by its queries' titles alone, `SPLIT@PERCENT` by the first words of its titles.
+"""
+
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -7,10 +12,14 @@ from typing import TypeVar
 from askalike.core.errors import ArchiveError
 from askalike.core.iteration import chunks
 from askalike.core.types import DocumentKind, Question, Split
-from askalike.store import Archive, View, imported_splits, labels, partition_parts
-from askalike.store.labels import ANSWERS_SPLIT, part_query_ids
+from askalike.store import Archive, View, imported_splits, labels, partition_parts, shuffle_names
+from askalike.store.labels import ANSWERS_SPLIT, parse_typed_split, part_query_ids
 
 T = TypeVar("T")
+KNOWN_SPLIT = "known"
+"""The split whose queries are titles of the archive's own questions, which they are to find."""
+KNOWN_QUERIES, KNOWN_SEED = 400, 0
+"""The number of questions drawn for it, and the seed of the draw."""
 
 
 def labelled_splits(archive: Archive, kind: DocumentKind = "questions") -> list[str]:
@@ -63,14 +72,16 @@ def default_split(
 def splits_to_hold_out(archive: Archive, name: str) -> list[str]:
     """Return the splits to hold out of training for an evaluation on the split `name`.
 
-    These are the split itself; for a part also the dev and test parts of its partition, and the splits held out for the
-    source split except the source split itself; for an imported split also all other imported splits but train.
+    These are the split itself, or none for `known`, which has no labels; for a part also the dev and test parts of its
+    partition, and the splits held out for the source split except the source split itself; for an imported split also
+    all other imported splits but train. For a typed split these are the ones of its source.
     """
     part = (parts := partition_parts(archive)).get(name)
     if name in (imported := imported_splits(archive)):
         return [split for split in imported if split != "train" or split == name]
     if part is None:
-        return [name]
+        source = parse_typed_split(name)[0]
+        return splits_to_hold_out(archive, source) if source != name else [name] * (name != KNOWN_SPLIT)
     siblings = [split for split, other in parts.items() if other.partition == part.partition]
     held_out = [split for split in siblings if split == name or parts[split].name in ("dev", "test")]
     return held_out + [split for split in splits_to_hold_out(archive, part.source_split) if split != part.source_split]
@@ -81,7 +92,7 @@ def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") ->
 
     An imported split has all its queries, in the order of import. Its candidates are in their imported order; if no
     query has candidates, `candidates` is None. A candidate without a judgement is not in the qrels. A part has the
-    judgements and candidates of its source split for its own queries.
+    judgements and candidates of its source split for its own queries. See `type_titles` for `SPLIT:title@PERCENT`.
     Raises ArchiveError if there is no such split.
     """
     if queries := labels.imported_queries(archive, name):
@@ -92,8 +103,45 @@ def load_split(archive: Archive, name: str, kind: DocumentKind = "questions") ->
         return answered
     if part := partition_parts(archive).get(name):
         return restrict_split(load_split(archive, part.source_split, kind), part_query_ids(archive, part))
+    source, share = parse_typed_split(name)
+    if share:
+        return type_titles(load_split(archive, source, kind), share)
+    if name == KNOWN_SPLIT and kind == "questions" and (known := load_known_split(archive)).queries:
+        return known
     names = ", ".join(labelled_splits(archive, kind)) or "none; import an evaluation set, or duplicate links"
-    raise ArchiveError(f"{archive.path}: no split {name!r} with judged {kind}; there are: {names}")
+    raise ArchiveError(
+        f"{archive.path}: no split {name!r} with judged {kind}; there are: {names}; and known; "
+        "NAME:title and NAME@60 are the titles of a split, and the first 60 % of their words"
+    )
+
+
+def load_known_split(archive: Archive) -> Split:
+    """Return at most KNOWN_QUERIES titles, drawn at random; every question with that very title is relevant.
+
+    A query `ID:title` is as if somebody typed it: it is no question of the archive, so that it finds its own.
+    """
+    view = archive.view()
+    drawn = set(shuffle_names((id for _, id, title in view.titles() if title.strip()), KNOWN_SEED)[:KNOWN_QUERIES])
+    questions = view.get_questions(drawn)
+    titles, relevant = {question.title for question in questions.values()}, defaultdict[str, dict[str, int]](dict)
+    for _, id, title in view.titles():
+        if title in titles:
+            relevant[title][id] = 1
+    queries = {f"{q.id}:title": Question(f"\n{q.id}:title", q.title, language=q.language) for q in questions.values()}
+    return Split(queries, {id: relevant[query.title] for id, query in queries.items()}, has_labels=False)
+
+
+def type_titles(split: Split, share: float) -> Split:
+    """Return a split by the first words of its titles: that share of them, rounded up, the last one finished.
+
+    Details are written after the title, so the queries have no body.
+    """
+
+    def typed(question: Question) -> Question:
+        words = question.title.split()
+        return replace(question, title=" ".join(words[: math.ceil(round(share * len(words), 6))]), body="")
+
+    return replace(split, queries={id: typed(question) for id, question in split.queries.items()})
 
 
 def duplicate_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
@@ -172,7 +220,7 @@ def restrict_split(parent: Split, query_ids: set[str]) -> Split:
         return {id: row for id, row in rows.items() if id in query_ids}
 
     candidates = None if parent.candidates is None else restrict(parent.candidates)
-    return Split(restrict(parent.queries), restrict(parent.qrels), candidates)
+    return replace(parent, queries=restrict(parent.queries), qrels=restrict(parent.qrels), candidates=candidates)
 
 
 def group_names(archive: Archive) -> Sequence[str]:

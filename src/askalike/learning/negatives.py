@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,21 +10,29 @@ from numpy.typing import NDArray
 
 from askalike.core.counts import format_count
 from askalike.core.types import Run
-from askalike.learning.examples import Indices, TrainingTexts
+from askalike.learning.examples import Examples, Indices, TrainingTexts, get_pair_clusters
 from askalike.learning.settings import NegativesSettings
 
 MAX_REDRAWS = 10
 """Number of redraws if a negative is of the pair's own cluster; after these the pair gets none."""
 
 
-def draw_negatives(texts: TrainingTexts, count: int, seed: int) -> Indices:
+def add_random_negatives(examples: Examples, settings: NegativesSettings, seed: int, epoch: int) -> Examples:
+    """Return the examples of an epoch, with its random negatives; those of all epochs are the same without redraw."""
+    if not settings.random:
+        return examples
+    drawn = draw_negatives(examples, settings.random, seed, epoch if settings.redraw else 0)
+    return replace(examples, negatives=np.concatenate((examples.negatives, drawn), 1))
+
+
+def draw_negatives(texts: TrainingTexts | Examples, count: int, seed: int, epoch: int = 0) -> Indices:
     """Return, for each pair, random texts of other clusters and the positive's kind: (pairs, count), −1 for none."""
-    random = np.random.default_rng((seed, count))
-    kinds = texts.kinds
+    random = np.random.default_rng((seed, count, epoch))
+    kinds, pair_clusters = texts.kinds, get_pair_clusters(texts)
     negatives = np.full((len(texts.query), count), -1, np.int64)
     for kind in np.unique(kinds[texts.positive]):
         pairs = np.flatnonzero(kinds[texts.positive] == kind)
-        pool, clusters = np.flatnonzero(kinds == kind), texts.pair_clusters[pairs]
+        pool, clusters = np.flatnonzero(kinds == kind), pair_clusters[pairs]
         drawn = random.choice(pool, (len(pairs), count))
         for _ in range(MAX_REDRAWS):
             in_cluster = _is_own(texts.clusters[drawn], clusters)
@@ -41,7 +50,7 @@ def _is_own(drawn: Indices, clusters: Indices) -> NDArray[np.bool_]:
 def select_negatives(texts: TrainingTexts, ids_by_query: Mapping[str, Sequence[str]], count: int) -> Indices:
     """Return the first texts of other clusters listed for each pair's query: (pairs, count), −1 for none."""
     negatives = np.full((len(texts.query), count), -1, np.int64)
-    for pair, (query, own) in enumerate(zip(texts.query.tolist(), texts.pair_clusters, strict=True)):
+    for pair, (query, own) in enumerate(zip(texts.query.tolist(), get_pair_clusters(texts), strict=True)):
         ids = ids_by_query.get(texts.texts[query].id, ())
         numbers = [texts.index_by_id[id] for id in ids if id in texts.index_by_id]
         selected = [n for n in numbers if texts.clusters[n] not in own][:count]

@@ -1,15 +1,25 @@
-"""The loss of one step: encode a batch's texts, score its pairs and their negatives, apply the loss."""
+"""The loss of one step: encode a batch's texts, score its pairs and their negatives, apply the loss.
 
+A step of several batches has their mean gradient, computed here or on other processes. Each batch has its own random
+numbers, and gradients are added up in the order of the batches, so that the sum is bitwise reproducible in either case.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from askalike.learning.examples import Examples, Indices
-from askalike.learning.loss import Loss, Scores
+from askalike.core.parallel import map_pieces
+from askalike.learning.examples import ANSWER, Examples, Indices, get_pair_clusters
+from askalike.learning.losses import Loss, Scores
 from askalike.learning.networks import Batch, Network, PartVectors
 from askalike.learning.settings import NegativesSettings
+
+Gradient = Sequence[Tensor | None]
+"""One entry per trainable parameter, None if a batch does not depend on it."""
 
 
 class TrainingBatch(NamedTuple):
@@ -36,14 +46,13 @@ def make_training_batch(examples: Examples, pairs: Indices, device: torch.device
     texts, rows = np.unique(needed, return_inverse=True)
     negative_rows = np.zeros(negatives.shape, np.int64)
     negative_rows[mask] = rows[2 * len(pairs) :]
-    arrays = {**examples.rows.batch(texts), "document": examples.is_answer[texts]}
+    arrays = {**examples.rows.batch(texts), "document": examples.kinds[texts] == ANSWER}
 
     def to_device(array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
 
     batch, n = {name: to_device(array) for name, array in arrays.items()}, len(pairs)
-    clusters = examples.clusters[np.stack((query, positive), 1)]
-    columns = map(to_device, (rows[:n], rows[n : 2 * n], clusters, negative_rows, mask))
+    columns = map(to_device, (rows[:n], rows[n : 2 * n], get_pair_clusters(examples, pairs), negative_rows, mask))
     relevant = None if examples.relevant is None else to_device(examples.relevant[pairs])
     return TrainingBatch._make((batch, *columns, relevant))
 
@@ -117,3 +126,36 @@ def _join_blocks(scores: Tensor, blocks: list[Tensor], masks: list[Tensor]) -> t
     if not blocks:
         return scores.new_zeros(len(scores), 0), torch.zeros(len(scores), 0, dtype=torch.bool, device=scores.device)
     return torch.cat(blocks, 1), torch.cat(masks, 1)
+
+
+def compute_gradients(
+    objective: nn.Module, batches: Iterable[tuple[TrainingBatch, int]], reduction: str
+) -> Iterator[tuple[float, Gradient]]:
+    """Yield the sum of each batch's losses, and its gradient, on Ray if a cluster is set. batches: each with its seed.
+
+    reduction: whether the gradient is that of the `mean` or the `sum` of a batch's losses.
+    """
+    yield from map_pieces(partial(compute_gradient, objective, reduction, torch.get_num_threads()), batches)
+
+
+def compute_gradient(
+    objective: nn.Module, reduction: str, threads: int, piece: tuple[TrainingBatch, int]
+) -> tuple[float, Gradient]:
+    """Return the sum of a batch's losses, and its gradient. threads: torch's, as these may affect the last bit."""
+    batch, seed = piece
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        losses = objective(batch).float()
+    loss = losses.sum() if reduction == "sum" else losses.mean()
+    parameters = [parameter for parameter in objective.parameters() if parameter.requires_grad]
+    return float(losses.detach().sum()), torch.autograd.grad(loss, parameters, allow_unused=True)
+
+
+def add_gradient(objective: nn.Module, gradient: Gradient, share: float) -> None:
+    """Add a share of a batch's gradient to that of the objective's parameters."""
+    parameters = (parameter for parameter in objective.parameters() if parameter.requires_grad)
+    for parameter, own in zip(parameters, gradient, strict=True):
+        if own is not None:
+            parameter.grad = own * share if parameter.grad is None else parameter.grad + own * share

@@ -11,9 +11,12 @@ from askalike.encoders.static import StaticEncoderSettings
 
 
 class NegativesSettings(Settings):
-    """The kinds of negatives of a pair (q, p), all from other clusters; drawn ones are fixed before training."""
+    """The kinds of negatives of a pair (q, p), all from other clusters."""
 
     random: int = Field(0, ge=0, description="number of random texts for each pair")
+    redraw: bool = Field(
+        True, description="whether each epoch draws its own random texts; otherwise all epochs have the same"
+    )
     mined: int = Field(0, ge=0, description="number of texts for each pair that are ranked high by a ranker")
     judged: int = Field(
         0, ge=0, description="number of documents for each pair that are judged irrelevant to its query"
@@ -55,7 +58,9 @@ class TrainingSettings(Settings):
         description="the optimizer; lazy_adam updates only a batch's words, much faster with large vocabularies",
     )
     learning_rate: float = Field(0.05, gt=0, description="the optimizer's learning rate")
-    weight_decay: float = Field(0.0, ge=0, description="L2 penalty (adamw: decoupled weight decay)")
+    weight_decay: float = Field(
+        0.0, ge=0, description="L2 penalty of weight matrices, but not of word vectors and biases (adamw: decoupled)"
+    )
     schedule: Literal["constant", "linear"] = Field(
         "constant", description="the learning rate is constant, or falls linearly to 0 at the end of the last epoch"
     )

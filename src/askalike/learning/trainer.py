@@ -20,16 +20,15 @@ from askalike.core.counts import format_count
 from askalike.core.errors import TrainingError
 from askalike.core.parallel import work_here
 from askalike.learning import checkpoint
-from askalike.learning.batches import make_batches
 from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, Epoch
 from askalike.learning.dev import DevSet
-from askalike.learning.examples import Examples, Indices
-from askalike.learning.gradients import add_gradient, compute_gradients
-from askalike.learning.lazy_adam import LazyAdam
-from askalike.learning.loss import Loss
+from askalike.learning.examples import Examples, Indices, make_batches
+from askalike.learning.losses import Loss
+from askalike.learning.negatives import add_random_negatives
 from askalike.learning.networks import Network
-from askalike.learning.objective import Objective, make_training_batch
+from askalike.learning.objective import Objective, add_gradient, compute_gradients, make_training_batch
 from askalike.learning.settings import NegativesSettings, TrainingSettings
+from askalike.learning.used_rows import LazyAdam
 
 MAX_PAIRS_NAMED = 3
 """Maximum number of pairs of a failed batch named in the message."""
@@ -179,6 +178,7 @@ def _train_epoch(
 ) -> Epoch:
     """Train on all pairs once. Random numbers depend on the seed and the epoch's number, so that it can be repeated."""
     settings, number = job.settings, len(epochs) + 1
+    job = replace(job, examples=add_random_negatives(job.examples, job.negatives, settings.seed, number))
     torch.manual_seed(settings.seed * 1_000_003 + number * 101 + fabric.global_rank)
     batches = _select_process_batches(fabric, job, number)
     objective.train()
@@ -300,7 +300,7 @@ def _report_progress(
 def _choose_sparse_gradients(network: Network, settings: TrainingSettings) -> None:
     """Make the gradients of embeddings sparse if the optimizer supports it: it then skips words not in the batch."""
     is_sparse = settings.optimizer in ("sgd", "adagrad", "lazy_adam") and settings.devices == 1
-    is_sparse = is_sparse and not settings.weight_decay and not settings.clip
+    is_sparse = is_sparse and not settings.clip
     for module in network.modules():
         if isinstance(module, nn.Embedding):
             module.sparse = is_sparse
@@ -308,9 +308,14 @@ def _choose_sparse_gradients(network: Network, settings: TrainingSettings) -> No
 
 def _create_optimizer(objective: nn.Module, settings: TrainingSettings) -> Optimizer:
     classes: dict[str, Any] = {"sgd": SGD, "adam": Adam, "adamw": AdamW, "adagrad": Adagrad, "lazy_adam": LazyAdam}
-    parameters = [p for p in objective.parameters() if p.requires_grad]
-    options = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
-    return classes[settings.optimizer](parameters, **options)  # type: ignore[no-any-return]
+    trained = [parameter for parameter in objective.parameters() if parameter.requires_grad]
+    tables = {id(module.weight) for module in objective.modules() if isinstance(module, nn.Embedding)}
+    matrices = [parameter for parameter in trained if parameter.dim() > 1 and id(parameter) not in tables]
+    others = [parameter for parameter in trained if parameter.dim() < 2 or id(parameter) in tables]
+    groups: list[dict[str, Any]] = [{"params": others}, {"params": matrices, "weight_decay": settings.weight_decay}]
+    options = {"lr": settings.learning_rate, "weight_decay": 0.0}
+    groups = [group for group in groups if group["params"]]
+    return classes[settings.optimizer](groups, **options)  # type: ignore[no-any-return]
 
 
 def _set_learning_rate(optimizer: Optimizer, settings: TrainingSettings, epochs_done: float) -> None:

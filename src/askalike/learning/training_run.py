@@ -26,7 +26,7 @@ from askalike.learning.checkpoint import Epoch, read_history
 from askalike.learning.dev import DevSet
 from askalike.learning.examples import Examples, Indices, TrainingTexts, collect_texts
 from askalike.learning.models import CARD_FILE, render_card
-from askalike.learning.negatives import draw_negatives, mine_negatives, select_negatives
+from askalike.learning.negatives import mine_negatives, select_negatives
 from askalike.learning.networks import Network
 from askalike.learning.pair_data import TrainingData, collect_training_data, read_irrelevant_judgements
 from askalike.learning.recipes import Recipe, format_toml
@@ -59,7 +59,7 @@ MAX_TEXTS_IN_MEMORY = 50_000
 """Maximum number of texts whose words are kept in memory after the first pass."""
 WORD_VECTORS_FOLDER = Path("index/word-vectors")
 """Folder of the word vectors trained on an archive's texts; they are recomputed if it is missing."""
-CHECKPOINT_VERSION = 2
+CHECKPOINT_VERSION = 3
 """The version of the checkpoint format; a checkpoint of another version is not resumed."""
 
 Miner = Callable[[Mapping[str, Question], NegativesSettings], Run]
@@ -172,18 +172,16 @@ class TrainingRun:
         rows, negatives = self.features.encode(texts.texts), self._collect_negatives(texts)
         relevant = np.array([pair.relevant for pair in self.data.pairs]) if self.recipe.data.irrelevant else None
         return Examples(
-            rows, texts.is_answer, texts.query, texts.positive, texts.clusters, negatives,
+            rows, texts.kinds, texts.query, texts.positive, texts.clusters, negatives,
             [text.id for text in texts.texts], relevant,
         )  # fmt: skip
 
     def _collect_negatives(self, texts: TrainingTexts) -> Indices:
-        """Return the numbers of each pair's judged, random and mined negatives, (pairs, m), −1 for none."""
+        """Return the numbers of each pair's judged and mined negatives, (pairs, m), −1 for none."""
         settings = self.recipe.negatives
         columns = [np.zeros((len(texts.query), 0), np.int64)]
         if settings.judged:
             columns.append(select_negatives(texts, self.judged_negatives, settings.judged))
-        if settings.random:
-            columns.append(draw_negatives(texts, settings.random, self.recipe.training.seed))
         if settings.mined:
             if self.miner is None:
                 raise SettingsError("negatives.mined needs a ranker; use: askalike train")

@@ -88,13 +88,18 @@ def train_skipgram(settings: EmbeddingSettings, tokens: Sequence[str], dim: int,
 
 
 def load_packaged_vectors(tokens: Sequence[str]) -> Array:
-    """Return the packaged vectors, (RESERVED + n-grams, dim): those of the first tokens. Raises SettingsError."""
+    """Return the packaged vectors of tokens, (at most tokens, dim): a word has the sum of its subwords' vectors.
+
+    The first tokens of a network over n-grams are the subwords themselves. Raises SettingsError.
+    """
     from safetensors.numpy import load_file
 
     weights, tokenizer = find_packaged_vectors()
     known: Array = load_file(weights)["embedding.weight"].astype(np.float32)
-    if list(tokens[RESERVED : RESERVED + len(known)]) != Bpe.from_file(tokenizer).subwords:
-        raise SettingsError("embeddings.init=packaged: expected a network that reads subwords")
+    bpe = Bpe.from_file(tokenizer)
+    if list(tokens[RESERVED : RESERVED + len(known)]) != bpe.subwords:
+        words = [known[bpe.encode(token)].sum(0) for token in tokens[RESERVED:]]
+        known = np.array(words, np.float32).reshape(-1, known.shape[1])
     return np.pad(known, ((RESERVED, 0), (0, 0)), constant_values=np.nan)
 
 

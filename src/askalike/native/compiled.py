@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.files import user_cache
+from askalike.native.code_files import CodeFolder
 from askalike.native.machine_code import (
     ArrayType,
     check_array_layout,
@@ -50,7 +51,6 @@ FORMAT = 3
 """The version of the file format."""
 OFF_SWITCH = "ASKALIKE_NATIVE_CACHE"
 """Environment variable: with the value `numba`, numba's own `cache=True` is used instead of files of machine code."""
-DIGEST_BYTES = 32
 _C_TYPES: Mapping[Any, Any] = {int: ctypes.c_int64, float: ctypes.c_double, bool: ctypes.c_bool, type(None): None}
 _lock = threading.RLock()
 
@@ -119,7 +119,7 @@ class CompiledFunction(Generic[P, ReturnT]):
     @property
     def is_cached(self) -> bool:
         """Whether the machine code exists already, so that the first call need not compile."""
-        return _has_numba_cache() or any((folder / self._file_name).exists() for folder in self._folders)
+        return _has_numba_cache() or self._read() is not None
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
@@ -142,11 +142,16 @@ class CompiledFunction(Generic[P, ReturnT]):
         return f"{module}.{self.function.__name__}-{digest.hexdigest()[:16]}.machine"
 
     @cached_property
-    def _folders(self) -> Sequence[Path]:
+    def _folders(self) -> Sequence[CodeFolder]:
         """The folders that machine code may be in, the preferred one first."""
         if chosen := os.environ.get(CACHE_VARIABLE):
-            return (Path(chosen),)
-        return Path(self.function.__globals__["__file__"]).parent / "__pycache__", user_cache()
+            return (CodeFolder.own(Path(chosen)),)
+        folders = []
+        with suppress(OSError):  # a source that is not a file
+            folders.append(CodeFolder.beside(Path(self.function.__globals__["__file__"])))
+        with suppress(RuntimeError):  # a user without a home directory
+            folders.append(CodeFolder.own(user_cache() / "machine-code"))
+        return folders
 
     def _load(self) -> None:
         with _lock:
@@ -162,22 +167,11 @@ class CompiledFunction(Generic[P, ReturnT]):
                 self._native = prototype(load_machine_code(code, entry_name(self.function)))
 
     def _read(self) -> bytes | None:
-        for folder in self._folders:
-            with suppress(OSError):
-                content = (folder / self._file_name).read_bytes()
-                if hashlib.sha256(content[DIGEST_BYTES:]).digest() == content[:DIGEST_BYTES]:
-                    return content[DIGEST_BYTES:]
-        return None
+        return next(filter(None, (folder.read(self._file_name) for folder in self._folders)), None)
 
     def _compile(self) -> bytes:
         code = compile_machine_code(self.function, self._parameters, self._hints["return"])
-        for folder in self._folders:
-            with suppress(OSError):
-                folder.mkdir(parents=True, exist_ok=True)
-                temporary = folder / f"{self._file_name}.{os.getpid()}"
-                temporary.write_bytes(hashlib.sha256(code).digest() + code)
-                os.replace(temporary, folder / self._file_name)
-                break
+        any(folder.write(self._file_name, code) for folder in self._folders)  # the first that can be written
         return code
 
 

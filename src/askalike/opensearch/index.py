@@ -89,8 +89,11 @@ class OpenSearchIndex(ABC, Generic[SearcherT, WriterT]):
         empty = IndexState(self._fingerprint)
         return self._shared.searcher(lambda stored: self.make_searcher(stored.state if stored else empty))
 
-    def refresh(self, *, now: bool = False) -> None:
-        """Read the state again, unless it was read recently. Raises SearchIndexError for another format or layout."""
+    def refresh(self, *, now: bool = False, keep: bool = False) -> None:
+        """Read the state again, unless it was read recently. Raises SearchIndexError for another format or layout.
+
+        keep: see ArchiveIndex; it has no effect here, as only files can be damaged.
+        """
         if self._is_rebuilding:
             return
         self._shared.refresh(lambda: self._read_state(self.name, realtime="false"), now=now or not self._was_read)

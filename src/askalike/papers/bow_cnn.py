@@ -16,8 +16,11 @@ from askalike.learning.networks import (
     PartVectors,
     TokenTrace,
     WordVectorNetwork,
+    WordVectorSettings,
     make_embedding,
 )
+
+CONVOLUTION_SETTINGS = {"dim", "window", "units", "train_words"}
 
 
 class WindowMax(nn.Module):
@@ -27,10 +30,10 @@ class WindowMax(nn.Module):
     of a batch is multiplied only once, and the windows are sums of looked-up rows.
     """
 
-    def __init__(self, vocabulary_size: int, dim: int, window: int, units: int) -> None:
+    def __init__(self, vocabulary_size: int, dim: int, window: int, units: int, *, train_words: bool = True) -> None:
         super().__init__()
         self.window, self.units = window, units
-        self.words = make_embedding(vocabulary_size, dim)
+        self.words = make_embedding(vocabulary_size, dim, trained=train_words)
         self.weight = nn.Parameter(torch.empty(dim, window * units))
         self.bias = nn.Parameter(torch.zeros(units))
         bound = (6 / (dim * window + units)) ** 0.5  # Glorot's, for the matrix as the paper writes it
@@ -128,7 +131,7 @@ class BowNetwork(Network):
         return (self.bag.trace(batch["stems"], batch["mask"]),)
 
 
-class CnnNetworkSettings(Settings):
+class CnnNetworkSettings(WordVectorSettings):
     """Sizes; the defaults are the paper's (Table 2)."""
 
     dim: int = Field(200, ge=1, description="size of a word's vector")
@@ -151,7 +154,7 @@ class CnnNetwork(WordVectorNetwork):
     def __init__(self, settings: CnnNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
         self.vector_dim = settings.units
-        self.convolution = WindowMax(vocabulary_size, settings.dim, settings.window, settings.units)
+        self.convolution = WindowMax(vocabulary_size, **settings.model_dump(include=CONVOLUTION_SETTINGS))
 
     @property
     def word_embedding(self) -> nn.Embedding:
@@ -184,7 +187,7 @@ class BowCnnNetwork(WordVectorNetwork):
     def __init__(self, settings: BowCnnNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
         self.bag = WeightedBag(vocabulary_size, settings.train_weights)
-        self.convolution = WindowMax(vocabulary_size, settings.dim, settings.window, settings.units)
+        self.convolution = WindowMax(vocabulary_size, **settings.model_dump(include=CONVOLUTION_SETTINGS))
         self.beta = nn.Parameter(torch.ones(2))
 
     @property

@@ -16,13 +16,14 @@ from askalike.learning.networks import (
     IntegerList,
     PartVectors,
     WordVectorNetwork,
+    WordVectorSettings,
     make_embedding,
 )
 from askalike.papers.generator import Decoder, beam_search
-from askalike.papers.lstm import LstmLayer, pool_sentences, pool_states
+from askalike.papers.lstm import LstmLayer, pool_sentences, read_texts
 
 
-class TwoTowerNetworkSettings(Settings):
+class TwoTowerNetworkSettings(WordVectorSettings):
     """Sizes (the paper's, if it specifies them), and the generator."""
 
     dim: int = Field(512, ge=1, description="size of a word's vector")
@@ -32,7 +33,6 @@ class TwoTowerNetworkSettings(Settings):
     )
     latent: int = Field(256, ge=1, description="size of a question's or an answer's vector")
     metric: Literal["euclidean", "cosine"] = Field("euclidean", description="how vectors are compared")
-    train_words: bool = Field(True, description="whether word vectors are trained")
     writes: bool = Field(False, description="whether a generator that shares φ is trained, too")
     writer: int = Field(256, ge=16, description="size of the generator's state")
     weight: float = Field(1.0, ge=0, description="weight of the generator's negative log-likelihood")
@@ -53,8 +53,7 @@ class TwoTowerNetwork(WordVectorNetwork):
         super().__init__(settings, vocabulary_size)
         self.vector_dim = settings.latent
         self.metrics = (settings.metric,)
-        self.words = make_embedding(vocabulary_size, settings.dim)
-        self.words.weight.requires_grad_(settings.train_words)
+        self.words = make_embedding(vocabulary_size, settings.dim, trained=settings.train_words)
         self.question, self.answer = self.make_tower(), self.make_tower()
         self.question_out, self.answer_out = self._make_dense_layers(), self._make_dense_layers()
         if settings.writes:
@@ -136,7 +135,7 @@ class LastStateTower(nn.Module):
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
         """Encode words (batch, tokens, dim), mask (batch, tokens) as (batch, hidden)."""
-        return pool_states("last", self.recurrent(words), mask)
+        return read_texts("last", self.recurrent, words, mask)
 
 
 class DssmNetwork(TwoTowerNetwork):

@@ -66,7 +66,8 @@ class Decoder(nn.Module):
         before = functional.pad(ids, (1, 0), value=END)
         counted = functional.pad(mask, (1, 0), value=True)  # the words and the end
         states = self.lstm(words(before), self.initial_state(vectors))[0]
-        likelihoods = self.softmax(states[counted], self.label[after[counted]]).output
+        with torch.autocast(states.device.type, enabled=False):  # the adaptive softmax fails on mixed number formats
+            likelihoods = self.softmax(states[counted].to(self.softmax.head.weight), self.label[after[counted]]).output
         lengths = counted.sum(1)
         rows = torch.arange(len(ids), device=ids.device).repeat_interleave(lengths)
         return likelihoods.new_zeros(len(ids)).index_add(0, rows, likelihoods), lengths

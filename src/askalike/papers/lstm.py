@@ -9,9 +9,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike import Settings, SettingsError
-from askalike.learning.networks import Batch, PartVectors, WordVectorNetwork, make_embedding
+from askalike.learning.networks import Batch, PartVectors, WordVectorNetwork, WordVectorSettings, make_embedding
 
 Pooling = Literal["last", "max", "mean", "mean_max"]
+TEXTS_PER_GROUP = 16
+"""Number of texts that a processor reads together: fewer have less padding, more have faster products of matrices."""
+MIN_DENSITY = 0.8
+"""Share of real tokens above which a batch is read at once."""
 
 
 class LstmLayer(nn.Module):
@@ -29,10 +33,10 @@ class LstmLayer(nn.Module):
 class WordLstm(nn.Module):
     """Word vectors, and an LSTM over them."""
 
-    def __init__(self, vocabulary_size: int, dim: int, hidden: int, dropout: float = 0.0) -> None:
+    def __init__(self, vocabulary_size: int, words: WordVectorSettings, hidden: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.words = make_embedding(vocabulary_size, dim)
-        self.recurrent = LstmLayer(dim, hidden)
+        self.words = make_embedding(vocabulary_size, words.dim, trained=words.train_words)
+        self.recurrent = LstmLayer(words.dim, hidden)
         self.dropout = dropout
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -48,6 +52,22 @@ def pool_states(pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
     return POOLINGS[pooling](states, mask).masked_fill(~mask.any(1, keepdim=True), 0)
 
 
+def read_texts(pooling: Pooling, reader: nn.Module, words: Tensor, mask: Tensor) -> Tensor:
+    """Return the pooled states of `reader` over texts, (batch, hidden): it reads groups of texts of similar lengths.
+
+    words: (batch, tokens, …), the input of `reader`. mask: (batch, tokens), True = real token. A batch has questions
+    of ten words beside answers of hundreds; a processor computes every step of padding, so each group has its own
+    length. A GPU reads all texts at once, as a step costs it the same whatever the number of texts.
+    """
+    lengths = mask.sum(1)
+    if words.is_cuda or len(mask) <= TEXTS_PER_GROUP or int(lengths.sum()) > MIN_DENSITY * mask.numel():
+        return pool_states(pooling, reader(words), mask)
+    order = lengths.argsort(stable=True)
+    groups = [(rows, max(int(lengths[rows[-1]]), 1)) for rows in torch.split(order, TEXTS_PER_GROUP)]
+    pooled = [pool_states(pooling, reader(words[rows, :end]), mask[rows, :end]) for rows, end in groups]
+    return torch.cat(pooled)[order.argsort()]
+
+
 def pool_sentences(reader: nn.Module, over: LstmLayer, words: Tensor, mask: Tensor) -> Tensor:
     """Return the last state of an LSTM over sentences, each being the last state of `reader` over its words.
 
@@ -55,9 +75,9 @@ def pool_sentences(reader: nn.Module, over: LstmLayer, words: Tensor, mask: Tens
     Returns (batch, hidden). No LSTM reads padding.
     """
     present = mask.any(2)
-    sentences = pool_states("last", reader(words[present]), mask[present])
+    sentences = read_texts("last", reader, words[present], mask[present])
     steps = sentences.new_zeros(*present.shape, sentences.shape[1]).masked_scatter(present[:, :, None], sentences)
-    return pool_states("last", over(steps), present)
+    return read_texts("last", over, steps, present)
 
 
 def _pool_last(states: Tensor, mask: Tensor) -> Tensor:
@@ -80,10 +100,9 @@ def _pool_mean_max(states: Tensor, mask: Tensor) -> Tensor:
 POOLINGS = {"last": _pool_last, "max": _pool_max, "mean": _pool_mean, "mean_max": _pool_mean_max}
 
 
-class LstmNetworkSettings(Settings):
+class LstmNetworkSettings(WordVectorSettings):
     """Sizes (the paper's), the pooling of states into a vector, and the comparison of two vectors."""
 
-    dim: int = Field(300, ge=1, description="size of a word's vector")
     hidden: int = Field(400, ge=1, description="size of a hidden state")
     pooling: Pooling = Field("mean_max", description="how hidden states are pooled into the vector")
     head: Literal["pair", "cosine"] = Field(
@@ -102,7 +121,7 @@ class LstmNetwork(WordVectorNetwork):
     def __init__(self, settings: LstmNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
         self.vector_dim = settings.hidden * (2 if settings.pooling == "mean_max" else 1)
-        self.reader = WordLstm(vocabulary_size, settings.dim, settings.hidden, settings.dropout)
+        self.reader = WordLstm(vocabulary_size, settings, settings.hidden, settings.dropout)
         if settings.head == "pair":
             self.first, self.second = nn.Linear(4 * self.vector_dim, settings.dense), nn.Linear(settings.dense, 1)
         else:
@@ -118,7 +137,7 @@ class LstmNetwork(WordVectorNetwork):
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, vector_dim)."""
-        return (pool_states(self.settings.pooling, self.reader(batch["ids"]), batch["mask"]),)
+        return (read_texts(self.settings.pooling, self.reader, batch["ids"], batch["mask"]),)
 
     def part_weights(self) -> Tensor:
         """Return w, above 0, (1,); 1 for the pair classifier."""
@@ -139,10 +158,9 @@ class LstmNetwork(WordVectorNetwork):
         return self.score_pairs(tuple(p[:, None] for p in left), tuple(p[None] for p in right))
 
 
-class SiameseLstmNetworkSettings(Settings):
+class SiameseLstmNetworkSettings(WordVectorSettings):
     """Sizes, which the draft does not specify."""
 
-    dim: int = Field(300, ge=1, description="size of a word's vector")
     hidden: int = Field(128, ge=1, description="size of a hidden state, and of a text's vector")
     pooling: Pooling = Field("last", description="how hidden states are pooled into the vector")
 
@@ -155,7 +173,7 @@ class SiameseLstmNetwork(WordVectorNetwork):
     def __init__(self, settings: SiameseLstmNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
         self.vector_dim = settings.hidden * (2 if settings.pooling == "mean_max" else 1)
-        self.reader = WordLstm(vocabulary_size, settings.dim, settings.hidden)
+        self.reader = WordLstm(vocabulary_size, settings, settings.hidden)
 
     @property
     def word_embedding(self) -> nn.Embedding:
@@ -163,7 +181,7 @@ class SiameseLstmNetwork(WordVectorNetwork):
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, vector_dim)."""
-        return (pool_states(self.settings.pooling, self.reader(batch["ids"]), batch["mask"]),)
+        return (read_texts(self.settings.pooling, self.reader, batch["ids"], batch["mask"]),)
 
 
 class SiameseLstmTopicsNetworkSettings(SiameseLstmNetworkSettings):
@@ -183,7 +201,7 @@ class SiameseLstmTopicsNetwork(WordVectorNetwork):
         self.vector_dim = settings.hidden * (2 if settings.pooling == "mean_max" else 1)
         topic_settings = SiameseLstmNetworkSettings(dim=settings.dim, hidden=settings.topic_hidden)
         self.topics = SiameseLstmNetwork(topic_settings, vocabulary_size).requires_grad_(False)
-        self.words = make_embedding(vocabulary_size, settings.dim)
+        self.words = make_embedding(vocabulary_size, settings.dim, trained=settings.train_words)
         self.recurrent = LstmLayer(settings.dim + settings.topic_hidden, settings.hidden)
 
     @staticmethod
@@ -202,13 +220,12 @@ class SiameseLstmTopicsNetwork(WordVectorNetwork):
         """Encode ids, mask (batch, tokens) as one part (batch, vector_dim)."""
         words, topics = self.words(batch["ids"]), self.topics(batch)[0]
         steps = torch.cat((words, topics[:, None].expand(-1, words.shape[1], -1)), -1)
-        return (pool_states(self.settings.pooling, self.recurrent(steps), batch["mask"]),)
+        return (read_texts(self.settings.pooling, self.recurrent, steps, batch["mask"]),)
 
 
-class HierarchicalLstmNetworkSettings(Settings):
+class HierarchicalLstmNetworkSettings(WordVectorSettings):
     """Sizes, which the draft does not specify."""
 
-    dim: int = Field(300, ge=1, description="size of a word's vector")
     sentence: int = Field(128, ge=1, description="size of a sentence's vector")
     hidden: int = Field(128, ge=1, description="size of a text's vector")
 
@@ -222,7 +239,7 @@ class HierarchicalLstmNetwork(WordVectorNetwork):
     def __init__(self, settings: HierarchicalLstmNetworkSettings, vocabulary_size: int) -> None:
         super().__init__(settings, vocabulary_size)
         self.vector_dim = settings.hidden
-        self.reader = WordLstm(vocabulary_size, settings.dim, settings.sentence)
+        self.reader = WordLstm(vocabulary_size, settings, settings.sentence)
         self.over = LstmLayer(settings.sentence, settings.hidden)
 
     @property

@@ -1,19 +1,22 @@
 """A ranker with its own index, which follows the archive."""
 
 import hashlib
+import logging
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
-from askalike.core.errors import NotFittedError
+from askalike.core.errors import NotFittedError, UnusableIndexError
 from askalike.core.types import Answer, Progress, Question
+from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex, FollowingWriter, IndexEngine, IndexLocation, open_engine
 from askalike.index.rows import DocAttributes
 from askalike.rankers._ranker import Ranker
 from askalike.store import View
 
+log = logging.getLogger(__name__)
 _opening = Lock()
 """Held while an index is opened, so that threads that share a ranker get the same one."""
 SearcherT = TypeVar("SearcherT")
@@ -41,8 +44,11 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         """Write the documents that the index lacks; yield the number of documents so far, now and then."""
 
     def build(self, view: View, progress: Progress | None = None) -> None:
-        change, index = view.change, self._current_index(view)
-        if change and _follows_another_archive(index, view):
+        change = view.change
+        if not change:  # an empty archive, or a view of what is committed
+            return
+        index = self._index_to_update(view)
+        if _follows_another_archive(index, view):
             index.start_rebuild()
         while index.change < change:
             with index.write_lock():
@@ -83,19 +89,35 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         return index
 
     def _current_index(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
-        """Return the view's index as last committed."""
+        """Return the view's index as last committed; as it was before if the last commit is damaged or has vanished."""
         index = self._open(view)
-        index.refresh()
+        index.refresh(keep=True)
+        return index
+
+    def _index_to_update(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
+        """Return the view's index as last committed; one that cannot be used is removed, to be built from scratch."""
+        index = self._open(view)
+        try:
+            index.refresh()
+        except UnusableIndexError as error:
+            _log_rebuild(error)
+            index.start_rebuild()
         return index
 
     def _open(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
-        """Return the view's index without checking for new commits."""
+        """Return the view's index without checking for new commits; an unusable one is removed, to be built again."""
         name = self._full_name(view)
         key = (view.engine, view.path, name)
         with _opening:
             opened = self._opened
             if opened is None or opened[0] != key:
-                index = self._open_index(open_engine(view.engine), _locate(view, name, view.change_date(1)), view)
+                engine, location = open_engine(view.engine), _locate(view, name, view.change_date(1))
+                try:
+                    index = self._open_index(engine, location, view)
+                except UnusableIndexError as error:
+                    _log_rebuild(error)
+                    remove_index(error.path)
+                    index = self._open_index(engine, location, view)
                 self._opened = opened = key, index
         return opened[1]
 
@@ -124,3 +146,7 @@ def _follows_another_archive(index: ArchiveIndex[Any, Any], view: View) -> bool:
     """Return whether an index is up to a change that the archive does not have, as its database was replaced since."""
     date = index.change_date
     return date is not None and date != view.change_date(index.change)
+
+
+def _log_rebuild(error: UnusableIndexError) -> None:
+    log.warning("%s: %s; rebuilding it", error.path, error.problem)

@@ -103,11 +103,11 @@ def first_hits(searcher: Searcher, ranked: Retrieved, k: int) -> Retrieved:
 def _put_exact_titles_first(searcher: Searcher, ranked: Retrieved, titles: Sequence[str | None]) -> Retrieved:
     pairs = zip(ranked.docids, titles, strict=True)
     heads = [docids[: searcher.exact_title_depth].tolist() if title else [] for docids, title in pairs]
-    phrasings = searcher.view.phrasings({docid for head in heads for docid in head})
-    folded = {docid: set(map(fold_title, own)) for docid, own in phrasings.items()}
+    found = searcher.view.titles_by_docid({docid for head in heads for docid in head})
+    folded = {docid: fold_title(title) for docid, title in found.items()}
     scores, orders = [], []
     for title, head, own in zip(titles, heads, ranked.scores, strict=True):
-        exact = np.flatnonzero([title in folded.get(docid, ()) for docid in head])
+        exact = np.flatnonzero([title == folded.get(docid) for docid in head])
         if len(exact) and exact[-1] >= len(exact):  # another question comes before one of them
             own = own.copy()
             own[exact] = own[0] + EXACT_BONUS * max(1.0, abs(own[0]))

@@ -12,7 +12,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.core.addresses import is_loopback
 from askalike.core.counts import format_count
-from askalike.service.requests.context import REQUEST_ID_HEADER, REQUEST_STATE_KEY, AppState, RequestState
+from askalike.service.requests.context import (
+    REQUEST_ID_HEADER,
+    REQUEST_STATE_KEY,
+    AppState,
+    RequestState,
+    request_state,
+)
 from askalike.service.requests.problems import problem_response
 from askalike.service.telemetry import REQUEST_SECONDS, REQUESTS, log_event
 from askalike.store.keys import has_key_for_origin
@@ -46,13 +52,14 @@ class BodyLimitMiddleware:
         if refusal := self._check_headers(request):
             await problem_response(request, *refusal)(scope, receive, send)
         else:
-            await self._app(scope, self._limit_receive(receive), send)
+            request_state(request).max_body_bytes = self._max_bytes
+            await self._app(scope, self._limit_receive(request, receive), send)
 
     def _check_headers(self, request: Request) -> tuple[int, str] | None:
         """Return the status and the reason if the headers already show that the request must be refused; else None."""
         size = request.headers.get("content-length", "0")
         if size.isdigit() and int(size) > self._max_bytes:
-            return self._too_long_error()
+            return _too_long_error(self._max_bytes)
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         chunked = "transfer-encoding" in request.headers
         if chunked and "content-length" in request.headers:
@@ -64,16 +71,17 @@ class BodyLimitMiddleware:
             return 415, f"content-type: {media_type or 'none'} is not accepted; send {accepted}"
         return None
 
-    def _too_long_error(self) -> tuple[int, str]:
-        return 413, f"body: longer than {format_count(self._max_bytes, 'byte')}; send less at a time"
-
-    def _limit_receive(self, receive: Receive) -> Receive:
+    def _limit_receive(self, request: Request, receive: Receive) -> Receive:
+        """Return `receive` with the limits, of which a route may have lowered that of the size in the meantime."""
+        state, size = request_state(request), request.headers.get("content-length", "0")
         n_bytes, complete, deadline = 0, False, time.monotonic() + self._receive_s
 
         async def limited_receive() -> Message:
             nonlocal n_bytes, complete
             if complete:
                 return await receive()
+            if int(size) > state.max_body_bytes:
+                raise HTTPException(*_too_long_error(state.max_body_bytes))
             try:
                 async with asyncio.timeout(deadline - time.monotonic()):
                     message = await receive()
@@ -82,11 +90,15 @@ class BodyLimitMiddleware:
                 raise HTTPException(408, detail, {"connection": "close"}) from None
             complete = not message.get("more_body", False)
             n_bytes += len(message.get("body", b""))
-            if n_bytes > self._max_bytes:
-                raise HTTPException(*self._too_long_error())
+            if n_bytes > state.max_body_bytes:
+                raise HTTPException(*_too_long_error(state.max_body_bytes))
             return message
 
         return limited_receive
+
+
+def _too_long_error(max_bytes: int) -> tuple[int, str]:
+    return 413, f"body: longer than {format_count(max_bytes, 'byte')}; send less at a time"
 
 
 class HeadMiddleware:

@@ -53,7 +53,7 @@ class ServiceSettings(Settings):
     endpoint: str | None = Field(None, description="an OpenAI-compatible endpoint that writes grounded answers")
     endpoint_model: str | None = Field(None, description="name of the endpoint's model")
     keep_days: float = Field(
-        90.0, ge=0, le=36_500, description="days for which complete queries are stored; 0 stores none"
+        90.0, ge=0, le=36_500, description="days for which complete queries and feedback are stored; 0 stores none"
     )
 
     @field_validator("allow_origins")

@@ -9,7 +9,7 @@ from typing import Any, Self
 from askalike.core.errors import ArchiveError
 from askalike.core.iteration import check_list
 from askalike.core.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question, Split
-from askalike.store.database import DATABASE_FILE, SharedConnection, connect, storage_errors
+from askalike.store.database import DATABASE_FILE, SharedConnection, connect, require_intact, storage_errors
 from askalike.store.labels import labelled_ids, split_exists
 from askalike.store.records import check_record
 from askalike.store.view import CommittedView, TrainingView, View
@@ -25,6 +25,7 @@ class Archive:
     def __init__(self, path: Path, connection: SharedConnection, engine: str | None = None) -> None:
         self.path, self.engine = path, engine
         self._connection = connection
+        self._opened_file = _identify(path / DATABASE_FILE)
 
     @classmethod
     def open(cls, path: str | Path, engine: str | None = None) -> Self:
@@ -47,7 +48,20 @@ class Archive:
             raise ArchiveError("an archive is a directory; to search texts in memory use askalike.Retriever(texts)")
         path = Path(path)
         make_directory(path)
-        return cls(path, connect(path))
+        return cls(path, connect(path, create=True))
+
+    def require_intact(self, *, thorough: bool = False) -> None:
+        """Read the whole database. Raises ArchiveError if it is damaged.
+
+        thorough: also whether the indexes of its tables fit these, which takes several times as long.
+        """
+        require_intact(self._connection, self.path, "integrity_check" if thorough else "quick_check")
+
+    def require_in_place(self) -> None:
+        """Raise ArchiveError if the file that is open is no longer the one at its path: what is written is lost."""
+        if _identify(self.path / DATABASE_FILE) != self._opened_file:
+            problem = f"{DATABASE_FILE} was removed, moved or replaced while it is open"
+            raise ArchiveError(f"{self.path}: {problem}; move it back, or restart the service")
 
     def close(self) -> None:
         """Close the database. The archive must not be used afterwards."""
@@ -148,6 +162,15 @@ class Archive:
         rows = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
         with storage_errors(self.path):
             self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+
+def _identify(file: Path) -> tuple[int, int] | None:
+    """Return values that differ between two files; None if there is none."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 def make_directory(path: Path) -> None:

@@ -20,7 +20,7 @@ from askalike.core.clock import now
 from askalike.core.errors import ArchiveError
 from askalike.core.files import PARTIAL_SUFFIX, compute_sha256, folder_errors, fsync_folder, fsync_path, scratch_folder
 from askalike.store.archive import Archive
-from askalike.store.database import DATABASE_FILE, SCHEMA_VERSION, storage_errors
+from askalike.store.database import DATABASE_FILE, FILE_MODE, SCHEMA_VERSION, require_intact, storage_errors
 from askalike.store.statistics import content_hash
 
 FORMAT_VERSION = 1
@@ -58,18 +58,31 @@ def backup(directory: Path, file: Path) -> BackupManifest:
         raise ArchiveError(f"{file}: lies inside the archive; choose another place")
     errors = folder_errors(file, IF_UNWRITABLE)
     with Archive.open(directory) as archive, errors, scratch_folder(file) as scratch, storage_errors(file):
+        scratch.chmod(0o700)
         content, packed = scratch / "content", scratch / "packed"
         shutil.copytree(directory, content, ignore=_ignore_rebuildable(directory))
         for folder in (content, *filter(Path.is_dir, content.rglob("*"))):
             folder.chmod(0o755)  # folders copied from a read-only archive could be neither written nor removed
         with closing(sqlite3.connect(content / DATABASE_FILE)) as copy:
             archive._connection.backup(copy)  # the state of one transaction, without blocking writers
+            require_intact(copy, directory, "quick_check")
         manifest = _build_manifest(content)
         _pack(packed, manifest, content)
+        packed.chmod(FILE_MODE)
         fsync_path(packed)
         os.replace(packed, file)
         fsync_path(file.parent)
     return manifest
+
+
+def verify_backup(file: Path) -> BackupManifest:
+    """Restore a backup to a temporary folder beside it, as proof that it can be; return its manifest.
+
+    Raises ArchiveError if it cannot be restored, or there is no space.
+    """
+    target = file.with_name(f"{file.name}.verified")
+    with folder_errors(target, IF_UNWRITABLE), scratch_folder(target) as scratch:
+        return _unpack_verified(file, scratch / "content")
 
 
 def restore(file: Path, directory: Path) -> BackupManifest:
@@ -81,16 +94,22 @@ def restore(file: Path, directory: Path) -> BackupManifest:
         raise ArchiveError(f"{file}: not a file; expected one made by: askalike backup")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise ArchiveError(f"{directory}: already exists; a backup is restored into a new or empty directory")
-    errors = folder_errors(directory, IF_UNWRITABLE)
-    with errors, scratch_folder(directory) as scratch, storage_errors(directory):
+    with folder_errors(directory, IF_UNWRITABLE), scratch_folder(directory) as scratch:
         content = scratch / "content"
-        manifest = _unpack(file, content)
-        with Archive.open(content) as archive:
-            if content_hash(archive) != manifest.content_hash:
-                raise ArchiveError(f"{file}: differs from the saved data (content hash); use another backup")
+        manifest = _unpack_verified(file, content)
         fsync_folder(content)
         os.replace(content, directory)
         fsync_path(directory.parent)
+    return manifest
+
+
+def _unpack_verified(file: Path, content: Path) -> BackupManifest:
+    """Unpack a backup into a new folder and return its manifest. Raises ArchiveError for anything wrong with it."""
+    manifest = _unpack(file, content)
+    with storage_errors(content), Archive.open(content) as archive:
+        archive.require_intact()
+        if (content_hash(archive), len(archive.view())) != (manifest.content_hash, manifest.questions):
+            raise ArchiveError(f"{file}: differs from the saved data (content hash); use another backup")
     return manifest
 
 
@@ -145,23 +164,36 @@ def _read_manifest(tar: tarfile.TarFile, file: Path) -> BackupManifest:
     stream = tar.extractfile(first) if first and is_manifest else None
     try:
         values = json.loads(stream.read()) if stream else {}
-        if values["format"] == FORMAT_VERSION and isinstance(values["files"], dict):
-            return BackupManifest(**values)
-    except (ValueError, TypeError, KeyError):
+        manifest = BackupManifest(**values)
+        if manifest.format == FORMAT_VERSION and _has_right_types(manifest):
+            return manifest
+    except (ValueError, TypeError, RecursionError):
         pass
     raise ArchiveError(f"{file}: expected a backup of format {FORMAT_VERSION}, made by: askalike backup")
+
+
+def _has_right_types(manifest: BackupManifest) -> bool:
+    texts = (manifest.created_at, manifest.content_hash)
+    if not isinstance(manifest.files, dict) or not all(isinstance(text, str) for text in texts):
+        return False
+    return all(type(number) is int for number in (manifest.format, manifest.questions, manifest.schema))
 
 
 def _extract_member(
     tar: tarfile.TarFile, member: tarfile.TarInfo, content: Path, manifest: BackupManifest, file: Path
 ) -> None:
     name = PurePosixPath(member.name)
-    source = tar.extractfile(member) if member.isreg() else None
-    if source is None or name.is_absolute() or ".." in name.parts or member.name not in manifest.files:
+    is_stored = member.isreg() and not member.issparse()  # ten kilobytes can declare a sparse file of any size
+    source = tar.extractfile(member) if is_stored and member.name in manifest.files else None
+    is_outside = name.is_absolute() or ".." in name.parts or name.parts[:1] in [(each,) for each in EXCLUDED_FOLDERS]
+    if source is None or is_outside:
         raise ArchiveError(f"{file}: contains {member.name!r}, which is not part of a backup; nothing was restored")
     target = content / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with open(target, "wb") as out:
-        shutil.copyfileobj(source, out, COPY_CHUNK_BYTES)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE), "wb") as out:
+            shutil.copyfileobj(source, out, COPY_CHUNK_BYTES)
+    except (FileExistsError, NotADirectoryError):
+        raise ArchiveError(f"{file}: contains {member.name!r} twice, or as a folder; use another backup") from None
     if compute_sha256(target) != manifest.files[member.name]:
         raise ArchiveError(f"{file}: {member.name} is damaged (its SHA-256 differs); use another backup")

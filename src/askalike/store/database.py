@@ -3,11 +3,11 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from askalike.core.clock import now
 from askalike.core.errors import ArchiveError
@@ -16,21 +16,37 @@ ROWS_AT_A_TIME = 256
 
 
 class SharedConnection(sqlite3.Connection):
-    """A connection at which one thread at a time executes a statement; a transaction holds `in_use` until it ends."""
+    """A connection at which one thread at a time executes a statement; a transaction holds `in_use` until it ends.
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    A damaged file raises ArchiveError, in whatever statement it is noticed.
+    """
+
+    def __init__(self, *arguments: Any, path: Path = Path(), **options: Any) -> None:
+        """path: the archive's directory, for messages."""
         super().__init__(*arguments, **options)
         self.in_use = RLock()
+        self._path = path
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """Execute a statement."""
-        with self.in_use:
+        with self.used():
             return self.cursor(SharedCursor).execute(*arguments)
 
     def executemany(self, *arguments: Any) -> sqlite3.Cursor:
         """Execute a statement for each row of values."""
-        with self.in_use:
+        with self.used():
             return super().executemany(*arguments)
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Hold `in_use`. Raises ArchiveError if the block finds the file damaged."""
+        with self.in_use:
+            try:
+                yield
+            except sqlite3.DatabaseError as error:
+                if type(error) is not sqlite3.DatabaseError:  # its subclasses are errors of statements, locks and disks
+                    raise
+                raise damaged_database(self._path, error) from None
 
 
 class SharedCursor(sqlite3.Cursor):
@@ -44,17 +60,17 @@ class SharedCursor(sqlite3.Cursor):
 
     def fetchone(self) -> Any:
         """Return the next row, None after the last."""
-        with self.connection.in_use:
+        with self.connection.used():
             return super().fetchone()
 
     def fetchmany(self, size: int | None = None) -> list[Any]:
         """Return the next rows."""
-        with self.connection.in_use:
+        with self.connection.used():
             return super().fetchmany(size or self.arraysize)
 
     def fetchall(self) -> list[Any]:
         """Return all remaining rows."""
-        with self.connection.in_use:
+        with self.connection.used():
             return super().fetchall()
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
@@ -63,6 +79,10 @@ class SharedCursor(sqlite3.Cursor):
 
 
 DATABASE_FILE = "archive.sqlite"
+FILE_MODE = 0o600
+"""Mode of new databases and backups, which have people's queries in them."""
+MAX_PATH_BYTES = 500
+"""SQLite takes 512 bytes, among them the suffix of its own files."""
 IN_JSON_SQL = "IN (SELECT value FROM json_each(?))"
 ADVICE = {
     "database or disk is full": "free some space and repeat; all committed changes are safe",
@@ -86,21 +106,60 @@ class WritableDatabase(Database, Protocol):
     path: Path
 
 
-def connect(path: Path) -> SharedConnection:
-    """Open the database of the archive in a directory and create its tables if it is new. Raises ArchiveError."""
+def connect(path: Path, *, create: bool = False) -> SharedConnection:
+    """Open the database of the archive in a directory. create: create it, or its tables, if they are missing.
+
+    Raises ArchiveError for a file that is not an archive's, or of another version.
+    """
+    length = len(os.fsencode((path / DATABASE_FILE).absolute()))
+    if length > MAX_PATH_BYTES:
+        raise ArchiveError(f"{path}: the path of its database has {length} bytes; SQLite takes up to {MAX_PATH_BYTES}")
     with storage_errors(path):
+        if create and not (path / DATABASE_FILE).exists():
+            _create_private_file(path / DATABASE_FILE)
         connection = SharedConnection(
-            _database_uri(path), uri=True, timeout=30, isolation_level=None, check_same_thread=False
+            _database_uri(path), uri=True, timeout=30, isolation_level=None, check_same_thread=False, path=path
         )
         try:
+            if not create:
+                _require_schema(connection, path)  # before anything is written
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA secure_delete = ON")  # what is deleted does not stay in the file
             connection.execute("PRAGMA cache_size = -65536")
-            create_schema(connection, str(path))
+            if create:
+                _create_schema(connection)
+                _require_schema(connection, path)
         except BaseException:
             connection.close()
             raise
     return connection
+
+
+def require_intact(
+    connection: sqlite3.Connection, path: Path, pragma: Literal["quick_check", "integrity_check"]
+) -> None:
+    """Read the whole database of the archive in a directory. Raises ArchiveError if it is damaged.
+
+    quick_check leaves out whether the indexes of tables fit these, which takes most of the time.
+    """
+    try:
+        problem = connection.execute(f"PRAGMA {pragma}(1)").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        problem = str(error)
+    if problem != "ok":
+        raise damaged_database(path, " ".join(problem.split()))
+
+
+def damaged_database(path: Path, problem: object) -> ArchiveError:
+    """Return the error for a damaged database of the archive in a directory."""
+    return ArchiveError(f"{path / DATABASE_FILE}: {problem}; it is damaged, or not an SQLite file; restore a backup")
+
+
+def _create_private_file(file: Path) -> None:
+    """Create an empty file that others cannot read; if that fails, SQLite creates it, or says why it cannot."""
+    with suppress(OSError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
 
 
 def _database_uri(path: Path) -> str:
@@ -125,8 +184,7 @@ def storage_errors(path: Path) -> Iterator[None]:
         problem = "holds a lone surrogate, which cannot be stored; replace it, nothing of its batch was written"
         raise ArchiveError(f"{path}: {error.object[:60]!r} {problem}") from None
     except sqlite3.DatabaseError as error:
-        file = path / DATABASE_FILE
-        raise ArchiveError(f"{file}: {error}; it is damaged, or not an SQLite file; restore a backup") from None
+        raise damaged_database(path, error) from None
 
 
 @contextmanager
@@ -206,21 +264,27 @@ class FirstTextStore:
 SCHEMA_VERSION = 1
 
 
-def create_schema(connection: sqlite3.Connection, path: str) -> None:
-    """Create the tables of a new archive; two processes may do so at the same time.
+def _create_schema(connection: sqlite3.Connection) -> None:
+    """Create the tables of a new archive; two processes may do so at the same time."""
+    if _schema_version(connection):
+        return
+    schema = files("askalike.store").joinpath("schema.sql").read_text(encoding="utf-8")
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE; {schema}; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT")
+    except sqlite3.OperationalError:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if _schema_version(connection) == 0:  # no other process has created the tables
+            raise
 
-    Raises ArchiveError if the archive has the schema of another version.
-    """
-    if _schema_version(connection) == 0:
-        schema = files("askalike.store").joinpath("schema.sql").read_text(encoding="utf-8")
-        try:
-            connection.executescript(f"BEGIN IMMEDIATE; {schema}; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT")
-        except sqlite3.OperationalError:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            if _schema_version(connection) == 0:  # no other process has created the tables
-                raise
+
+def _require_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise ArchiveError if a database has no tables, or those of another version."""
     version = _schema_version(connection)
+    if version == 0:
+        problem = "has none of an archive's tables: it is empty, or another program's"
+        remedy = f"restore a backup, or import again: askalike import READER PATH -o {path}"
+        raise ArchiveError(f"{path / DATABASE_FILE}: {problem}; {remedy}")
     if version != SCHEMA_VERSION:
         problem = f"has schema {version}; this askalike reads schema {SCHEMA_VERSION}"
         remedy = "use the version that wrote it, import its sources again, or run tools/carry_over.py (for schema 14)"

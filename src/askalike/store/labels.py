@@ -1,6 +1,7 @@
 """The labels in an archive: splits with their judgements, partitions of them, and clusters of duplicates."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from askalike.store.database import Database, WritableDatabase, execute, fetch_i
 
 ANSWERS_SPLIT = "answers"
 """The split whose queries are the archive's own questions, and whose documents are its answers."""
+TYPED_SPLIT = re.compile(r"(.+?)(?=[:@])(?::title)?(?:@([1-9][0-9]?|100))?")
+"""`SPLIT:title`, `SPLIT@PERCENT` or `SPLIT:title@PERCENT`: a split by its titles, or by their first words."""
 SPLIT_ORDER = {"train": 0, "dev": 1, "test": 2}
 TEXT_ID_SQL = "COALESCE(q.id, x.split || char(10) || x.id)"
 OWN_QUESTION_SQL = "LEFT JOIN questions q ON q.id = x.id AND q.title = x.title"
@@ -179,6 +182,15 @@ def irrelevant_judgements(database: Database, before: str | None = None) -> Iter
     yield from database._connection.execute(sql, (before,))
 
 
+def parse_typed_split(name: str) -> tuple[str, float]:
+    """Return the split that a typed split is made from, and the share of a title's words that have been typed.
+
+    The share is 0 for any other split, whose queries stay whole.
+    """
+    match = TYPED_SPLIT.fullmatch(name)
+    return (match[1], int(match[2] or 100) / 100) if match else (name, 0.0)
+
+
 def read_labels(database: Database, split: str) -> Iterator[RelevanceLabel]:
     """Yield the labels of a split in the order of its queries; none if no split has that name."""
     if fetch_int(database, "SELECT EXISTS (SELECT 1 FROM queries WHERE split = ?)", split):
@@ -188,12 +200,14 @@ def read_labels(database: Database, split: str) -> Iterator[RelevanceLabel]:
     elif part := partition_parts(database).get(split):
         query_ids = part_query_ids(database, part)
         yield from (label for label in read_labels(database, part.source_split) if label.query_id in query_ids)
+    elif (source := parse_typed_split(split)[0]) != split:
+        yield from read_labels(database, source)
 
 
 def ranks_answers(database: Database, split: str) -> bool:
     """Return whether the documents of a split are answers, as for `answers` and its parts."""
     parts = partition_parts(database)
-    while split in parts:
+    while (split := parse_typed_split(split)[0]) in parts:
         split = parts[split].source_split
     return split == ANSWERS_SPLIT
 

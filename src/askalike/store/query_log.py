@@ -1,7 +1,7 @@
 """The log of users' queries, their feedback, daily counts of use, and the gaps that moderators chose to ignore.
 
-Only complete queries are logged, never keystrokes, and they are deleted after the retention time. Daily counts have no
-texts, cookies or names, and are kept longer.
+Only complete queries are logged, never keystrokes, and not who asked. The service's indexer deletes them, and feedback,
+after the retention time. Daily counts have no texts, cookies or names, and are kept longer.
 """
 
 import json
@@ -42,20 +42,20 @@ class UnhelpedQuery(NamedTuple):
 
 
 def log_query(archive: Archive, query: LoggedQuery, retention_days: float) -> None:
-    """Log a query and delete those older than the retention time. With 0 days nothing is logged."""
-    with write_transaction(archive) as connection:
-        connection.execute(
-            "DELETE FROM query_log WHERE created_at < ?", (now("milliseconds", days_ago=retention_days),)
-        )
-        if retention_days:
-            at = now("milliseconds")
-            row = (at, query.title, query.body, query.ranker, json.dumps(query.shown_ids), query.probability)
-            columns = "created_at, title, body, ranker, shown_ids, probability"
-            connection.execute(f"INSERT INTO query_log ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
+    """Log a query. With 0 days nothing is logged."""
+    if retention_days:
+        at = now("milliseconds")
+        row = (at, query.title, query.body, query.ranker, json.dumps(query.shown_ids), query.probability)
+        columns = "created_at, title, body, ranker, shown_ids, probability"
+        execute(archive, f"INSERT INTO query_log ({columns}) VALUES (?, ?, ?, ?, ?, ?)", *row)
 
 
-def insert_feedback(archive: Archive, query: LoggedQuery, verdict: FeedbackVerdict, chosen_id: str | None) -> None:
-    """Store a verdict on one of the shown questions, or on all of them if `chosen_id` is None."""
+def insert_feedback(
+    archive: Archive, query: LoggedQuery, verdict: FeedbackVerdict, chosen_id: str | None, retention_days: float = 1.0
+) -> None:
+    """Store a verdict on one of the shown questions, or on all of them if `chosen_id` is None. With 0 days: nothing."""
+    if not retention_days:
+        return
     row = (now("milliseconds"), query.title, query.body, json.dumps(query.shown_ids), chosen_id, verdict, query.ranker)
     columns = "created_at, title, body, shown_ids, chosen_id, verdict, ranker"
     execute(archive, f"INSERT INTO feedback ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
@@ -85,10 +85,27 @@ def has_probabilities(archive: Archive) -> bool:
 
 def delete_older_than(archive: Archive, days: float) -> tuple[int, int]:
     """Delete queries and feedback older than a number of days; return the number of each."""
-    before = (now("milliseconds", days_ago=days),)
+    return _delete(archive, "created_at < ?", now("milliseconds", days_ago=days))
+
+
+def delete_containing(archive: Archive, text: str) -> tuple[int, int]:
+    """Delete queries and feedback whose title or body contains a text, in any case; return the number of each.
+
+    Raises ValueError for an empty text, which all contain.
+    """
+    if not (wanted := text.strip().casefold()):
+        raise ValueError("expected some text")
+    archive._connection.create_function("is_wanted", 2, lambda title, body: wanted in f"{title}\n{body}".casefold())
+    return _delete(archive, "is_wanted(title, body)")
+
+
+def _delete(archive: Archive, condition: str, *values: object) -> tuple[int, int]:
+    """Delete rows of the query log and of feedback, from the write-ahead log, too; return the number of each."""
     with write_transaction(archive) as connection:
-        queries = connection.execute("DELETE FROM query_log WHERE created_at < ?", before).rowcount
-        verdicts = connection.execute("DELETE FROM feedback WHERE created_at < ?", before).rowcount
+        queries = connection.execute(f"DELETE FROM query_log WHERE {condition}", values).rowcount
+        verdicts = connection.execute(f"DELETE FROM feedback WHERE {condition}", values).rowcount
+    if queries or verdicts:
+        execute(archive, "PRAGMA wal_checkpoint(TRUNCATE)")
     return queries, verdicts
 
 

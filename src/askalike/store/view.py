@@ -222,10 +222,10 @@ class View:
         """Return the questions in the view with these docids, by docid."""
         return dict(self._select_questions("number", docids))
 
-    def phrasings(self, docids: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        """Return docid → the title and the rephrasings of a question, without reading its body."""
-        sql = f"SELECT number, title, rephrasings FROM questions WHERE number {IN_JSON_SQL}"
-        return {docid: (title, *json.loads(others)) for docid, title, others in self._select_in_chunks(sql, docids)}
+    def titles_by_docid(self, docids: Iterable[int]) -> dict[int, str]:
+        """Return docid → title, without reading bodies."""
+        sql = f"SELECT number, title FROM questions WHERE number {IN_JSON_SQL}"
+        return dict(self._select_in_chunks(sql, docids))
 
     def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
         """Return the answers of the archive with these ids, by id."""

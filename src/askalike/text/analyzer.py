@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from askalike.core.config import Settings
 from askalike.core.types import Markup
-from askalike.text.clean import SURROGATE, CodeRule, plain_text
+from askalike.text.clean import SURROGATE, CodeRule, normalise, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
@@ -196,4 +196,4 @@ def _fold_case(word: str) -> str:
     word = word.lower()
     if word.isascii():
         return word
-    return _DROPPED_MARKS.sub("", unicodedata.normalize("NFC", word).replace("’", "'"))
+    return _DROPPED_MARKS.sub("", normalise("NFC", word).replace("’", "'"))

@@ -29,6 +29,10 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile("[\0\ud800-\udfff]")
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_MAX_NON_STARTERS = 30
+"""The most combining characters after another one, as in Unicode's stream-safe text format (UAX #15, section 13)."""
+_MAYBE_TOO_MANY = re.compile(r"[\W\uff9e\uff9f]{14,}")
+"""A run that may exceed it: a combining character decomposes to at most two, and the one before them ends in three."""
 _URL_PART = r"""[^\s<>"()\u3000-\u9fff\uac00-\ud7a3]"""  # Chinese, Japanese and Korean text may follow without a space
 _URL = re.compile(  # re.I for the whole pattern would expand a range of 27,000 characters
     rf"(?i:(?<![a-z0-9])(?:https?://|ftp://|www\.))(?:{_URL_PART}|\({_URL_PART}*\))+(?<![.,;:!?'*\]}}])"
@@ -79,10 +83,37 @@ def _extract_words(text: str, markup: Markup, code: CodeRule) -> str:
     if markup == "html":
         text = _strip_tags(text, code)
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
+        text = normalise("NFKC", _INVISIBLE.sub("", text))
     if not text.isprintable():
         text = _CONTROL.sub(" ", text)
     return _collapse_lines(text)
+
+
+def normalise(form: Literal["NFC", "NFKC"], text: str) -> str:
+    """Return a text in a normal form of Unicode, in linear time.
+
+    Normalisation sorts runs of combining characters, in quadratic time and with Python's lock held. Runs are therefore
+    cut at 30, as in stream-safe text; no orthography has more than about 10.
+    """
+    return unicodedata.normalize(form, _MAYBE_TOO_MANY.sub(_cut_runs, text))
+
+
+def _cut_runs(match: re.Match[str]) -> str:
+    kept, n_before = [], _count_non_starters(match.string[max(match.start() - 1, 0) : match.start()])[0]
+    for character in match[0]:
+        n, continues_run = _count_non_starters(character)
+        n_before = n_before + n if continues_run else n
+        if n_before <= _MAX_NON_STARTERS:
+            kept.append(character)
+    return "".join(kept)
+
+
+@lru_cache(MAX_CACHED_TEXTS)
+def _count_non_starters(character: str) -> tuple[int, bool]:
+    """Return how many combining characters end the decomposition of a character, and whether it has no others."""
+    decomposed = unicodedata.normalize("NFKD", character)
+    n = next((n for n, c in enumerate(reversed(decomposed)) if not unicodedata.combining(c)), len(decomposed))
+    return n, n == len(decomposed)
 
 
 def _collapse_lines(text: str) -> str:

@@ -47,3 +47,11 @@ def test_formulas_that_arrive_while_somebody_types_are_rendered(visit) -> None:
     page = visit(ASK)
     page.locator("#title").fill("zygohistomorphic")
     page.locator(".item h3 .katex").first.wait_for()
+
+
+def test_a_formula_is_at_most_a_few_lines_large(visit, service) -> None:
+    service.send("PUT", "/v1/riverside/questions/huge", {"title": r"A rule $\rule{500em}{500em}$", "body": "x"})
+    page = visit("/a/riverside/questions/huge")
+    box = page.locator("h1 .katex-rule").bounding_box()
+    assert box["width"] < 1_000
+    assert box["height"] < 1_000

@@ -58,6 +58,12 @@ def test_html_is_cleaned(html: str, left: str) -> None:
     assert render_body(html, "html") == left
 
 
+def test_sanitised_html_is_not_edited(monkeypatch: pytest.MonkeyPatch) -> None:
+    cleaned = '<a title="<pre><table>">x</a>'  # as nh3 before 0.3.7 returned it
+    monkeypatch.setattr("nh3.clean", lambda *args, **options: cleaned)
+    assert render_body("x", "html") == cleaned
+
+
 @pytest.mark.parametrize("piece", ["<pre ", "<pre>", "<h1 ", "<"])
 def test_tags_without_an_end_take_no_longer_than_others(piece: str) -> None:
     assert "math" in render_body(f"$x$ {piece * (100_000 // len(piece))} $y$", "html")

@@ -139,11 +139,15 @@ LocatedRecord = tuple[Record, Place]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Queries with their relevant documents. candidates: query id → the ids to rank for it; None for all documents."""
+    """Queries with their relevant documents. candidates: query id → the ids to rank for it; None for all documents.
+
+    has_labels: whether the judgements are labels that a model can learn; not those of a question's own title.
+    """
 
     queries: Mapping[str, Question]
     qrels: Qrels
     candidates: Mapping[str, Sequence[str]] | None = None
+    has_labels: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.arrays import open_arrays, write_arrays
+from askalike.index.checksums import check_offsets
 from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import MARKS, find_prefix_range, find_terms, term_at
@@ -78,7 +79,27 @@ class Segment:
     def open(cls, path: Path) -> Self:
         """Map the arrays into memory."""
         arrays = open_arrays(path)
-        return cls(**{field.name: arrays[field.name] for field in fields(cls)})
+        segment = cls(**{field.name: arrays[field.name] for field in fields(cls)})
+        segment.check_bounds()
+        return segment
+
+    def check_bounds(self) -> None:
+        """Raise ValueError if an array leads outside another one: compiled code does not check bounds."""
+        check_offsets(self.term_offsets, len(self.term_bytes))
+        check_offsets(self.starts, len(self.places))
+        check_offsets(self.pareto_starts, len(self.pareto))
+        terms, documents, postings = len(self.term_offsets) - 1, len(self.docids), len(self.places)
+        lengths = {
+            "starts": terms + 1, "pareto_starts": terms + 1, "df": terms, "ttf": terms, "bitmap_of": terms,
+            "phrasings": documents, "blocks": postings, "codes": postings,
+            "code_length": len(self.code_tf), "ranks": len(self.bitmaps),
+        }  # fmt: skip
+        if wrong := [name for name, length in lengths.items() if len(getattr(self, name)) != length]:
+            raise ValueError(f"{wrong[0]} has another length than it should have")
+        if self.lengths.shape[1:] != (documents,):
+            raise ValueError("lengths has another length than it should have")
+        if self.bitmap_of.max(initial=-1) >= len(self.bitmaps) or bool((self.docids[1:] < self.docids[:-1]).any()):
+            raise ValueError("its documents do not ascend, or a bitmap is missing")
 
 
 @dataclass(frozen=True, eq=False)

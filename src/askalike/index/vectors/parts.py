@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SearchIndexError
 from askalike.core.types import Floats, Metric, VectorPart
+from askalike.index.checksums import check_offsets
 from askalike.index.rows import Array
 from askalike.index.vectors.sketch import Sketch, exact_distances, exact_dots, exact_half_dots
 
@@ -41,6 +42,9 @@ class StoredPart(Protocol):
 
     def arrays(self) -> Mapping[str, Array]:
         """Return the arrays to store, by name."""
+
+    def check_bounds(self, n_rows: int) -> None:
+        """Raise ValueError if an array has not n_rows rows, or leads outside another one."""
 
     def score_bounds(self, queries: Any) -> Bounds:
         """Return the unweighted bounds of each row's score for each query: two arrays that share no memory."""
@@ -85,6 +89,11 @@ class DensePart(StoredPart):
 
     def arrays(self) -> Mapping[str, Array]:
         return {"rows": self.rows, **{n: getattr(self.sketch, n) for n in Sketch.__dataclass_fields__}}
+
+    def check_bounds(self, n_rows: int) -> None:
+        columns = [getattr(self.sketch, name) for name in Sketch.__dataclass_fields__]
+        if {len(self.rows) or n_rows, *map(len, columns)} != {n_rows}:
+            raise ValueError(f"its vectors do not have {n_rows} rows each")
 
     def score_bounds(self, queries: Any) -> Bounds:
         return self.sketch.score_bounds(queries, self.metric)
@@ -138,6 +147,12 @@ class SparsePart(StoredPart):
     def arrays(self) -> Mapping[str, Array]:
         rows = self.rows
         return {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "dim": np.array([rows.shape[1]])}
+
+    def check_bounds(self, n_rows: int) -> None:
+        check_offsets(self.rows.indptr, len(self.rows.indices))
+        self.rows.check_format()
+        if self.rows.shape[0] != n_rows:
+            raise ValueError(f"its vectors do not have {n_rows} rows")
 
     def score_bounds(self, queries: Any) -> Bounds:
         scores = np.array([self._score(self.rows, queries, i) for i in range(queries.shape[0])])

@@ -35,6 +35,8 @@ class VectorSegment(LiveRows):
         schemas = tuple(PartSchema(**s) for s in json.loads((folder / SCHEMA_FILE).read_text(encoding="utf-8")))
         arrays = open_arrays(folder)
         parts = tuple(_open_part(arrays, at, schema) for at, schema in enumerate(schemas))
+        for part in parts:
+            part.check_bounds(len(arrays["docids"]))
         return cls(arrays["docids"], arrays["phrasings"], deleted, folder, schemas, parts, Codes.open(folder))
 
     def with_deleted(self, deleted: Array) -> Self:

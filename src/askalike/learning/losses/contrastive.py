@@ -3,7 +3,7 @@
 from pydantic import Field
 from torch import Tensor
 
-from askalike.learning.loss import Loss, Scores, masked_mean
+from askalike.learning.losses import Loss, Scores, masked_mean
 
 
 class ContrastiveLoss(Loss):

@@ -3,7 +3,7 @@
 from torch import Tensor
 from torch.nn import functional
 
-from askalike.learning.loss import Loss, Scores, masked_mean
+from askalike.learning.losses import Loss, Scores, masked_mean
 
 
 class CrossEntropyLoss(Loss):

@@ -5,7 +5,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from askalike.learning.loss import Loss, Scores
+from askalike.learning.losses import Loss, Scores
 
 
 class LogisticRankingLoss(Loss):

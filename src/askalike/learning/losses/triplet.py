@@ -1,15 +1,20 @@
 """Triplet loss: a negative should score at least a margin below the positive."""
 
+from typing import Literal
+
+import torch
 from pydantic import Field
 from torch import Tensor
 
-from askalike.learning.loss import Loss, Scores, masked_mean
+from askalike.learning.losses import Loss, Scores, masked_mean
 
 
 class TripletLoss(Loss):
-    """The mean of max(0, margin − s(q, p) + s(q, x)).
+    """The mean of max(0, margin − s(q, p) + s(q, x)) over some of a pair's negatives x.
 
-    With a Euclidean metric the scores are negative distances and this is [ρ(q, p) − ρ(q, x) + margin]+.
+    With a Euclidean metric the scores are negative distances and this is [ρ(q, p) − ρ(q, x) + margin]+. Most negatives
+    of a trained network are far away: over all of them, the mean and its gradient vanish long before it ranks well.
+    Semi-hard (Schroff et al. 2015): the nearest of the negatives that are farther away than the positive.
     """
 
     margin: float = Field(
@@ -17,6 +22,32 @@ class TripletLoss(Loss):
         gt=0,
         description="margin between positive and negative: 10 for distances (the DSSM's), less than 2 for cosines",
     )
+    over: Literal["violated", "all", "semi_hard", "hardest"] = Field(
+        "violated",
+        description="a pair's negatives that count: those within the margin (violated), all, or one of them: the "
+        "hardest, or the hardest that scores below the positive (semi_hard; the easiest if none does)",
+    )
 
     def __call__(self, scores: Scores) -> Tensor:
-        return masked_mean((self.margin - scores.positive[:, None] + scores.negative).clamp_min(0), scores.mask)
+        violation = (self.margin - scores.positive[:, None] + scores.negative).clamp_min(0)
+        return masked_mean(violation, self._select_negatives(scores))
+
+    @torch.no_grad()
+    def _select_negatives(self, scores: Scores) -> Tensor:
+        """Return which negatives count, (n, m)."""
+        positive, negative, mask = scores.positive[:, None], scores.negative, scores.mask
+        if self.over == "all" or not mask.shape[1]:
+            return mask
+        if self.over == "violated":
+            return mask & (negative > positive - self.margin)
+        below = mask & (negative < positive)
+        if self.over == "hardest":
+            chosen = _mask_out(negative, mask).argmax(1)
+        else:
+            easiest = _mask_out(-negative, mask).argmax(1)
+            chosen = _mask_out(negative, below).argmax(1).where(below.any(1), easiest)
+        return mask & (torch.arange(mask.shape[1], device=mask.device) == chosen[:, None])
+
+
+def _mask_out(values: Tensor, mask: Tensor) -> Tensor:
+    return values.masked_fill(~mask, -torch.inf)

@@ -12,10 +12,11 @@ from askalike.learning.networks._network import (
     PartVectors,
     TokenTrace,
     WordVectorNetwork,
+    WordVectorSettings,
     make_embedding,
 )
 
 __all__ = [
     "RESERVED", "Batch", "BeamSearchOptions", "IntegerList", "Metric", "Network", "PartVectors", "TokenTrace",
-    "WordVectorNetwork", "make_embedding",
+    "WordVectorNetwork", "WordVectorSettings", "make_embedding",
 ]  # fmt: skip

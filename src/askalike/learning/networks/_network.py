@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -159,13 +160,20 @@ class WordVectorNetwork(Network):
         copy_pretrained_vectors(self.word_embedding, vectors)
 
 
-def make_embedding(vocabulary_size: int, dim: int) -> nn.Embedding:
-    """Return random word vectors (normal, standard init_std 0.1); that of padding is 0 and is not trained."""
+class WordVectorSettings(Settings):
+    """The size of word vectors, and whether they are trained."""
+
+    dim: int = Field(300, ge=1, description="size of a word's vector")
+    train_words: bool = Field(True, description="whether word vectors are trained")
+
+
+def make_embedding(vocabulary_size: int, dim: int, *, trained: bool = True) -> nn.Embedding:
+    """Return random word vectors (normal, standard deviation 0.1); that of padding is 0 and is not trained."""
     table = nn.Embedding(vocabulary_size, dim, padding_idx=0)
     nn.init.normal_(table.weight, std=0.1)
     with torch.no_grad():
         table.weight[0] = 0
-    return table
+    return table.requires_grad_(trained)
 
 
 def copy_pretrained_vectors(table: nn.Embedding, vectors: Tensor | None) -> None:

@@ -25,9 +25,9 @@ TABLE_NAMES = ("network", "features", "embeddings", "loss", "negatives", "traini
 class EmbeddingSettings(Settings):
     """Initial word vectors; all are trained further with the network.
 
-    init: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors,
-    for a network that reads subwords), the folder of a trained model (static, or the same network over word vectors),
-    or a text file of word2vec, fastText, LexVec or GloVe vectors.
+    init: skipgram (Mikolov et al. 2013, on the archive's own text), random, packaged (the packaged subword vectors; a
+    word has the sum of its subwords' vectors), the folder of a trained model (static, or the same network over word
+    vectors), or a text file of word2vec, fastText, LexVec or GloVe vectors.
     """
 
     init: str = Field(

@@ -21,7 +21,7 @@ URL_SCHEMES = {"http", "https", "mailto"}
 LINK_REL = "nofollow noopener noreferrer ugc"
 LINK = Markup(f'<a href="{{0}}" rel="{LINK_REL}">{{0}}</a>')
 URL_PATTERN = re.compile(r"""https?://[^\s<>"']+[^\s<>"'.,;:!?)\]]""")
-WIDE_TAG_PATTERN = re.compile("<(pre|table)>")
+WIDE_TAGS = {tag: {"tabindex": "0"} for tag in ("pre", "table")}
 """Elements that may be wider than a page; each scrolls on its own, by keyboard too."""
 LANGUAGE_PATTERN = re.compile("[a-z]{2,3}")
 HEADING_PATTERN = re.compile(r"<(/?)h[1-6](?=[\s>])[^<>]*>", re.IGNORECASE)
@@ -47,8 +47,9 @@ def render_body(text: str, markup: Kind) -> Markup:
         url_schemes=URL_SCHEMES,
         link_rel=LINK_REL,
         allowed_classes={"span": {"math"}},
+        set_tag_attribute_values=WIDE_TAGS,
     )
-    return Markup(WIDE_TAG_PATTERN.sub(r'<\1 tabindex="0">', cleaned))
+    return Markup(cleaned)  # an edit could turn text of an attribute into elements
 
 
 def display_title(question: Question) -> str:

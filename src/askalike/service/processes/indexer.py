@@ -17,9 +17,10 @@ from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
 from askalike.service.processes.child import ChildProcess
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.engine_state import is_indexed, resolve_ranker
+from askalike.service.state.engine_state import is_indexed, is_present, resolve_ranker
 from askalike.store import Archive, ServedRanker, get_served_ranker
 from askalike.store.deployments import get_archive_encoder, mark_ready, ready_ranker
+from askalike.store.query_log import delete_older_than
 
 POLL_S = 0.1
 """The pause between two polls for changes."""
@@ -38,6 +39,8 @@ PROPOSE_RETRY_S = 60
 BUILD_RETRY_S = 60
 """The wait before another attempt after an index could not be built."""
 BUSY_RETRY_S = 0.1
+EXPIRY_S = 3_600
+"""The pause between two deletions of queries and feedback that are older than `keep_days`."""
 BUILD_NICENESS = 10
 """Niceness of the builder, so that searches stay fast: encoding an archive uses all processors."""
 
@@ -97,6 +100,7 @@ class Indexer:
         self._builder = IndexBuilder(settings, path)
         self._proposer: tuple[int, Proposer] | None = None
         self._propose_at = time.monotonic() + IDLE_S
+        self._expire_at = 0.0
 
     def _encodes_everything(self) -> bool:
         """Return whether the deployed ranker uses the archive's encoder and has no vectors yet."""
@@ -105,9 +109,12 @@ class Indexer:
         return bool(uses_encoder) and not is_indexed(self._ranker, self._view)
 
     def index_changes(self) -> None:
-        """Commit new changes to the index, and mark the ranker as ready."""
+        """Commit new changes to the index, or rebuild one that has vanished, and mark the ranker as ready."""
+        if time.monotonic() < self._next_commit_at:
+            return
+        self._archive.require_in_place()
         change = self._view.change
-        if change == self._indexed_change or time.monotonic() < self._next_commit_at:
+        if change == self._indexed_change and is_present(self._ranker, self._view):
             return
         is_committed = self._commit()
         if not self._is_marked:
@@ -126,6 +133,12 @@ class Indexer:
                 raise
             return False
         return True
+
+    def delete_expired(self) -> None:
+        """Delete queries and feedback that are older than `keep_days`, once an hour."""
+        if time.monotonic() >= self._expire_at:
+            self._expire_at = time.monotonic() + EXPIRY_S
+            delete_older_than(self._archive, self._settings.keep_days)
 
     def wait(self, seconds: float) -> None:
         """Do not index this archive for that time; other archives do not wait."""
@@ -177,6 +190,7 @@ def run(settings: ServiceSettings, parent: Connection) -> None:
                 indexer.wait(RETRY_S)
             _attempt(indexer.switch_ranker)
             _attempt(indexer.propose_duplicates)
+            _attempt(indexer.delete_expired)
 
 
 def _attempt(work: Callable[[], None]) -> bool:

@@ -1,16 +1,20 @@
 """Runs the service as processes: an indexer, the configured number of workers, and this one, which restarts them."""
 
+import fcntl
 import importlib
 import os
+import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from askalike.core.errors import ArchiveError, SettingsError
+from askalike.core.files import lock_folder
 from askalike.core.listening import base_url, listen
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
@@ -20,6 +24,10 @@ from askalike.store import Archive
 from askalike.store.keys import has_active_key
 
 POLL_S = 0.2
+FOLDER_PREFIX = "askalike-serve-"
+"""Prefix of the temporary folder that the processes share."""
+STALE_S = 60
+"""Seconds after which a folder that nobody has locked is removed: its service may not have locked it yet."""
 SHUTDOWN_TIMEOUT_S = 15
 PRELOADED_MODULE = "askalike.rankers.lexical"
 """Modules that nearly every ranker needs and that take long to import."""
@@ -55,12 +63,11 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
     """
     _check_archives(settings)
     stop = StopRequest()
-    with listen(settings.host, settings.port) as listener, TemporaryDirectory(prefix="askalike-") as shared_dir:
-        os.environ[METRICS_DIR_VARIABLE] = shared_dir
+    with listen(settings.host, settings.port) as listener, _shared_folder() as folder:
+        os.environ[METRICS_DIR_VARIABLE] = str(folder)
         from askalike.service.processes import indexer, worker  # these modules read the variable
 
         importlib.import_module(PRELOADED_MODULE)
-        folder = Path(shared_dir)
         rates = create_shared_file(folder)
         create_loads_file(folder, settings.workers)
         indexers = [SupervisedProcess("indexer", indexer.run, settings)]
@@ -76,6 +83,19 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
                     child.restart_if_dead()
         finally:
             _terminate_all((*workers, *indexers))
+
+
+@contextmanager
+def _shared_folder() -> Iterator[Path]:
+    """Yield a temporary folder that all processes share; those that killed services have left are removed."""
+    for stale in Path(gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        with suppress(OSError):
+            found = stale.lstat()
+            if found.st_uid == os.geteuid() and time.time() - found.st_mtime > STALE_S:
+                with lock_folder(stale, fcntl.LOCK_EX | fcntl.LOCK_NB):  # a running service holds it
+                    shutil.rmtree(stale)
+    with TemporaryDirectory(prefix=FOLDER_PREFIX) as folder, lock_folder(Path(folder), fcntl.LOCK_EX):
+        yield Path(folder)
 
 
 def _begin_all(children: Sequence[SupervisedProcess], stop: StopRequest) -> None:
@@ -100,9 +120,10 @@ def _terminate_all(children: Sequence[SupervisedProcess]) -> None:
 
 
 def _check_archives(settings: ServiceSettings) -> None:
-    """Refuse what is not an archive, and an archive without a key if other machines can reach the service."""
+    """Refuse what is no archive or damaged, and an archive without a key if other machines can reach the service."""
     for path in settings.archive_paths().values():
         with Archive.open(path) as archive:
+            archive.require_intact()
             if not settings.keyless and not has_active_key(archive):
                 needed = f"{settings.host} needs one: askalike keys create {path}"
                 raise SettingsError(f"{path}: has no keys; {needed}")

@@ -1,11 +1,12 @@
 """Authorization for the archive named in the path: routes declare it with one of the types at the end."""
 
 import math
-from collections.abc import Awaitable, Callable
-from typing import Annotated
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from fastapi import Depends, HTTPException, Path, Request, Security
+from fastapi import Depends, HTTPException, Path, Request, Response, Security
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from askalike.service.requests.context import Caller, add_log_fields, app_state, request_state
@@ -45,16 +46,85 @@ def enforce_rate_limit(request: Request, key: ApiKey | None = None) -> None:
         raise HTTPException(429, f"too many requests; wait {wait_s:.2f} s", {"retry-after": str(math.ceil(wait_s))})
 
 
+class Guard:
+    """The dependency that gives a route its archive, for callers whose key has the scope.
+
+    `GuardedRoute` admits the caller before it reads the body, FastAPI only afterwards.
+    """
+
+    def __init__(self, scope: Scope, published: bool = False) -> None:
+        """`published`: whether a key that is published in the pages of a site is enough."""
+        self._scope: Scope = scope
+        self._published = published
+
+    async def __call__(self, request: Request, name: ArchiveName, credentials: Credentials) -> ServedArchive:
+        """Return the archive."""
+        return self.admit(request)
+
+    def admit(self, request: Request) -> ServedArchive:
+        """Return the archive; HTTPException 401 for a caller without a valid key, 403 if it does not permit this."""
+        state = request_state(request)
+        if state.archive is None:
+            caller = _identify(request, self._archive_name(request))
+            if caller.key and caller.key.origin and not self._published:
+                allowed = "it permits searches and feedback only"
+                raise HTTPException(403, f"this key is for pages of {caller.key.origin}: {allowed}")
+            state.archive = open_archive(request, caller, self._scope)
+        return state.archive
+
+    def _archive_name(self, request: Request) -> str:
+        return str(request.path_params["archive"])
+
+
+class OnlyArchiveGuard(Guard):
+    """The same for an address without the name of an archive; 404 if more than one is served."""
+
+    async def __call__(self, request: Request, credentials: Credentials) -> ServedArchive:  # type: ignore[override]
+        """Return the archive."""
+        return self.admit(request)
+
+    def _archive_name(self, request: Request) -> str:
+        names = list(app_state(request).archives)
+        if len(names) != 1:
+            raise HTTPException(404, "several archives are served here; name one: /v1/ARCHIVE/…")
+        return names[0]
+
+
+class GuardedRoute(APIRoute):
+    """A route that admits the caller before the body is read. `max_body_bytes`: below the service's own limit."""
+
+    max_body_bytes: int | None = None
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle_with_fastapi = super().get_route_handler()
+        guards = [d.call for d in self.dependant.dependencies if isinstance(d.call, Guard)]
+
+        async def handle(request: Request) -> Response:
+            if self.max_body_bytes:
+                state = request_state(request)
+                state.max_body_bytes = min(state.max_body_bytes, self.max_body_bytes)
+            for guard in guards:
+                guard.admit(request)
+            return await self.respond(request) or await handle_with_fastapi(request)
+
+        return handle
+
+    async def respond(self, request: Request) -> Response | None:
+        """Return the response to an admitted caller; None to let FastAPI find it."""
+        return None
+
+
 def require_scope(scope: Scope, identify: Callable[..., Awaitable[Caller]]) -> Callable[..., Awaitable[ServedArchive]]:
-    """Return the dependency that gives a route its archive if the identified caller has the scope, else 403."""
+    """Return the dependency that gives a page its archive if the identified caller has the scope, else 403."""
 
     async def require_archive(request: Request, caller: Annotated[Caller, Depends(identify)]) -> ServedArchive:
-        return _open_archive(request, caller, scope)
+        return open_archive(request, caller, scope)
 
     return require_archive
 
 
-def _open_archive(request: Request, caller: Caller, scope: Scope) -> ServedArchive:
+def open_archive(request: Request, caller: Caller, scope: Scope) -> ServedArchive:
+    """Return the caller's archive; 403 without the scope, or if a page of another site writes without a key."""
     if caller.key and not caller.key.allows(scope):
         raise HTTPException(403, f"this key has the scope {caller.key.scope}; this request needs {scope}")
     if scope != "read" and caller.key is None and is_cross_site(request):
@@ -62,28 +132,10 @@ def _open_archive(request: Request, caller: Caller, scope: Scope) -> ServedArchi
     return caller.archive
 
 
-async def find_searchable_archive(request: Request) -> ServedArchive:
-    """Return the same archive as `SearchableArchive`, for a route that does not use FastAPI's dependencies."""
-    caller = _identify(request, request.path_params["archive"], await BEARER_SCHEME(request))
-    return _open_archive(request, caller, "read")
-
-
-async def identify_key(request: Request, name: ArchiveName, credentials: Credentials) -> Caller:
-    """Return the holder of a request's key; 401 if a needed key is missing, or the key is invalid."""
-    return _identify(request, name, credentials)
-
-
-async def identify_key_of_only_archive(request: Request, credentials: Credentials) -> Caller:
-    """Return the same for an address without an archive's name; 404 if more than one is served."""
-    names = list(app_state(request).archives)
-    if len(names) != 1:
-        raise HTTPException(404, "several archives are served here; name one: /v1/ARCHIVE/…")
-    return _require_private(_identify(request, names[0], credentials))
-
-
-def _identify(request: Request, name: str, credentials: HTTPAuthorizationCredentials | None) -> Caller:
+def _identify(request: Request, name: str) -> Caller:
     """Return the caller. If no key is needed, any text is accepted as one, since some software always sends a key."""
-    archive, text = find_archive(request, name), credentials.credentials if credentials else None
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    archive, text = find_archive(request, name), credentials.strip() if scheme.lower() == "bearer" else ""
     key = verify_key(archive.key_archive, text, request.headers.get("origin")) if text else None
     caller = Caller(archive, key)
     admit(request, archive, caller)
@@ -92,18 +144,6 @@ def _identify(request: Request, name: str, credentials: HTTPAuthorizationCredent
         raise _unauthorized("this key is unknown or revoked")
     if key is None and not keyless:
         raise _unauthorized("no key was sent; send one as Authorization: Bearer KEY")
-    return caller
-
-
-async def identify_private_key(caller: Annotated[Caller, Depends(identify_key)]) -> Caller:
-    """Return the holder of a key; 403 for a key published in the pages of a site."""
-    return _require_private(caller)
-
-
-def _require_private(caller: Caller) -> Caller:
-    if caller.key and caller.key.origin:
-        allowed = "it permits searches and feedback only"
-        raise HTTPException(403, f"this key is for pages of {caller.key.origin}: {allowed}")
     return caller
 
 
@@ -123,13 +163,13 @@ def _unauthorized(detail: str) -> HTTPException:
     return HTTPException(401, detail, {"www-authenticate": "Bearer"})
 
 
-SearchableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_key))]
+SearchableArchive = Annotated[ServedArchive, Depends(Guard("read", published=True))]
 """The archive, for callers who may search it and give feedback, including those with a site's published key."""
-ReadableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_private_key))]
+ReadableArchive = Annotated[ServedArchive, Depends(Guard("read"))]
 """The archive, for callers who may search and read it."""
-OnlyReadableArchive = Annotated[ServedArchive, Depends(require_scope("read", identify_key_of_only_archive))]
+OnlyReadableArchive = Annotated[ServedArchive, Depends(OnlyArchiveGuard("read"))]
 """The only archive that is served, for callers who may search and read it."""
-WritableArchive = Annotated[ServedArchive, Depends(require_scope("write", identify_private_key))]
+WritableArchive = Annotated[ServedArchive, Depends(Guard("write"))]
 """The archive, for callers who may change its records."""
-ModeratedArchive = Annotated[ServedArchive, Depends(require_scope("moderate", identify_private_key))]
+ModeratedArchive = Annotated[ServedArchive, Depends(Guard("moderate"))]
 """The archive, for callers who may decide on duplicates and gaps."""

@@ -55,6 +55,10 @@ class RequestState:
     log_fields: dict[str, Any] = field(default_factory=dict)
     """Additional fields of the request's line in the log."""
     caller: Caller | None = None
+    archive: ServedArchive | None = None
+    """The archive that the caller was admitted to; None until then."""
+    max_body_bytes: int = 0
+    """The most that its body may have; set before anything reads it."""
 
 
 def app_state(request: Request) -> AppState:

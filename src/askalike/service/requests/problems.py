@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from askalike.core.counts import format_count
 from askalike.core.errors import AskalikeError, UncalibratedError
 from askalike.moderation.gaps import GapNotFoundError
 from askalike.service.requests.context import REQUEST_ID_HEADER, add_log_fields, app_state, request_state
@@ -20,6 +21,8 @@ from askalike.service.state.served_archive import OverloadedError
 from askalike.store import AlreadyDecidedError, MissingRecordError, UnknownTagError
 
 MEDIA_TYPE = "application/problem+json"
+MAX_ERRORS, MAX_LOCATION = 20, 200
+"""Maximum number of errors of one request that are described, and of characters of the place of each."""
 RETRY_HEADER = {"retry-after": "1"}
 Headers = Mapping[str, str]
 STATUSES = (400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 429, 500, 503)
@@ -78,11 +81,15 @@ def _path_pattern(path: str) -> re.Pattern[str]:
 
 async def _handle_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
+    errors = error.errors()
     wrong = [
-        FieldError(location=".".join(map(str, e["loc"])), detail=e["msg"].removeprefix("Value error, "))
-        for e in error.errors()
+        FieldError(location=".".join(map(str, e["loc"]))[:MAX_LOCATION], detail=e["msg"].removeprefix("Value error, "))
+        for e in errors[:MAX_ERRORS]
     ]
-    return problem_response(request, 422, "; ".join(f"{w.location}: {w.detail}" for w in wrong), wrong)
+    described = [f"{w.location}: {w.detail}" for w in wrong]
+    if len(errors) > MAX_ERRORS:
+        described.append(f"{format_count(len(errors), 'error')} in all, of which these are the first {MAX_ERRORS}")
+    return problem_response(request, 422, "; ".join(described), wrong)
 
 
 async def _handle_askalike_error(request: Request, error: Exception) -> Response:

@@ -1,6 +1,6 @@
 """The shapes of requests and responses that more than one route or page uses."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, computed_field, model_validator
 from pydantic.config import JsonDict
@@ -20,6 +20,7 @@ from askalike.text.clean import replace_forbidden
 MAX_RESULTS = 100
 MAX_TITLE_LENGTH = 1_000
 MAX_BODY_LENGTH = 100_000
+MAX_FIELDS = 50
 RecordNumber = Annotated[int, Field(ge=0, le=2**53)]
 """The number of a draft or a proposal: JavaScript holds it exactly, SQLite as an integer."""
 
@@ -53,9 +54,16 @@ FEEDBACK_SCHEMA: JsonDict = {
 
 
 class RequestModel(BaseModel):
-    """The base of request models: an unknown field is an error."""
+    """The base of request models: an unknown field is an error, and many of them are a single one."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _count_fields(cls, value: Any) -> Any:
+        if isinstance(value, dict) and len(value) > MAX_FIELDS:
+            raise ValueError(f"{len(value)} fields; expected at most {MAX_FIELDS}")
+        return value
 
 
 class SimilarRequest(RequestModel):

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, FailFast, Field
 
 from askalike.core.addresses import safe_url
 from askalike.core.types import Answer, Question
 from askalike.search.engine import LocalEngine
-from askalike.service.requests.auth import ReadableArchive, WritableArchive
+from askalike.service.requests.auth import GuardedRoute, ReadableArchive, WritableArchive
 from askalike.service.requests.records import commit
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH, Id
 from askalike.service.routes.embeddings import EncodingResponse, EncodingUsage, TextVector
@@ -29,8 +29,10 @@ MAX_QUESTIONS = 10
 SECTION_MARKERS = ("\n\nAnswer: ", "\n\nComment: ", "\n\nComment on answer: ")
 """Headings of the sections that Answer appends to the text of a question or an answer."""
 
-router = APIRouter(prefix="/apache-answer", include_in_schema=False)  # another software's API, documented there
-ask_page_router = APIRouter(tags=["drop-in"])
+router = APIRouter(  # another software's API, documented there
+    route_class=GuardedRoute, prefix="/apache-answer", include_in_schema=False
+)
+ask_page_router = APIRouter(route_class=GuardedRoute, tags=["drop-in"])
 CollectionName = Annotated[str, Path(max_length=200, description="the collection's name; there is one per archive")]
 TypedTitle = Annotated[str, Query(max_length=MAX_TITLE_LENGTH, description="the title as typed so far")]
 
@@ -68,15 +70,16 @@ class UpsertRequest(BaseModel):
     """Documents to add or replace. Their embeddings are ignored, as their texts are included."""
 
     ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_RESULTS)]
-    metadatas: list[DocumentMetadata]
-    documents: list[str]
+    metadatas: Annotated[list[DocumentMetadata], Field(max_length=MAX_RESULTS)]
+    documents: Annotated[list[str], Field(max_length=MAX_RESULTS)]
 
 
 class CollectionQuery(BaseModel):
     """Questions to search for, each as its embedding."""
 
     query_embeddings: Annotated[
-        list[Annotated[list[float], Field(max_length=MAX_TEXT_BYTES)]], Field(min_length=1, max_length=MAX_RESULTS)
+        list[Annotated[list[float], Field(max_length=MAX_TEXT_BYTES), FailFast()]],
+        Field(min_length=1, max_length=MAX_RESULTS),
     ]
     n_results: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 10
 

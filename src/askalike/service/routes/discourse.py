@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from askalike.core.addresses import safe_url
 from askalike.core.types import Question
 from askalike.search.engine import LocalEngine
-from askalike.service.requests.auth import ReadableArchive
+from askalike.service.requests.auth import GuardedRoute, ReadableArchive
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH
 
 MAX_TOPICS = 5
 """The number that Discourse shows by default."""
 
-router = APIRouter(tags=["drop-in"])
+router = APIRouter(route_class=GuardedRoute, tags=["drop-in"])
 TopicTitle = Annotated[str, Query(max_length=MAX_TITLE_LENGTH, description="the topic's title as typed so far")]
 TopicText = Annotated[str, Query(max_length=MAX_BODY_LENGTH, description="its text")]
 TopicId = int | str

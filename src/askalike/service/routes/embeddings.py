@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from askalike.encoders import Role
-from askalike.service.requests.auth import OnlyReadableArchive, ReadableArchive
+from askalike.service.requests.auth import GuardedRoute, OnlyReadableArchive, ReadableArchive
 from askalike.service.requests.schema import MAX_BODY_LENGTH
 from askalike.service.state.archive_encoders import ArchiveEncoders, DimensionsError
 from askalike.service.state.served_archive import ServedArchive
@@ -18,8 +18,8 @@ from askalike.service.state.served_archive import ServedArchive
 MAX_INPUTS = 2_048
 """OpenAI's own limit."""
 
-router = APIRouter(tags=["embeddings"])
-only_archive_router = APIRouter(tags=["embeddings"])
+router = APIRouter(route_class=GuardedRoute, tags=["embeddings"])
+only_archive_router = APIRouter(route_class=GuardedRoute, tags=["embeddings"])
 """The same at `/v1`, for a service of one archive and programs that cannot name an archive."""
 InputText = Annotated[str, Field(min_length=1, max_length=MAX_BODY_LENGTH)]
 

@@ -10,14 +10,14 @@ from pydantic import BaseModel, Field
 
 from askalike.moderation import gaps
 from askalike.service.requests.actions import DecisionOrUndo, apply_decision
-from askalike.service.requests.auth import ModeratedArchive
+from askalike.service.requests.auth import GuardedRoute, ModeratedArchive
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.schema import RecordNumber, RequestModel, ResultCount, format_confidence
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive, PairProposal, ProposalState
 from askalike.store.candidate_pairs import count_by_state, list_proposals, scan_progress
 
-router = APIRouter(tags=["curation"])
+router = APIRouter(route_class=GuardedRoute, tags=["curation"])
 ProposalId = Annotated[RecordNumber, Path(description="the proposal's id")]
 GapId = Annotated[str, Path(max_length=100, description="the gap's id")]
 

@@ -9,12 +9,14 @@ from pydantic import BaseModel
 from askalike.core.types import DocumentKind
 from askalike.service.requests import records
 from askalike.service.requests.actions import load_question
-from askalike.service.requests.auth import ReadableArchive, WritableArchive
+from askalike.service.requests.auth import GuardedRoute, ReadableArchive, WritableArchive
 from askalike.service.requests.records import AnswerRecord, CommitResponse, LinkFields, NewLink, RecordBatch, commit
 from askalike.service.requests.schema import Id
 from askalike.store import editing, revisions
 
-ROUTERS = questions, answers, links = [APIRouter(tags=[tag]) for tag in ("questions", "answers", "links")]
+ROUTERS = questions, answers, links = [
+    APIRouter(route_class=GuardedRoute, tags=[tag]) for tag in ("questions", "answers", "links")
+]
 QuestionId = Annotated[Id, Path(description="the question's id")]
 AnswerId = Annotated[Id, Path(description="the answer's id")]
 CREATED_RESPONSES: dict[int | str, dict[str, Any]] = {201: {"model": CommitResponse, "description": "A record is new"}}

@@ -11,7 +11,7 @@ from askalike import rankers
 from askalike.calibration.calibration import calibration_version
 from askalike.core.errors import SettingsError, UnknownSettingError
 from askalike.core.files import measure_folder
-from askalike.index.commits import MANIFEST
+from askalike.index.manifests import MANIFEST
 from askalike.rankers import Ranker
 from askalike.search.engine import LocalEngine
 from askalike.service.settings import ServiceSettings
@@ -88,6 +88,11 @@ def index_status(archive: Archive, ranker: Ranker) -> IndexStatus:
 def is_indexed(ranker: Ranker, view: View) -> bool:
     """Return whether the ranker's index was ever committed, read from its files."""
     return all(_committed_change(path) for path in ranker.index_paths(view))
+
+
+def is_present(ranker: Ranker, view: View) -> bool:
+    """Return whether each of the ranker's indexes has a manifest; an empty archive needs none."""
+    return not view.change or all((path / MANIFEST).exists() for path in ranker.index_paths(view))
 
 
 def _committed_change(index: Path) -> int:

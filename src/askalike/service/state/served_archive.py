@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
-from askalike.core.errors import AskalikeError
+from askalike.core.errors import AskalikeError, SearchIndexError
 from askalike.moderation.gaps import GapCache
 from askalike.rankers import Ranker
 from askalike.search.answering.chat_endpoint import ChatEndpoint, named_endpoint
@@ -14,7 +14,7 @@ from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders
 from askalike.service.state.batching import RequestBatcher
-from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status
+from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status, is_present
 from askalike.service.state.peers import PeerRouter
 from askalike.service.telemetry import log_event
 from askalike.store import Archive
@@ -170,7 +170,17 @@ class ServedArchive:
 
     async def _search_and_read(self) -> IndexStatus:
         await self.run_on_engine(lambda engine: engine.search("", 1))
-        return await self.index_status()
+        return await self.run_on_store(self._present_status)
+
+    def _present_status(self, store: Archive) -> IndexStatus:
+        """Return the status of its index.
+
+        Raises ArchiveError if its file is not in its place, SearchIndexError if an index has vanished.
+        """
+        store.require_in_place()
+        if not is_present(self.ranker, store.view()):
+            raise SearchIndexError(f"{store.path}: the files of an index have vanished; the indexer rebuilds it")
+        return index_status(store, self.ranker)
 
     async def reload_when_stale(self) -> None:
         """Switch to a newly deployed ranker or calibration once its index is built; run until cancelled."""

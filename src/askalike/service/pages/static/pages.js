@@ -53,7 +53,7 @@
     await (katexLoaded ??= loadKatex());
     for (const formula of formulas) {
       const source = formula.textContent;
-      katex.render(source.replace(DELIMITERS, ""), formula, { displayMode: /^(\$\$|\\\[|\\begin)/.test(source), throwOnError: false, strict: "ignore" });
+      katex.render(source.replace(DELIMITERS, ""), formula, { displayMode: /^(\$\$|\\\[|\\begin)/.test(source), throwOnError: false, maxSize: 20, maxExpand: 100, strict: "ignore" });
     }
   };
   document.addEventListener("htmx:load", (event) => render(event.target));

@@ -5,9 +5,9 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
-from askalike.learning import lazy_adam
-from askalike.learning.lazy_adam import LazyAdam
+from askalike.learning import used_rows
 from askalike.learning.settings import TrainingSettings
+from askalike.learning.used_rows import LazyAdam
 
 
 def train(sparse, optimizer, batches):
@@ -49,7 +49,7 @@ def take_steps(table, adam, batches):
 
 @pytest.mark.parametrize("rows_at_once", [1, 2, 4_096])
 def test_a_loaded_state_goes_on_as_if_it_had_not_been_saved(monkeypatch, rows_at_once):
-    monkeypatch.setattr(lazy_adam, "ROWS_AT_ONCE", rows_at_once)
+    monkeypatch.setattr(used_rows, "ROWS_AT_ONCE", rows_at_once)
     first, second = [[0, 1], [1, 4]], [[4, 0], [2, 5, 2]]
     tables = [nn.Embedding(6, 4, sparse=True) for _ in range(2)]
     tables[1].load_state_dict(tables[0].state_dict())

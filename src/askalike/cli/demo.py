@@ -1,0 +1,61 @@
+"""askalike demo: the main job on an example archive that comes with the package."""
+
+import os
+import shlex
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from shutil import which
+from typing import Annotated
+
+from rich.console import Console
+from rich.markup import escape
+from typer import Argument, Exit
+
+from askalike.core.errors import InputError
+
+EXAMPLE_FILE = "riverside.csv"
+COMMANDS = (
+    "import table {table} -o {archive}",
+    "index {archive}",
+    'search {archive} "my bicycle was stolen, what now" -k 3 --explain',
+    'search {archive} "Wie lange darf ich das Buch behalten?" -k 1 --explain',
+    'search {archive} "lost my libary card" -k 1 --tag card',
+    'search {archive} "best pizza in Rome"',
+    'evaluate {archive} --split rephrasings --measures "Success@1 Success@10"',
+)
+AFTERWARDS = """
+{folder} holds the table and the archive that was made of it. Both were written for this demonstration:
+with your own data, expect rarer matches until the archive is tuned and calibrated.
+
+Ask it something yourself, or open its pages at http://127.0.0.1:8080:
+    {program} search {archive} "your question"
+    {program} serve {archive}
+Then import your own: {program} import --help"""
+
+
+def demo_command(
+    folder: Annotated[Path, Argument(metavar="DIR", help="A folder for the example; created if new.")] = Path("demo"),
+) -> None:
+    """Import, search and measure an example archive; each command is shown before it runs.
+
+    Examples:
+
+    ```
+    askalike demo
+    askalike demo /tmp/demo
+    ```
+    """
+    console, table, archive = Console(highlight=False), folder / EXAMPLE_FILE, folder / "archive"
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; name a folder for the example: askalike demo DIR")
+    folder.mkdir(parents=True, exist_ok=True)
+    table.write_bytes(files("askalike.cli").joinpath(EXAMPLE_FILE).read_bytes())
+    names = {"table": shlex.quote(str(table)), "archive": shlex.quote(str(archive))}
+    for command in (line.format(**names) for line in COMMANDS):
+        console.print(f"\n[bold]$ askalike {escape(command)}[/bold]", soft_wrap=True)
+        if code := subprocess.call([sys.executable, "-m", "askalike", *shlex.split(command)]):
+            raise Exit(code)
+    program = "askalike" if which("askalike") else os.path.relpath(sys.argv[0])
+    console.print(AFTERWARDS.format(folder=folder, program=program, archive=names["archive"]), soft_wrap=True)

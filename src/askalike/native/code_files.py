@@ -1,0 +1,79 @@
+"""Files of machine code. They are run, so only files that nobody else could have written are read.
+
+A file, and the folder that it is in, must belong to this user or to root, and others must not be able to write it. The
+folder beside a function's source may also belong to whoever owns the source, whose code runs anyway.
+"""
+
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+DIGEST_BYTES = 32
+ROOT = 0
+
+
+class CodeFolder(NamedTuple):
+    """A folder of machine code, and the users whose code is run from it. mode: of new files."""
+
+    path: Path
+    owners: Collection[int]
+    mode: int = 0o600
+
+    @classmethod
+    def beside(cls, source: Path) -> "CodeFolder":
+        """Return the folder beside a source file. Others may read it, like the byte code there."""
+        return cls(source.parent / "__pycache__", {os.geteuid(), ROOT, os.stat(source).st_uid}, 0o644)
+
+    @classmethod
+    def own(cls, path: Path) -> "CodeFolder":
+        """Return a folder of this user's own."""
+        return cls(path, {os.geteuid(), ROOT})
+
+    def read(self, name: str) -> bytes | None:
+        """Return the code in a file; None if it is missing, damaged, or somebody else could have written it."""
+        with suppress(OSError), self._opened() as folder:
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+            with open(descriptor, "rb") as file:
+                if not self._is_trusted(os.fstat(descriptor), stat.S_ISREG):
+                    return None
+                content = file.read()
+            if hashlib.sha256(content[DIGEST_BYTES:]).digest() == content[:DIGEST_BYTES]:
+                return content[DIGEST_BYTES:]
+        return None
+
+    def write(self, name: str, code: bytes) -> bool:
+        """Write a file; return False if that is impossible, or somebody else can write the folder."""
+        with suppress(OSError):
+            self.path.mkdir(mode=0o755 if self.mode & 0o044 else 0o700, parents=True, exist_ok=True)
+            with self._opened() as folder:
+                partial = f"{name}.{secrets.token_hex(8)}"
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+                try:
+                    with open(os.open(partial, flags, self.mode, dir_fd=folder), "wb") as file:
+                        file.write(hashlib.sha256(code).digest() + code)
+                    os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
+                finally:
+                    with suppress(FileNotFoundError):
+                        os.unlink(partial, dir_fd=folder)
+                return True
+        return False
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """Yield a descriptor of the folder. Raises OSError if it is missing, or somebody else can write it."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            if not self._is_trusted(os.fstat(descriptor), stat.S_ISDIR):
+                raise PermissionError(f"{self.path}: others can write it")
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _is_trusted(self, found: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
+        is_private = not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        return is_kind(found.st_mode) and found.st_uid in self.owners and is_private

@@ -1,0 +1,19 @@
+"""`askalike demo` shows the main job on the example that comes with the package."""
+
+from commands import askalike, askalike_process
+
+
+def test_demo_imports_searches_and_measures(tmp_path) -> None:
+    done = askalike_process("demo", tmp_path / "a demo")
+    assert done.returncode == 0, done.stderr
+    shown = [line for line in done.stdout.splitlines() if line.startswith("$ askalike ")]
+    assert [line.split()[2] for line in shown] == ["import", "index", *["search"] * 4, "evaluate"]
+    for text in ("1. The bike I hired was stolen.", "nothing similar", "Success@10", "askalike serve"):
+        assert text in done.stdout
+
+
+def test_demo_needs_a_folder(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    refused = askalike("demo", tmp_path / "file")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "name a folder" in refused.stderr
