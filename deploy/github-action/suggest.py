@@ -155,13 +155,23 @@ class GitHub:
         return fetch(method, f"{self._repository}/{path}", body, headers)
 
 
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Treats redirects as errors: the key must not be sent to another host."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(NoRedirects)
+
+
 def fetch(method: str, address: str, body: Any, headers: Mapping[str, str]) -> Any:
     """Return the JSON that an address answers. Raises SuggestError."""
     data = None if body is None else json.dumps(body).encode()
     all_headers = {"Content-Type": "application/json", "User-Agent": "askalike", **headers}
     request = urllib.request.Request(address, data, all_headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
+        with OPENER.open(request, timeout=TIMEOUT_S) as response:
             return json.load(response)
     except urllib.error.HTTPError as error:
         raise SuggestError(f"{address}: answered {error.code} {error.reason}") from None

@@ -34,6 +34,29 @@ assert spec.loader
 suggest = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(suggest)
 
+
+def test_a_redirect_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[str] = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            requests.append(self.path)
+            self.send_response(302)
+            self.send_header("Location", f"http://localhost:{self.server.server_port}/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/similar"
+        with pytest.raises(suggest.SuggestError, match="answered 302"):
+            suggest.fetch("GET", address, None, {"Authorization": "Bearer ask_SECRET"})
+        server.shutdown()
+    assert requests == ["/similar"]
+
+
 ISSUE_URL = "https://github.com/octo-org/desk/issues/42"
 BOT = "github-actions[bot]"
 

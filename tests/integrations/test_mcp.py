@@ -3,12 +3,14 @@
 import asyncio
 import json
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -198,6 +200,25 @@ def test_a_server_that_asks_for_keys_answers_those_who_have_one(archive: Path) -
 def test_a_page_of_another_site_and_another_host_are_refused(http_server: str) -> None:
     assert httpx2.post(http_server, json={}, headers={"Host": "evil.example"}).status_code == 421
     assert httpx2.post(http_server, json={}, headers={"Origin": "https://evil.example"}).status_code == 403
+
+
+def test_a_caller_who_sends_too_many_requests_is_slowed_down(archive: Path) -> None:
+    for url in map(urlsplit, serve(archive)):
+        with socket.create_connection((url.hostname, url.port), timeout=30) as connection:
+            connection.sendall(b"GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n" * 900)
+            received = b""
+            while b" 429 " not in received:
+                received += (part := connection.recv(1 << 16))
+                assert part, "closed before a request was turned away"
+        assert b" 404 " in received
+
+
+@pytest.mark.long
+def test_requests_that_do_not_arrive_are_cut_off(http_server: str) -> None:
+    url = urlsplit(http_server)
+    with socket.create_connection((url.hostname, url.port), timeout=30) as connection:
+        connection.sendall(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
+        assert connection.recv(100) == b""
 
 
 def test_without_a_key_nothing_but_loopback_is_listened_at(tmp_path: Path) -> None:

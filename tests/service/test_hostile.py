@@ -251,6 +251,22 @@ def test_slow_requests_are_cut_off_and_block_no_other(serve, archive) -> None:
                 assert connection.recv(100) == b""
 
 
+def test_half_open_connections_of_one_address_leave_room_for_others(serve, archive) -> None:
+    service = serve(archive, options=("--set", "max_connections=20"))
+    with contextlib.ExitStack() as stack:
+        for _ in range(10):
+            stack.enter_context(connected(service)).sendall(b"GET /healthz HTTP/1.1\r\n")
+        time.sleep(0.2)
+        eleventh = stack.enter_context(connected(service))
+        with contextlib.suppress(ConnectionResetError):
+            assert eleventh.recv(100) == b""
+        address = (service.url.hostname, service.url.port)
+        other = stack.enter_context(socket.create_connection(address, timeout=20, source_address=("127.0.0.2", 0)))
+        other.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert b" 200 " in other.recv(100)
+    assert wait_for(service.is_ready)
+
+
 def test_too_many_connections_are_closed(serve, archive) -> None:
     service = serve(archive, options=("--set", "max_connections=8"))
     with contextlib.ExitStack() as stack:

@@ -4,6 +4,7 @@ import fcntl
 import http.client
 import os
 import resource
+import shutil
 import signal
 import socket
 import sqlite3
@@ -175,3 +176,29 @@ def test_the_shared_folder_of_a_killed_service_is_removed_by_the_next(
     serve(archive)
     assert own.exists()  # its service still runs
     assert running.is_ready()
+
+
+def test_an_archive_that_is_damaged_does_not_stop_another(archive: Path, serve: Callable[..., Service]) -> None:
+    other = Path(shutil.copytree(archive, archive.with_name("other")))
+    file = other / "archive.sqlite"
+    file.write_bytes(file.read_bytes()[:8192] + b"\xff" * 4096 + file.read_bytes()[12288:])
+    service = serve(archive, other)
+    assert service.get(f"{V1}/similar?title=library+card").json["results"]
+    assert service.get("/v1/other/similar?title=library+card").status == 503
+    assert service.get("/readyz").status == 503
+    assert service.get("/healthz").status == 200
+    assert any("other" in line and "damaged" in line for line in service.lines)
+
+
+def test_a_damaged_index_is_rebuilt_before_the_service_is_ready(archive: Path, serve: Callable[..., Service]) -> None:
+    first = serve(archive)
+    expected = first.get(f"{V1}/similar?title=library+card").json["results"]
+    first.end()
+    for file in archive.glob("index/*/*/arrays.safetensors"):
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2 :: 50] = b"\xff" * len(content[len(content) // 2 :: 50])
+        file.write_bytes(content)
+    second = serve(archive, Path(shutil.copytree(archive, archive.with_name("other"))))
+    assert second.get(f"{V1}/similar?title=library+card").json["results"] == expected
+    assert second.get("/readyz").status == 200
+    assert any("rebuilding it" in line for line in second.lines)

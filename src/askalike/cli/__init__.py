@@ -11,6 +11,7 @@ import typer
 
 from askalike.cli._command import ArchiveCommand, CommandGroup
 from askalike.core.errors import AskalikeError
+from askalike.core.output import escape_controls
 
 INTERRUPTED_EXIT_CODE = 130
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -204,7 +205,7 @@ def _discard_output() -> None:
 
 def _exit_with_error(message: str) -> NoReturn:
     if message:
-        print(f"askalike: {message}", file=sys.stderr)
+        print(escape_controls(f"askalike: {message}"), file=sys.stderr)
     sys.exit(2)
 
 

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from askalike.core.errors import SettingsError
+from askalike.core.output import safe_output
 
 DIRECTORY_VARIABLE = "ASKALIKE_DIR"
 VALUE_NAMES = {"str": "TEXT", "path": "FILE", "Path": "FILE", "int": "N", "float": "NUMBER"}
@@ -30,6 +31,11 @@ class ArchiveCommand(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the command's parameters as its help shows them."""
         return _name_values(super().get_params(ctx), ctx)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; control characters of texts that it prints are escaped."""
+        with safe_output():
+            return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the rest of the usage line after the command's name, such as `DIR TEXT` or `[DIR]`."""

@@ -10,8 +10,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from askalike.core.iteration import ProgressTracker
+from askalike.core.output import escape_controls, raw_stream
 from askalike.core.types import LogCallback, Progress
 from askalike.evaluation.intervals import BinomialProportion
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from askalike.experiments.run import OpenBar
 
 
 def to_json(value: Any) -> str:
@@ -24,14 +30,24 @@ def print_remark(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def open_console(**options: Any) -> "Console":
+    """Return a console of rich that styles text, and escapes control characters in it."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class SafeConsole(Console):
+        def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else escape_controls(text), style, control)
+
+    stream = sys.stderr if options.get("stderr") else sys.stdout
+    return SafeConsole(file=raw_stream(stream), **options)
+
+
 def format_proportion(proportion: BinomialProportion) -> str:
     """Return `0.913 [0.850, 0.951]`: the share and its 95 % interval; `-` if n is 0."""
     low, high = proportion.interval
     return f"{proportion.value:.3f} [{low:.3f}, {high:.3f}]" if proportion.n else "-"
-
-
-if TYPE_CHECKING:
-    from askalike.experiments.run import OpenBar
 
 
 @contextmanager
@@ -90,10 +106,9 @@ def _counting_columns() -> tuple[Any, ...]:
 
 def _display(*columns: Any) -> Any:
     """Return the display of the bars on stderr (rich's `Progress`), to be used in a `with` block."""
-    from rich.console import Console
     from rich.progress import Progress as Display
 
-    return Display(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    return Display(*columns, console=open_console(stderr=True), transient=True, disable=not sys.stderr.isatty())
 
 
 def format_ranker(name: str, settings: Mapping[str, Any]) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 from shutil import which
 from typing import Annotated
 
-from rich.console import Console
 from rich.markup import escape
 from typer import Argument, Exit
 
+from askalike.cli._output import open_console
 from askalike.core.errors import InputError
 
 EXAMPLE_FILE = "riverside.csv"
@@ -47,7 +47,7 @@ def demo_command(
     askalike demo /tmp/demo
     ```
     """
-    console, table, archive = Console(highlight=False), folder / EXAMPLE_FILE, folder / "archive"
+    console, table, archive = open_console(highlight=False), folder / EXAMPLE_FILE, folder / "archive"
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder for the example: askalike demo DIR")
     folder.mkdir(parents=True, exist_ok=True)

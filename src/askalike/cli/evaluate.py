@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from rich.console import Console
 from rich.table import Table
 from typer import Argument, Option
 
@@ -29,7 +28,14 @@ from askalike.cli._options import (
     checked,
     split_list,
 )
-from askalike.cli._output import lines_without_terminal, nested_progress_bars, print_remark, progress_bar, to_json
+from askalike.cli._output import (
+    lines_without_terminal,
+    nested_progress_bars,
+    open_console,
+    print_remark,
+    progress_bar,
+    to_json,
+)
 from askalike.core.addresses import parse_url
 from askalike.core.clock import parse_limit
 from askalike.core.config import parse_assignments
@@ -282,7 +288,7 @@ def _print_partition(partition: Partition) -> None:
     for part in partition.parts:
         figures = (part.queries, part.clusters, part.largest, part.links)
         table.add_row(part.split, *(f"{figure:,}" for figure in figures))
-    console = Console(highlight=False)
+    console = open_console(highlight=False)
     console.print(table)
     left_out = f"; {format_count(partition.left_out, 'query')} in no part" if partition.left_out else ""
     console.print(f"{partition.description}{left_out}", soft_wrap=True)

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Annotated
 
-from rich.console import Console
 from rich.filesize import decimal
 from rich.markup import escape
 from rich.padding import Padding
@@ -12,7 +11,7 @@ from rich.table import Table
 from typer import Exit, Option
 
 from askalike.cli._options import Directory, Json, checked
-from askalike.cli._output import progress_tracker, to_json
+from askalike.cli._output import open_console, progress_tracker, to_json
 from askalike.core.counts import format_count
 from askalike.health.checks import require_check, run_checks
 from askalike.health.findings import Finding
@@ -44,7 +43,7 @@ def check_command(
     if json:
         print(to_json({"count": len(hits), "findings": [asdict(finding) for finding in findings]}))
     else:
-        console = Console(highlight=False)
+        console = open_console(highlight=False)
         console.print(_findings_table(findings), "")
         for finding in hits:
             console.print(_format_name(finding), style=_style(finding))
@@ -95,7 +94,7 @@ def info_command(directory: Directory, json: Json = False) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for name, value in _statistics_rows(statistics):
         table.add_row(name, escape(value))
-    Console(highlight=False).print(table)
+    open_console(highlight=False).print(table)
 
 
 def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:

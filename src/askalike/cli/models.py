@@ -26,6 +26,7 @@ from askalike.cli._options import (
 from askalike.cli._output import format_ranker, print_remark, progress_bar, to_json
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
+from askalike.core.output import raw_stream
 from askalike.core.parallel import work_on
 from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.experiments.measuring import LEADING_MEASURE
@@ -87,15 +88,17 @@ def train_command(
 
 def _print_training_progress(progress: Any) -> None:
     """Print a line per epoch on stderr, and on a terminal also the current batch, on a line updated in place."""
-    start = "\r\033[K" if sys.stderr.isatty() else ""
+    on_terminal = sys.stderr.isatty()
+    if on_terminal:
+        print("\r\033[K", end="", file=raw_stream(sys.stderr))
     line = (
-        f"{start}epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "
+        f"epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "
         f"{progress.examples_per_second:,.0f} examples/s  {_format_duration(progress.remaining_s)} left"
     )
     if progress.value is not None:
         best = f"(best {progress.best:.4f})"
         print_remark(f"{line}  {progress.measure} {progress.value:.4f} on dev {best}")
-    elif start:
+    elif on_terminal:
         print(f"{line}  batch {progress.batch}/{progress.batches}", end="", file=sys.stderr, flush=True)
 
 

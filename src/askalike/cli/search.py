@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from rich.console import Console
 from rich.text import Text
 from typer import Argument, Option
 
@@ -28,7 +27,7 @@ from askalike.cli._options import (
     checked,
     parse_settings,
 )
-from askalike.cli._output import print_remark, progress_bar, to_json
+from askalike.cli._output import open_console, print_remark, progress_bar, to_json
 from askalike.cli._results import NO_RESULT_MESSAGE, match_lines, matches_as_json, reply_as_json, reply_lines
 from askalike.core.addresses import parse_url
 from askalike.core.counts import format_count
@@ -232,6 +231,6 @@ def _require_searchable(archive: Archive, text: str) -> None:
 
 
 def _print_lines(lines: Iterable[Text]) -> None:
-    console = Console()
+    console = open_console()
     for line in lines:
         console.print(line, soft_wrap=True)

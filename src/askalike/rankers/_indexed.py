@@ -47,7 +47,12 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         change = view.change
         if not change:  # an empty archive, or a view of what is committed
             return
-        index = self._index_to_update(view)
+        index = self._open(view)
+        try:
+            index.refresh()
+        except UnusableIndexError as error:
+            _log_rebuild(error)
+            index.start_rebuild()
         if _follows_another_archive(index, view):
             index.start_rebuild()
         while index.change < change:
@@ -92,16 +97,6 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         """Return the view's index as last committed; as it was before if the last commit is damaged or has vanished."""
         index = self._open(view)
         index.refresh(keep=True)
-        return index
-
-    def _index_to_update(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
-        """Return the view's index as last committed; one that cannot be used is removed, to be built from scratch."""
-        index = self._open(view)
-        try:
-            index.refresh()
-        except UnusableIndexError as error:
-            _log_rebuild(error)
-            index.start_rebuild()
         return index
 
     def _open(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:

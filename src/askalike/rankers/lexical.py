@@ -229,11 +229,6 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
             grid["code"] = ("keep", "drop")
         return grid
 
-    @property
-    def field_weights(self) -> FieldWeights:
-        """The weights of the fields in the index."""
-        return FieldWeights(self.settings.field_weights or (), self.settings.relative)
-
     def open(self, view: View) -> "LexicalSearcher":
         return LexicalSearcher(self, view, self._built_index(view).searcher)
 
@@ -307,7 +302,10 @@ class LexicalSearcher(Searcher):
 
     def _look_up(self, queries: Sequence[ResolvedQuery]) -> Any:
         """Return the queries' terms as the index knows them."""
-        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, self._ranker.field_weights)
+        settings = self._ranker.settings
+        weights = (settings.field_weights if self.view.kind == "questions" else None) or ()
+        fields = FieldWeights(weights, settings.relative)
+        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, fields)
 
     def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> list[QueryTerms]:
         return [self._extractor.query_terms(one, self.view.kind) for one in queries]

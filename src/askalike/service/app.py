@@ -1,11 +1,12 @@
 """The application: its routes, and the middleware that every request passes through."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 
 from fastapi import FastAPI
 
+from askalike.core.errors import AskalikeError
 from askalike.service import pages
 from askalike.service.middleware import (
     ArchiveCORSMiddleware,
@@ -31,16 +32,22 @@ from askalike.service.settings import ServiceSettings
 from askalike.service.state.peers import PeerRouter
 from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive, hot_reload
+from askalike.service.telemetry import log_event
 
 
-def create_app(settings: ServiceSettings, rate_limiter: RateLimiter, peers: PeerRouter) -> FastAPI:
-    """Return the service as an ASGI application, which opens the archives at startup and closes them at shutdown."""
-    state = AppState(settings, rate_limiter, peers, render_error_page)
+def create_app(
+    settings: ServiceSettings, rate_limiter: RateLimiter, peers: PeerRouter, faults: Mapping[str, str] | None = None
+) -> FastAPI:
+    """Return the service as an ASGI application, which opens the archives at startup and closes them at shutdown.
+
+    faults: what is wrong with archives that are not served, by their names.
+    """
+    state = AppState(settings, rate_limiter, peers, render_error_page, faults=dict(faults or {}))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            state.archives |= {name: ServedArchive(name, settings, peers) for name in settings.archive_paths()}
+            _open_archives(state)
             for archive in state.archives.values():
                 stack.callback(archive.close)
             answer_peer = partial(asking.answer_peer, state)
@@ -70,3 +77,15 @@ def create_app(settings: ServiceSettings, rate_limiter: RateLimiter, peers: Peer
         app.add_middleware(LoopbackOnlyMiddleware)
     app.add_middleware(TracingMiddleware, log_texts=settings.log_texts)
     return app
+
+
+def _open_archives(state: AppState) -> None:
+    """Open the archives; one that cannot be served is noted. Raises AskalikeError for the only one."""
+    for name in state.settings.archive_paths():
+        try:
+            state.archives[name] = ServedArchive(name, state.settings, state.peers)
+        except AskalikeError as error:
+            state.faults[name] = str(error)
+            log_event("archive", archive=name, error=str(error))
+            if len(state.settings.archives) == 1:
+                raise

@@ -1,7 +1,7 @@
 """The settings of `askalike serve`: the archives, the address, and what is allowed."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -85,6 +85,11 @@ class ServiceSettings(Settings):
     def keyless(self) -> bool:
         """Whether callers without a key may do everything."""
         return is_loopback(self.host) and not self.require_keys
+
+    def without_archives(self, names: Collection[str]) -> Self:
+        """Return the settings without the archives of these names."""
+        rest = tuple(path for name, path in self.archive_paths().items() if name not in names)
+        return self.model_copy(update={"archives": rest})
 
     def archive_paths(self) -> Mapping[str, Path]:
         """Return each archive's path by the name of its folder. Raises SettingsError if two have one name."""

@@ -11,6 +11,8 @@ from typing import Any
 
 from prometheus_client import Counter, Histogram
 
+from askalike.core.output import escape_controls
+
 LATENCY_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 1, 5)
 PROBABILITY_BUCKETS = tuple(n / 10 for n in range(1, 11))
 
@@ -38,7 +40,7 @@ class JsonFormatter(logging.Formatter):
         line |= getattr(record, "fields", {})
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return escape_controls(json.dumps(line, ensure_ascii=False, default=str))
 
 
 def log_event(message: str, **fields: Any) -> None:

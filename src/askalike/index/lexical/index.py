@@ -46,7 +46,7 @@ class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, 
     [7]
     """
 
-    FORMAT: ClassVar[int] = 4
+    FORMAT: ClassVar[int] = 5
     LAYOUT = LexicalLayout
 
     def add(self, documents: Mapping[int, Sequence[str]]) -> None:

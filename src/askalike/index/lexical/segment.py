@@ -94,7 +94,8 @@ class Segment:
             "phrasings": documents, "blocks": postings, "codes": postings,
             "code_length": len(self.code_tf), "ranks": len(self.bitmaps),
         }  # fmt: skip
-        if wrong := [name for name, length in lengths.items() if len(getattr(self, name)) != length]:
+        wrong = [name for name, length in lengths.items() if len(getattr(self, name)) != length]
+        if wrong := wrong or (["lengths"] if self.lengths.shape[1:] != (documents,) else []):
             raise ValueError(f"{wrong[0]} has another length than it should have")
         if self.lengths.shape[1:] != (documents,):
             raise ValueError("lengths has another length than it should have")

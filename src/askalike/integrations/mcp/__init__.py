@@ -2,9 +2,10 @@
 
 from importlib.util import find_spec
 
+from askalike import service
 from askalike.core.errors import SettingsError
 
-REQUIRED_MODULES = ("mcp", "uvicorn")
+REQUIRED_MODULES = ("mcp", *service.REQUIRED_MODULES)
 """The modules of the extra `mcp`."""
 
 

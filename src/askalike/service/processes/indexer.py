@@ -178,9 +178,7 @@ class Indexer:
 def run(settings: ServiceSettings, parent: Connection) -> None:
     """Index the changes so far, notify the supervisor, and continue to index until the process is ended."""
     parent.recv()
-    indexers = [Indexer(path, settings) for path in settings.archive_paths().values()]
-    for indexer in indexers:
-        indexer.index_changes()
+    indexers = _start_indexers(settings)
     parent.send(None)
     os.nice(NICENESS)
     while True:
@@ -191,6 +189,23 @@ def run(settings: ServiceSettings, parent: Connection) -> None:
             _attempt(indexer.switch_ranker)
             _attempt(indexer.propose_duplicates)
             _attempt(indexer.delete_expired)
+
+
+def _start_indexers(settings: ServiceSettings) -> list[Indexer]:
+    """Return the indexers of the archives, up to date. One that fails is printed; the only one raises AskalikeError.
+
+    One whose changes could not be indexed is tried again: it has its last commit.
+    """
+    indexers = []
+    for path in settings.archive_paths().values():
+        try:
+            indexers.append(indexer := Indexer(path, settings))
+            indexer.index_changes()
+        except AskalikeError as error:
+            if len(settings.archives) == 1:
+                raise
+            _print_message(str(error))
+    return indexers
 
 
 def _attempt(work: Callable[[], None]) -> bool:

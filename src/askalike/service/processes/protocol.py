@@ -5,6 +5,7 @@ forever.
 """
 
 import asyncio
+from collections import Counter
 from http import HTTPStatus
 from secrets import token_hex
 from typing import Any
@@ -24,9 +25,16 @@ INVALID_REQUEST = "this is not a valid HTTP/1.1 request"
 class TimedHttpProtocol(HttpToolsProtocol):
     """One connection."""
 
-    def __init__(self, *args: Any, receive_s: float, max_connections: int, **kwargs: Any) -> None:
-        """`receive_s`: time limit for receiving a request; `max_connections`: maximum that this process keeps open."""
+    def __init__(
+        self, *args: Any, receive_s: float, max_connections: int, half_open: Counter[str], **kwargs: Any
+    ) -> None:
+        """`receive_s`: time limit for receiving a request; `max_connections`: maximum that this process keeps open.
+
+        half_open: address → its connections whose request is not complete, in this process.
+        """
         super().__init__(*args, **kwargs)
+        self._half_open = half_open
+        self._counted_address = ""
         self._receive_s = receive_s
         self._max_connections = max_connections
         self._abort_timer: asyncio.TimerHandle | None = None
@@ -35,13 +43,16 @@ class TimedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self._max_connections:
+        address = self._address()
+        if len(self.connections) > self._max_connections or 2 * self._half_open[address] >= self._max_connections:
             transport.abort()  # too many
         else:
+            self._count_as_half_open(True)
             self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._count_as_half_open(False)
         self._stop_timer()
 
     def data_received(self, data: bytes) -> None:
@@ -57,6 +68,7 @@ class TimedHttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._arriving, self._head_bytes = True, 0
+        self._count_as_half_open(True)
 
     def on_headers_complete(self) -> None:
         """Check the head. Raises ValueError, which the parser reports, if it is too long or does not have one host."""
@@ -70,6 +82,7 @@ class TimedHttpProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self._arriving = False
+        self._count_as_half_open(False)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -88,6 +101,17 @@ class TimedHttpProtocol(HttpToolsProtocol):
             self.transport.write(head.encode() + body)
         REQUESTS.labels("other", 400).inc()
         self.transport.close()
+
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
+
+    def _count_as_half_open(self, value: bool) -> None:
+        if value != bool(self._counted_address):
+            address = self._counted_address or self._address()
+            self._half_open[address] += 1 if value else -1
+            if not self._half_open[address]:
+                del self._half_open[address]
+            self._counted_address = address if value else ""
 
     def _update_timer(self) -> None:
         """Run the timer while a request is arriving or its response is still being read."""

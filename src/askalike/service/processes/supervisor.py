@@ -59,9 +59,10 @@ class SupervisedProcess:
 def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> None:
     """Serve until a signal to stop. `announce` is called with the address once requests are accepted.
 
-    Raises SettingsError if it cannot listen at the address, ArchiveError if a directory is not an archive.
+    Raises SettingsError if it cannot listen at the address, ArchiveError if no archive can be served.
     """
-    _check_archives(settings)
+    faults = _check_archives(settings)
+    settings = settings.without_archives(faults)
     stop = StopRequest()
     with listen(settings.host, settings.port) as listener, _shared_folder() as folder:
         os.environ[METRICS_DIR_VARIABLE] = str(folder)
@@ -74,7 +75,7 @@ def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> Non
         workers = []
         try:
             for slot in (WorkerSlot(folder, n, settings.workers) for n in range(settings.workers)):
-                workers.append(SupervisedProcess("worker", worker.run, settings, listener, rates, slot))
+                workers.append(SupervisedProcess("worker", worker.run, settings, listener, rates, slot, faults))
             _begin_all(indexers, stop)
             _begin_all(workers, stop)
             announce(base_url(listener))
@@ -119,11 +120,22 @@ def _terminate_all(children: Sequence[SupervisedProcess]) -> None:
         child.process.join(max(0.0, deadline - time.monotonic()))
 
 
-def _check_archives(settings: ServiceSettings) -> None:
-    """Refuse what is no archive or damaged, and an archive without a key if other machines can reach the service."""
-    for path in settings.archive_paths().values():
-        with Archive.open(path) as archive:
-            archive.require_intact()
-            if not settings.keyless and not has_active_key(archive):
-                needed = f"{settings.host} needs one: askalike keys create {path}"
-                raise SettingsError(f"{path}: has no keys; {needed}")
+def _check_archives(settings: ServiceSettings) -> dict[str, str]:
+    """Return what is wrong with each archive that is none or is damaged, by its name; it is printed.
+
+    Raises ArchiveError if that is so of all, SettingsError for one without a key if other machines can reach it.
+    """
+    faults = {}
+    for name, path in settings.archive_paths().items():
+        try:
+            with Archive.open(path) as archive:
+                archive.require_intact()
+                if not settings.keyless and not has_active_key(archive):
+                    needed = f"{settings.host} needs one: askalike keys create {path}"
+                    raise SettingsError(f"{path}: has no keys; {needed}")
+        except ArchiveError as error:
+            faults[name] = str(error)
+            if len(faults) == len(settings.archives):
+                raise
+            print(f"askalike: {error}", file=sys.stderr, flush=True)
+    return faults

@@ -5,6 +5,8 @@ import logging
 import os
 import socket
 import sys
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -45,8 +47,11 @@ class Server(uvicorn.Server):
         self._parent.send(None)
 
 
-def run(settings: ServiceSettings, parent: Connection, listener: socket.socket, rates: Path, slot: WorkerSlot) -> None:
-    """Answer requests until the process is asked to end; then finish those that have begun."""
+def run(
+    settings: ServiceSettings, parent: Connection, listener: socket.socket, rates: Path, slot: WorkerSlot,
+    faults: Mapping[str, str],
+) -> None:  # fmt: skip
+    """Answer requests until the process is asked to end; then finish those that have begun. faults: see create_app."""
     if BLAS_THREADS_VARIABLE not in os.environ:
         threadpool_limits(1, user_api="blas")
     _prepare(settings)
@@ -57,9 +62,9 @@ def run(settings: ServiceSettings, parent: Connection, listener: socket.socket, 
     logging.getLogger("askalike").setLevel(logging.INFO)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     receive_s, max_connections = settings.receive_s, settings.max_connections
-    protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections)
+    protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections, half_open=Counter())
     config = uvicorn.Config(
-        create_app(settings, RateLimiter(rates, settings.requests_per_s, settings.burst), PeerRouter(slot)),
+        create_app(settings, RateLimiter(rates, settings.requests_per_s, settings.burst), PeerRouter(slot), faults),
         lifespan="on",
         access_log=False,
         log_config=None,

@@ -22,6 +22,8 @@ Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER_SCH
 def find_archive(request: Request, name: str) -> ServedArchive:
     """Return the archive of that name. Raises HTTPException (404) if none is served."""
     state = app_state(request)
+    if name in state.faults:
+        raise HTTPException(503, f"the archive {name} cannot be served; its operator finds the reason in the log")
     if name not in state.archives:
         known = f"; there are: {', '.join(state.archives)}" if state.settings.keyless else ""
         raise HTTPException(404, f"no archive {name!r} is served here{known}")

@@ -31,6 +31,8 @@ class AppState:
     render_error_page: ErrorPageRenderer
     archives: dict[str, ServedArchive] = field(default_factory=dict)
     """Each archive by its name; filled when the application starts."""
+    faults: dict[str, str] = field(default_factory=dict)
+    """What is wrong with each archive that cannot be served beside the others, by its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,9 @@ async def healthz(request: Request, is_known: IsKnown) -> Health:
 
 @router.get("/readyz", openapi_extra=KEY_IS_OPTIONAL)
 async def readyz(request: Request, is_known: IsKnown) -> Readiness:
-    """Report that every archive can be searched and read; 503 if one of them keeps requests waiting too long."""
+    """Report that every archive can be searched and read; 503 if one cannot, or keeps requests waiting too long."""
+    if faults := app_state(request).faults:
+        raise HTTPException(503, f"{len(faults)} of the archives cannot be served; see the log")
     statuses = {name: await archive.check() for name, archive in app_state(request).archives.items()}
     lags = {name: IndexLag(behind=s.behind, lag_s=round(s.lag_s, 3)) for name, s in statuses.items()}
     shown = lags if is_known else {}
