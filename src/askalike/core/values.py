@@ -74,7 +74,8 @@ def check_fields(fields: str) -> str:
 def check_field_weights(fields: Sequence[str], weights: Sequence[float] | None) -> None:
     """Raise ValueError if there are weights, but not one for each field."""
     if weights is not None and len(weights) != len(fields):
-        raise ValueError(f"fields={','.join(fields)} needs {len(fields)} field_weights, got {len(weights)}")
+        given = f"field_weights has {len(weights)} weight{'s' * (len(weights) != 1)}"
+        raise ValueError(f"fields={','.join(fields)}, but {given}; expected one for each field")
 
 
 def parse_memory(text: str) -> int:

@@ -24,10 +24,8 @@ Docids = NDArray[np.int64]
 Texts = Mapping[int, Question]
 Explanations = dict[int, Explanation]
 """Docid → why that document has its score."""
-EXACT_TITLE_DEPTH = 10
-"""See Searcher.exact_title_depth. In a hybrid, whose pool has more documents in any case, it is TYPED_DEPTH."""
 TYPED_DEPTH = 48
-"""Maximum number of documents from each part of a hybrid while a question is typed."""
+"""Maximum number of documents from each part of a hybrid while a question is typed; also see exact_title_depth."""
 DEPTH_FACTOR = 4
 """Factor by which the depth of a search is increased if too few hits remain."""
 

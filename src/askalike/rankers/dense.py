@@ -30,7 +30,7 @@ from askalike.rankers._indexed import IndexedRanker, changed_documents
 from askalike.rankers._queries import TITLE_FACTOR, ResolvedQuery, has_title_beside_others
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
-    EXACT_TITLE_DEPTH,
+    TYPED_DEPTH,
     Docids,
     Explanations,
     Retrieved,
@@ -265,7 +265,7 @@ class DenseSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker = ranker
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
-        self.exact_title_depth = EXACT_TITLE_DEPTH if has_title_beside_others(ranker.settings.field_names) else 0
+        self.exact_title_depth = TYPED_DEPTH if has_title_beside_others(ranker.settings.field_names) else 0
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""

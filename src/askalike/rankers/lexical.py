@@ -28,7 +28,7 @@ from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.rankers._indexed import IndexedRanker, changed_documents
 from askalike.rankers._queries import TITLE_FACTOR, ResolvedQuery, has_title_beside_others
-from askalike.rankers._searcher import EXACT_TITLE_DEPTH, Docids, Explanations, Retrieved, Searcher, Texts
+from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrieved, Searcher, Texts
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
@@ -273,7 +273,7 @@ class LexicalSearcher(Searcher):
         self._postings = postings
         self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
         self.detects_language = ranker.settings.language == "auto"
-        self.exact_title_depth = EXACT_TITLE_DEPTH if has_title_beside_others(ranker.settings.field_names) else 0
+        self.exact_title_depth = TYPED_DEPTH if has_title_beside_others(ranker.settings.field_names) else 0
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""

@@ -225,7 +225,7 @@ def _weigh_fields(
     lengths = np.add(*add_up(counts))[groups]
     own, unfinished = add_up(counts * scores.score_in_text(numbers, counts, lengths))
     each = (1.0,) * field_count
-    factors = np.array([query.field_factors or each for query in queries], np.float64)
+    factors = np.array([query.field_factors or each for query in queries], np.float64).reshape(count, field_count)
     weights: Floats = (factors * np.array(fields.weights or each, np.float64)).ravel()
     if fields.relative and field_count > 1:
         weights = weights / np.where(own + unfinished > 0, own + unfinished, 1.0)
