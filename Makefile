@@ -1,6 +1,6 @@
 # Everything below sets up what it needs in .venv by itself; PYTHON=… names the Python to make it with.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint docs bench dist clean
+.PHONY: help demo test test-long fuzz lint docs bench dist clean
 .NOTPARALLEL:
 unexport PYTHONDONTWRITEBYTECODE # tests start many processes: each would compile the whole package anew
 
@@ -8,6 +8,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHMARKS ?=
 TESTS ?=
+FUZZ_S ?= 600
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal # threads of their own would wait for one another
 QUICK := -n 4 -p no:schemathesis # its tests are all long, and it takes a second to load
 
@@ -29,6 +30,9 @@ endif
 test-long: .venv/.test ## run property tests with many examples, tests that take minutes, and those on ../shared/data
 	@tools/get-chromium
 	TEST_LONG=1 $(PYTEST) -m "long or hypothesis or data" $(TESTS)
+
+fuzz: .venv/.test ## try random input for FUZZ_S seconds a test: damaged indexes and backups, readers, requests
+	FUZZ_S=$(FUZZ_S) $(PYTEST) -m fuzz $(TESTS)
 
 lint: .venv/.test .venv/.lint ## check style, types and prose
 	$(BIN)/ruff check .

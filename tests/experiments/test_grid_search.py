@@ -115,7 +115,7 @@ def test_every_similarity_declares_a_grid_that_begins_with_its_defaults(name, ar
 def test_fields_have_weights_where_there_are_titles_and_bodies(archive):
     assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title,text"})[0]
     archive.upsert([Question("more", "egg", "how long")])
-    assert tuning_grids(archive, "bm25", {"fields": "title,text"})[0]["field_weights"][0] == (1.0, 1.0)
+    assert tuning_grids(archive, "bm25", {"fields": "title,text"})[0]["field_weights"][0] == (1.0, 1.5)
     assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title"})[0]
 
 

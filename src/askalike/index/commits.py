@@ -11,7 +11,7 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -267,7 +267,9 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
             try:
                 yield
             finally:
-                self._remove_unreferenced()
+                with suppress(UnusableIndexError):
+                    self.refresh()  # a commit that failed may have replaced the manifest already
+                    self._remove_unreferenced()
 
     def commit(self, change: int, segments: Sequence[CommittedSegment[LiveT]], change_date: str | None = None) -> None:
         """Commit these segments, whose files are written, as the state of that change number. For the writer only."""

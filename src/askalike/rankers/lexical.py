@@ -39,25 +39,24 @@ TermScores = Sequence[tuple[str, float]]
 FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
 """A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
+TEXT_WEIGHT = 1.5
+"""Default weight of a whole text's score beside that of its title: it finds pasted messages, and titles stay first."""
 
 
 class LexicalSettings(AnalyzerSettings):
     """Settings of the index: the analysis of text, the fields; and how the scores of fields are summed."""
 
     fields: FieldNames = Field(
-        "text", description="the fields that are searched; text is title and body as one text, as in papers"
+        "title,text", description="the fields that are searched; text is title and body as one text, as in papers"
     )
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
-        None, description="the weight of each field's score; by default 1"
+        None, description="the weight of each field's score; by default 1, and 1.5 for text beside other fields"
     )
     title_factor: float = Field(
         TITLE_FACTOR,
         gt=0,
         le=1,
-        description="factor of the title's weight for queries with bodies, with several fields",
-    )
-    relative: bool = Field(
-        True, description="whether, with several fields, each score is divided by the query's own in that field"
+        description="factor of the title's weight, with several fields, in queries with bodies",
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     lengths: Literal["byte", "exact"] = Field(
@@ -76,9 +75,16 @@ class LexicalSettings(AnalyzerSettings):
         return tuple(self.fields.split(","))
 
     @property
+    def weights(self) -> FieldWeights:
+        """The weight of each field; empty for one field without a weight of its own."""
+        if self.field_weights is not None or len(self.field_names) == 1:
+            return self.field_weights or ()
+        return tuple(TEXT_WEIGHT if name == "text" else 1.0 for name in self.field_names)
+
+    @property
     def digest(self) -> str:
         """A digest of the settings that the index depends on, for its name: other settings have other indexes."""
-        of_index = self.model_dump(exclude={"spelling", "field_weights", "title_factor", "relative"})
+        of_index = self.model_dump(exclude={"spelling", "field_weights", "title_factor"})
         return hashlib.sha256(json.dumps(of_index, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -163,9 +169,9 @@ class TermExtractor:
         every = [term for own in terms for term in own]
         fields = self.fields if kind == "questions" else ("text",)
         marked = _mark_fields(fields, {"title": terms[0], "body": every, "text": every})
-        factors = (1.0,) * len(fields)
-        if len(fields) > 1 and resolved.query.body:
-            factors = tuple(self.settings.title_factor if field == "title" else 1.0 for field in fields)
+        factors = tuple(self.settings.title_factor if field == "title" else 1.0 for field in fields)
+        if len(fields) == 1 or not resolved.query.body:
+            factors = ()
         whole = self.analyzer.analyze(unfinished or "", language)
         return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors)
 
@@ -224,7 +230,7 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
         fields = fields or LexicalSettings().fields
         names = fields.split(",")
         if len(names) == 2 and view.has_bodies:
-            grid["field_weights"] = ((1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (4.0, 1.0))
+            grid["field_weights"] = ((1.0, TEXT_WEIGHT), (1.0, 1.0), (1.0, 3.0), (2.0, 1.0))
         if fields != "title" and view.has_code:
             grid["code"] = ("keep", "drop")
         return grid
@@ -302,10 +308,8 @@ class LexicalSearcher(Searcher):
 
     def _look_up(self, queries: Sequence[ResolvedQuery]) -> Any:
         """Return the queries' terms as the index knows them."""
-        settings = self._ranker.settings
-        weights = (settings.field_weights if self.view.kind == "questions" else None) or ()
-        fields = FieldWeights(weights, settings.relative)
-        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, fields)
+        weights = self._ranker.settings.weights if self.view.kind == "questions" else ()
+        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, weights)
 
     def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> list[QueryTerms]:
         return [self._extractor.query_terms(one, self.view.kind) for one in queries]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from askalike.core.errors import ArchiveError
+from askalike.core.files import fsync_path
 from askalike.core.iteration import check_list
 from askalike.core.types import Answer, DocumentKind, EvaluationQuery, Judgement, Link, Question, Split
 from askalike.store.database import DATABASE_FILE, SharedConnection, connect, require_intact, storage_errors
@@ -179,7 +180,10 @@ def make_directory(path: Path) -> None:
         raise ArchiveError(f"{path}: is a file; expected a directory, or a new name, for the archive")
     if path.is_dir() and not (path / DATABASE_FILE).exists() and any(path.iterdir()):
         raise ArchiveError(f"{path}: has other files, but no {DATABASE_FILE}; choose a new or empty directory")
+    created = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
+        for folder in reversed(created):
+            fsync_path(folder.parent)
     except OSError as error:
         raise ArchiveError(f"{path}: cannot be created ({error.strerror}); choose another place") from None
