@@ -69,7 +69,7 @@ def test_indexes_of_trials_are_removed_and_older_ones_stay(archive):
     bm25.build(archive.view())
     [old] = bm25.index_paths(archive.view())
     with TrialEvaluator(RankingTask(archive), {"dev": LABELS}, ["Success@1"]) as evaluator:
-        search_grid(evaluator, "bm25", {"fields": ["text", "title", "body"]}, {})
+        search_grid(evaluator, "bm25", {"fields": ["title,text", "title", "body"]}, {})
         assert len(list((archive.path / "index").iterdir())) == 3
         evaluator.keep_index(evaluator.create_ranker(Trial("bm25", {"fields": "title"})))
     [chosen] = rankers.create("bm25", {"fields": "title"}).index_paths(archive.view())

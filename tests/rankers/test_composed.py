@@ -87,8 +87,8 @@ def test_a_query_that_is_a_document_has_the_whole_absolute_score(archive):
 
 def test_words_count_what_is_measured_beside_the_encoder(monkeypatch):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
-    assert built().weights == pytest.approx((0.6 / 1.6, 1 / 1.6))
-    assert built("parts=lm_jelinek_mercer,bm25,static").weights == pytest.approx((0.3 / 1.6, 0.3 / 1.6, 1 / 1.6))
+    assert built().weights == pytest.approx((0.7 / 1.7, 1 / 1.7))
+    assert built("parts=lm_jelinek_mercer,bm25,static").weights == pytest.approx((0.35 / 1.7, 0.35 / 1.7, 1 / 1.7))
     assert built(TWO).weights == (0.5, 0.5)
     assert built(TWO, "weights=1,2").weights == (1, 2)
 
