@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from askalike.index.lexical.index import LexicalIndex
 from commands import askalike
 
 EXAMPLE = Path(__file__).parents[2] / "examples/riverside.csv"
@@ -111,18 +110,6 @@ def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, tmp_path, word
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
-
-
-def test_an_index_of_another_version_is_refused_and_can_be_rebuilt(desk):
-    [manifest] = desk.glob("index/terms-questions-*/manifest.json")
-    kept = manifest.read_text()
-    manifest.write_text(kept.replace(f'"format": {LexicalIndex.FORMAT}', '"format": 99'))
-    done = askalike("search", desk, "book")
-    assert done.returncode == 2
-    assert "format 99" in done.stderr
-    assert "--rebuild" in done.stderr
-    assert askalike("index", desk, "--rebuild").returncode == 0
-    assert askalike("search", desk, "book").returncode == 0
 
 
 def test_the_python_api_is_as_strong_as_the_command_line(desk):

@@ -16,7 +16,7 @@ import pytest
 from brute import SIX, fresh, search
 
 from askalike.core.errors import IndexBusyError, SearchIndexError
-from askalike.index import commits, writing
+from askalike.index import commits, locks, writing
 from askalike.index.arrays import ARRAYS_FILE
 from askalike.index.checksums import VERIFIED_FILE
 from askalike.index.lexical.index import BYTES_PER_TOKEN, LexicalIndex, LexicalLayout
@@ -139,11 +139,11 @@ def test_a_lock_that_was_removed_with_its_index_is_not_held(tmp_path, monkeypatc
     flock = fcntl.flock
 
     def lock_after_removal(*arguments):
-        monkeypatch.setattr(commits.fcntl, "flock", flock)
+        monkeypatch.setattr(locks.fcntl, "flock", flock)
         commits.remove_index(tmp_path)
         flock(*arguments)
 
-    monkeypatch.setattr(commits.fcntl, "flock", lock_after_removal)
+    monkeypatch.setattr(locks.fcntl, "flock", lock_after_removal)
     with pytest.raises(IndexBusyError), index.lock_files():
         pass
     commit(index, 1)

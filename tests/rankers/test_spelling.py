@@ -183,3 +183,55 @@ def test_misspelt_paraphrases_find_nearly_what_clean_ones_find(shared_data, tmp_
         corrected = share_found(typed)
         assert corrected > share_found(typed, **{switch: False}) + 0.03
         assert corrected > share_found(clean) - 0.08
+
+
+@pytest.fixture
+def joined(tmp_path):
+    titles = (
+        "Cannot login to the portal", "Where do I login", "My log in fails", "The e-mail does not arrive",
+        "Wifi drops at night", "Time-complexity of sorting", "Time and space", "Complexity of a database",
+        "Shor's method",
+    )  # fmt: skip
+    with Archive.create(tmp_path / "joined") as archive:
+        archive.upsert(Question(str(n), title) for n, title in enumerate(titles, 1))
+        yield archive
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("log in fails", "log-in fails"),
+        ("please log-in here", "please log-in here"),
+        ("my wi fi", "my wi-fi"),
+        ("time-complexity of a database", "time complexity of a database"),
+        ("state-of-the-art database", "state of the art database"),
+        ("log, in", "log, in"),
+    ],
+)
+def test_two_words_are_joined_where_the_archive_writes_them_as_one(joined, typed, read):
+    searcher = searcher_of(joined, joined=True)
+    [one] = rankers.resolve(searcher, {"q": Question("q", typed)})
+    assert (one.text, one.query.title) == (read, typed)
+    assert searcher_of(joined, joined=False).correctors[0].correct([one]) == [one]
+
+
+def test_words_are_found_however_they_are_joined(joined):
+    searcher = searcher_of(joined, joined=True)
+    found = {"email": "4", "e-mail": "4", "wi-fi": "5", "wi fi": "5", "shors": "9", "shor’s": "9"}
+    for typed, id in found.items():
+        assert rankers.rank(searcher, {"q": Question("q", typed)}, 1)["q"][0].id == id
+    logins = rankers.rank(searcher, {"q": Question("q", "log in")}, 3)["q"]
+    assert {hit.id for hit in logins} == {"1", "2", "3"}
+
+
+def test_the_word_that_is_typed_is_not_joined(joined):
+    searcher = searcher_of(joined, joined=True)
+    [one] = rankers.resolve(searcher, {"q": Question("q", "how to log in")}, prefix=True)
+    assert one.text == "how to log in"
+    assert rankers.rank(searcher, {"q": Question("q", "the e-ma")}, 1, prefix=True)["q"][0].id == "4"
+
+
+def test_lexical_parts_of_a_hybrid_join_words_unless_told_otherwise():
+    assert rankers.create("hybrid").values["lm_jelinek_mercer.joined"] is True
+    assert rankers.create("hybrid", {"joined": False}).values["lm_jelinek_mercer.joined"] is False
+    assert rankers.create("lm_jelinek_mercer").values["joined"] is False

@@ -3,7 +3,9 @@
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ class Site:
         self.responses: dict[str, tuple[int, Any]] = {}
         self.requests: list[str] = []
         self.failures: list[int] = []
+        self.redirects: dict[str, str] = {}
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -39,7 +42,8 @@ class Site:
                 status, body = site.responses.get(key.rstrip(), (404, {"code": 404, "data": None}))
                 status = site.failures.pop() if site.failures else status
                 content = body if isinstance(body, bytes) else json.dumps(body).encode()
-                self.send_response(status)
+                self.send_response(302 if key.rstrip() in site.redirects else status)
+                self.send_header("Location", site.redirects.get(key.rstrip(), ""))
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
@@ -177,6 +181,7 @@ def test_a_folder_that_cannot_be_written_is_one_clear_error(site: Site, tmp_path
     [
         (401, {"code": 401, "data": None}, "answered 401"),
         (200, b"<html>", "its answer is not JSON"),
+        (200, b"[" * 100_000 + b"]" * 100_000, "its answer is not JSON"),
         (200, b" " * (MAX_RESPONSE_BYTES + 1), "its answer is over 64 MB"),
         (200, {"code": 200, "data": None}, "expected an Apache Answer site that all may read"),
         (404, b"", "expected an Apache Answer site that all may read"),
@@ -202,6 +207,46 @@ def test_a_site_that_never_answers_is_one_clear_error(tmp_path: Path, monkeypatc
             import_archive("apache_answer", [address], tmp_path / "out", options=options)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_redirect_to_another_host_is_refused(site: Site, tmp_path: Path) -> None:
+    elsewhere = Site()
+    target = f"{elsewhere.address.replace('127.0.0.1', 'localhost')}/internal"
+    site.redirects["question/page  1"] = target
+    options = {"pause": 0, "responses": tmp_path / "kept"}
+    with pytest.raises(InputError, match="answered 302"):
+        import_archive("apache_answer", [site.address], tmp_path / "out", options=options)
+    assert elsewhere.requests == []
+    elsewhere.server.shutdown()
+    elsewhere.server.server_close()
+
+
+def test_a_response_that_drips_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.readers._site.MAX_TRIES", 1)
+
+    def drip(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            for n in range(2_000):
+                connection.sendall(b"x-%d: y\r\n" % n)
+                time.sleep(0.02)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=drip, args=(listener,), daemon=True).start()
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        client = SiteClient(address, tmp_path, 0, 0.2)
+        with pytest.raises(InputError, match="timed out"):
+            client.get("/x")
+
+
+def test_a_list_without_an_end_is_given_up(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askalike.readers.apache_answer.MAX_PAGES", 3)
+    for page in range(1, 9):
+        site.put(f"question/page  {page}", {"count": 10**9, "list": [{"id": str(page), "title": "x", "show": 2}]})
+    options = {"pause": 0, "responses": tmp_path / "kept"}
+    with pytest.raises(InputError, match="has over 3 pages"):
+        import_archive("apache_answer", [site.address], tmp_path / "out", options=options)
 
 
 def test_a_path_is_no_site(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from imported import Importing
 from askalike.core.errors import InputError
 from askalike.core.types import Answer, Link
 from askalike.readers import import_archive
+from askalike.readers._source import SourceFiles
+from askalike.readers._xml import read_elements
+from text.growth import assert_linear
 
 HEAD = '\ufeff<?xml version="1.0" encoding="utf-8"?>\n'
 BANNER = '<blockquote><p><strong>Possible Duplicate:</strong><br> <a href="#">Foam?</a></p></blockquote>'
@@ -180,8 +183,54 @@ def test_bad_xml_is_one_clear_error_and_leaves_nothing(tmp_path: Path, content: 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("encoding", "title"),
+    [
+        ("gbk", "如何烤面包"),
+        ("big5", "如何烤麵包"),
+        ("shift_jis", "パンの表"),
+        ("euc-jp", "パンの表"),
+        ("euc-kr", "빵 굽기"),
+    ],
+)
+def test_dumps_in_chinese_japanese_and_korean_encodings_are_read(
+    imported: Importing, tmp_path: Path, encoding: str, title: str
+) -> None:
+    folder = dump(tmp_path / "dump")
+    text = xml("posts", POSTS).removeprefix("\ufeff").replace("utf-8", encoding).replace("Foam", title)
+    (folder / "Posts.xml").write_bytes(text.encode(encoding))
+    assert any(title in q.title for q in imported("stackexchange", folder).questions.values())
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "utf-32", "klingon", "base64", "idna", "gbk"])
+def test_an_encoding_that_cannot_be_read_is_one_line(tmp_path: Path, encoding: str) -> None:
+    folder = dump(tmp_path / "dump")
+    text = xml("posts", POSTS).removeprefix("\ufeff").replace("utf-8", encoding)
+    (folder / "Posts.xml").write_bytes(text.encode() + b"\xff\xff")
+    with pytest.raises(InputError) as error:
+        import_archive("stackexchange", [folder], tmp_path / "out")
+    assert "\n" not in str(error.value)
+    assert "Posts.xml" in str(error.value)
+
+
+@pytest.mark.parametrize("inside", ["<a>" * 10_000, "<a></a>" * 20_000])
+def test_a_row_of_very_many_elements_is_refused(tmp_path: Path, inside: str) -> None:
+    folder = dump(tmp_path / "dump")
+    (folder / "Posts.xml").write_text(f"<posts><row Id='1'>{inside}</row></posts>", "utf-8")
+    with pytest.raises(InputError, match="over 32 levels or 10,000 elements"):
+        import_archive("stackexchange", [folder], tmp_path / "out")
+
+
+def test_a_long_text_takes_linear_time() -> None:
+    def read(size: int) -> None:
+        pieces = [b"<posts><row>", *[b"word &amp; text\n" * 100] * size, b"</row></posts>"]
+        assert len(list(read_elements(SourceFiles(), Path("posts"), pieces, "row"))) == 1
+
+    assert_linear(read)
+
+
 def test_other_encodings_that_xml_declares_are_read(imported: Importing, tmp_path: Path) -> None:
-    for encoding in ("utf-16", "latin-1", "cp1252"):
+    for encoding in ("utf-16", "latin-1", "cp1252", "gb18030"):
         folder = dump(tmp_path / encoding)
         text = xml("posts", POSTS).removeprefix("\ufeff").replace("utf-8", encoding).replace("Foam", "Café")
         (folder / "Posts.xml").write_bytes(text.encode(encoding))

@@ -196,6 +196,46 @@ def test_combining_characters_block_no_request(service: Service, marks: str) -> 
     assert service.send("DELETE", f"{V1}/questions/marks").status == 204
 
 
+def test_links_of_a_question_come_in_pages(service: Service) -> None:
+    items = [{"id": f"copy{n}", "title": f"Copy {n}"} for n in range(1_000)]
+    links = [{"source": item["id"], "target": "r001"} for item in items]
+    assert service.send("POST", f"{V1}/questions:batch", {"items": items}).status == 201
+    assert service.send("POST", f"{V1}/links:batch", {"items": links}).status == 201
+    n_links = len(service.get(f"{V1}/questions/r001").json["links"])
+    assert n_links == 1_000
+    first, rest = (service.get(f"{V1}/links?question=r001&offset={n}").json["links"] for n in (0, 1_000))
+    assert len(first) == 1_000
+    assert {link["source"] for link in first + rest} >= {item["id"] for item in items}
+    assert service.get("/a/riverside/questions/r001").body.count(b"Copy ") < 1_000
+    for item in items:
+        service.send("DELETE", f"{V1}/questions/{item['id']}")
+
+
+def test_a_client_that_leaves_is_no_error_of_the_service(service: Service) -> None:
+    for path in (SIMILAR, f"{V1}/feedback"):
+        with connected(service) as connection:
+            head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            connection.sendall(f"{head}x-request-id: left\r\ncontent-length: 900\r\n\r\n{{".encode())
+            time.sleep(0.2)
+    wait_for(lambda: sum(line.get("request_id") == "left" for line in service.log()) == 2)
+    assert {line["status"] for line in service.log() if line.get("request_id") == "left"} <= {400, 499}
+    assert not [line for line in service.log() if "traceback" in line]
+
+
+def test_responses_are_not_cached_and_have_the_type_that_they_name(service: Service) -> None:
+    for path in (f"{SIMILAR}?title=card", f"{V1}/questions/r001", "/healthz", "/nowhere", "/metrics", "/openapi.json"):
+        headers = service.get(path).headers
+        assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-store", "nosniff")
+    assert service.get("/widget.js").headers["cache-control"].startswith("public")
+
+
+@pytest.mark.parametrize("header", ["forwarded", "via", "x-forwarded-for", "x-real-ip"])
+def test_without_keys_a_proxy_is_refused(service: Service, header: str) -> None:
+    answer = service.get(f"{SIMILAR}?title=card", **{header: "for=203.0.113.9"})
+    assert answer.status == 421
+    assert "public_url" in answer.json["detail"]
+
+
 def test_ten_megabytes_are_refused(service: Service) -> None:
     body = json.dumps({"title": "x", "body": "b" * 10_000_000}).encode()
     head = f"POST {SIMILAR} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"

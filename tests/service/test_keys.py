@@ -124,6 +124,13 @@ def test_the_log_names_a_key_and_never_shows_it(closed: Service, guarded: Path) 
     assert reader["authorization"].split("_", 2)[2] not in "".join(closed.lines)
 
 
+def test_a_key_sent_in_the_wrong_place_is_not_logged(closed: Service, guarded: Path) -> None:
+    key = key_header(guarded, "read")["authorization"].removeprefix("Bearer ")
+    answer = closed.send("GET", f"/v1/{key}/similar?key={key}", headers={"x-request-id": key})
+    wait_for(lambda: [x for x in closed.log() if x.get("request_id") == answer.headers["x-request-id"]])
+    assert key not in "".join(closed.lines)
+
+
 def test_a_caller_is_slowed_down_over_all_workers(serve, archive) -> None:
     options = ("--workers", "2", "--set", "requests_per_s=0.5", "--set", "burst=5")
     slow = serve(archive, options=options)

@@ -101,6 +101,18 @@ def test_a_revoked_key_allows_nothing_any_more(closed, tmp_path) -> None:
         assert not keys.has_key_for_origin(archive, SITE)
 
 
+def test_a_key_for_a_site_does_not_open_another_archive_to_it(serve, archive, tmp_path) -> None:
+    create_key(archive, origin=SITE)
+    other = Path(shutil.copytree(archive, tmp_path / "other"))
+    with Archive.open(other) as opened:
+        for key in keys.list_keys(opened):
+            keys.revoke_key(opened, key.id)
+    both = serve(archive, other)
+    assert both.get(f"{SIMILAR}?title=card", origin=SITE).headers[ALLOWED] == SITE
+    assert ALLOWED not in both.get(f"{SIMILAR}?title=card".replace("riverside", "other"), origin=SITE).headers
+    assert ALLOWED not in both.get("/v1/models", origin=SITE).headers
+
+
 def test_no_other_site_is_allowed_by_default(service: Service) -> None:
     assert ALLOWED not in service.get(f"{SIMILAR}?title=card", origin=OTHER).headers
 

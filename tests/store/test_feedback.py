@@ -115,6 +115,14 @@ def test_the_export_is_read_back_as_pairs(archive, tmp_path):
         export_feedback(archive, tmp_path / "no" / "pairs.csv")
 
 
+@pytest.mark.parametrize("title", ["=HYPERLINK(1)", "＝1+1", "@SUM(1)", "\tx"])
+def test_an_export_has_no_formulas(archive, tmp_path, title):
+    give_feedback(archive, title, "accept", LEARN[0])
+    export_feedback(archive, tmp_path / "pairs.csv")
+    with open(tmp_path / "pairs.csv", encoding="utf-8", newline="") as file:
+        assert [f"'{title.strip()}"] == [row["query"].replace("\t", "") for row in csv.DictReader(file)]
+
+
 def test_an_earlier_export_survives_a_full_disk(archive, tmp_path, limit_file_size):
     for n in range(200):
         give_feedback(archive, f"asked {n}", "accept", LEARN[0])

@@ -208,3 +208,74 @@ def test_text_follows_the_settings() -> None:
 def test_an_unknown_language_is_one_clear_line() -> None:
     with pytest.raises(SettingsError, match=r"analyzer: language='xx': .*expected auto or one of ar, bg"):
         validate_settings(AnalyzerSettings, {"language": "xx"}, "analyzer")
+
+
+@pytest.fixture(scope="module")
+def joining():
+    return Analyzer(AnalyzerSettings(joined=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("Shor's", "shors"),
+        ("can't", "cant"),
+        ("don’t", "dont"),
+        ("O'Reilly's", "oreilly"),
+        ("the class's boss", "the class boss"),
+        ("it’s", "its"),
+        ("rock'n'roll", "rocknroll"),
+    ],
+)
+def test_an_apostrophe_may_be_left_out(joining, text, same):
+    assert joining.analyze(text) == joining.analyze(same)
+    assert joining.analyze(text.replace("'", "’")) == joining.analyze(same)
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("e-mail", ["email", "e", "mail"]),
+        ("Wi\u2011Fi set‐up", ["wifi", "wi", "fi", "setup", "set", "up"]),
+        ("utf-8", ["utf8", "utf", "8"]),
+        ("2024-05-06", ["2024", "05", "06"]),
+        ("state-of-the-art", ["state", "of", "the", "art"]),
+        ("e-mail's", ["email", "e", "mail"]),
+        ("- a - b -", ["a", "b"]),
+        ("foo_bar 'quoted'", ["foo_bar", "quot"]),
+        ("漢字 e-mail", ["漢字", "email", "e", "mail"]),
+    ],
+)
+def test_words_with_hyphens_are_found_joined_and_in_parts(joining, text, terms):
+    assert joining.analyze(text) == terms
+    assert [term for term, _, _ in joining.analyze_with_spans(text)] == terms
+    assert joining.find_terms([text], terms[:1])[0][0][0] == terms[0]
+
+
+def test_spans_of_joined_words(joining):
+    assert joining.analyze_with_spans("my e-mail's") == [("my", 0, 2), ("email", 3, 11), ("e", 3, 4), ("mail", 5, 11)]
+
+
+def test_an_apostrophe_divides_words_where_none_is_left_out(joining):
+    assert joining.analyze("l'hôtel d’été", "fr") == ["l", "hôtel", "d", "été"]
+    assert joining.analyze("l'e-mail", "fr") == ["l", "e", "mail"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "finished", "unfinished"),
+    [("Shor's", [], "shor"), ("I can't", ["i"], "cant"), ("my e-ma", ["my", "e"], "ma"), ("set-", ["set"], None)],
+)
+def test_an_unfinished_joined_word(joining, typed, finished, unfinished):
+    assert joining.split_prefix(typed) == (finished, unfinished)
+
+
+def test_stop_words_are_dropped_from_joined_words():
+    assert Analyzer(AnalyzerSettings(joined=True, stop_words=True)).analyze("the set-up") == ["setup", "set"]
+
+
+@pytest.mark.parametrize("tokenizer", ["ptb", "whitespace"])
+def test_other_tokenizers_join_as_before(tokenizer):
+    text = "Shor's e-mail can't l’hôtel"
+    settings = AnalyzerSettings(tokenizer=tokenizer)
+    joined = settings.model_copy(update={"joined": True})
+    assert Analyzer(joined).analyze(text) == Analyzer(settings).analyze(text)

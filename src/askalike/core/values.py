@@ -7,7 +7,10 @@ import codecs
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
+FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")
+"""Prefixes of cells that a spreadsheet runs as formulas; full-width signs are the same to some of them."""
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.I)
 _CODES = (
     "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo "
@@ -76,3 +79,8 @@ def parse_memory(text: str) -> int:
     if (match := _MEMORY.fullmatch(text.strip())) and float(match[1]) > 0:
         return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
     raise ValueError(f"{text!r}: expected an amount of memory such as 500M or 2GB")
+
+
+def escape_formula(cell: Any) -> Any:
+    """Return the cell of a table, with an apostrophe before it if a spreadsheet would run it."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_PREFIXES) else cell

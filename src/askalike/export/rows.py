@@ -9,9 +9,7 @@ from typing import Any
 
 from askalike.core.errors import ArchiveError
 from askalike.core.types import Answer, Question
-
-FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
-"""Prefixes of cells that a spreadsheet runs as formulas."""
+from askalike.core.values import escape_formula
 
 
 def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
@@ -41,13 +39,8 @@ def write_table(
         for row in rows:
             n += 1
             writer = quoted if any(isinstance(cell, str) and "\r" in cell for cell in row) else plain
-            writer.writerow(map(_escape_formula, row) if spreadsheet else row)
+            writer.writerow(map(escape_formula, row) if spreadsheet else row)
     return n
-
-
-def _escape_formula(cell: Any) -> Any:
-    """Return the cell, with an apostrophe before it if a spreadsheet would run it."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_PREFIXES) else cell
 
 
 def nondefault_fields(record: Question | Answer, *excluded: str) -> dict[str, Any]:

@@ -5,7 +5,6 @@ and never a mixture, even if a process is killed. The next commit removes files 
 that has mapped them can continue to read. An index in memory has the same states without files.
 """
 
-import fcntl
 import logging
 import os
 import shutil
@@ -15,11 +14,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from askalike.core.errors import IndexBusyError, SearchIndexError, UnusableIndexError
+from askalike.core.errors import UnusableIndexError
 from askalike.core.files import PARTIAL_SUFFIX, fsync_folder, fsync_path
 from askalike.index.checksums import (
     VERIFIED_FILE,
@@ -29,13 +28,13 @@ from askalike.index.checksums import (
     remember_verified,
     verify_files,
 )
+from askalike.index.locks import LOCK, hold_lock
 from askalike.index.manifests import MANIFEST, UNREADABLE, read_manifest, write_manifest
 from askalike.index.rows import Array, LiveRows
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-LOCK = "lock"
 DEFAULT_MEMORY = 2 << 30
 """Default memory limit of a build, in bytes."""
 NO_MANIFEST = (0, 0)
@@ -261,7 +260,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
         if self.path is None:
             yield
             return
-        with _hold_lock(self.path):
+        with hold_lock(self.path):
             self.refresh()
             self._remove_unreferenced()  # leftovers of a killed build
             try:
@@ -367,43 +366,15 @@ def remove_index(path: Path) -> None:
     Raises IndexBusyError if a writer is active, SearchIndexError for I/O errors.
     """
     if path.exists():
-        with _hold_lock(path):
+        with hold_lock(path):
             (path / MANIFEST).unlink(missing_ok=True)  # first, so that it never names removed files
             _remove_all_but(path, {LOCK})
             (path / LOCK).unlink()
-            path.rmdir()
-
-
-@contextmanager
-def _hold_lock(path: Path) -> Iterator[None]:
-    """Hold an index's writer lock. Raises IndexBusyError if another writer holds it, SearchIndexError for I/O."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with open(path / LOCK, "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _require_in_place(lock, path / LOCK)
-            yield
-    except BlockingIOError:
-        problem = "another process is writing this index; wait until it has finished and repeat"
-        raise IndexBusyError(f"{path}: {problem}", searchable=(path / MANIFEST).exists()) from None
-    except OSError as error:
-        raise SearchIndexError(
-            f"{path}: cannot be written ({error.strerror or error}); free some space or change the "
-            "directory's permissions and repeat, the last committed state is safe"
-        ) from None
+            with suppress(OSError):  # a reader may just remember there which files are intact
+                path.rmdir()
 
 
 def _remove_all_but(path: Path, names: Set[str | None]) -> None:
     for entry in path.iterdir():
         if entry.name not in names:
             shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
-
-
-def _require_in_place(lock: IO[str], path: Path) -> None:
-    """Raise BlockingIOError if another process removed the index, with this lock, before the lock was acquired."""
-    try:
-        in_place = os.path.samestat(os.fstat(lock.fileno()), os.stat(path))
-    except FileNotFoundError:
-        in_place = False
-    if not in_place:
-        raise BlockingIOError

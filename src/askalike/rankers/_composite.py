@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, Field
 
 from askalike import rankers
+from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, Settings, TextList, validate_settings
 from askalike.core.errors import IndexBusyError, SettingsError
 from askalike.core.learned_labels import LearnedLabels
@@ -34,6 +35,9 @@ class CompositeSettings(Settings):
     fields: FieldNames | None = Field(None, description="the fields that every part searches")
     rephrasings: bool | None = Field(None, description="whether a question is also found by its rephrasings")
     code: CodeRule | None = Field(None, description="whether code is read, in every part except trained models")
+    joined: bool = Field(
+        True, description="whether can't is also found as cant, and e-mail as email, by the lexical parts"
+    )
     seed: int | None = Field(None, ge=0, description="seed of every part that learns")
 
 
@@ -138,7 +142,8 @@ def _shared_settings(part: str, trained: Collection[str]) -> set[str]:
     """Return the settings that a part inherits. A trained model treats code as in its training."""
     if part in rankers.PART_ONLY:
         return set()
-    return {"fields", "rephrasings"} if part in trained else {"fields", "rephrasings", "code"}
+    shared = {"fields", "rephrasings"} if part in trained else {"fields", "rephrasings", "code"}
+    return shared | {"joined"} if part in registry.names("similarity") else shared
 
 
 def _part_seeds(name: str, settings: CompositeSettings) -> dict[str, dict[str, Any]]:

@@ -53,7 +53,7 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         except UnusableIndexError as error:
             _log_rebuild(error)
             index.start_rebuild()
-        if _follows_another_archive(index, view):
+        if (date := index.change_date) and date != view.change_date(index.change):  # the database was replaced since
             index.start_rebuild()
         while index.change < change:
             with index.write_lock():
@@ -135,12 +135,6 @@ def changed_documents(view: View, since: int) -> Iterator[tuple[int, Question | 
 
 def _locate(view: View, name: str, created_at: str | None = None) -> IndexLocation:
     return IndexLocation(view.path, created_at, name)
-
-
-def _follows_another_archive(index: ArchiveIndex[Any, Any], view: View) -> bool:
-    """Return whether an index is up to a change that the archive does not have, as its database was replaced since."""
-    date = index.change_date
-    return date is not None and date != view.change_date(index.change)
 
 
 def _log_rebuild(error: UnusableIndexError) -> None:

@@ -4,6 +4,8 @@ Candidates are terms of the index, so that they are up to date; the replacement 
 such a term, since terms are stems and encoders need words.
 """
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +19,7 @@ from askalike.store import View
 from askalike.text.analyzer import Analyzer
 from askalike.text.stop_words import stop_words
 from askalike.text.typos import is_likely_typo
-from askalike.text.words import WORD
+from askalike.text.words import HYPHENS, WORD
 
 MIN_LETTERS = 4
 """Shorter words are not corrected, and shorter stems are no candidates: too many words are similar to them."""
@@ -38,6 +40,12 @@ MAX_UNKNOWN = 2
 are similar to known words."""
 JOINTS = "-_./@"
 """Characters that join words: `e-mail` is not an *e* before a misspelt *email*."""
+PAIR = re.compile(rf"(?<![\w'’])([^\W\d_]+)[ {HYPHENS}](?=([^\W\d_]+)(?![\w'’]))")
+"""Two words of letters with a space or a hyphen between them."""
+MIN_JOINED_SHARE = 0.25
+"""Two words are also one if questions without the rarer of both have it: at least this share of those with it."""
+MAX_COUNTED = 1_000
+"""Maximum number of questions, the oldest, that are looked at for a word."""
 MAX_REMEMBERED_WORDS = 10_000
 
 
@@ -48,6 +56,13 @@ class _Word(NamedTuple):
     start: int
     end: int
     is_unfinished: bool
+
+
+class _Pair(NamedTuple):
+    """Two words of a query: the position between them, and the terms of both as one word, the first and the second."""
+
+    joint: int
+    terms: tuple[str, ...]
 
 
 class _Typed(NamedTuple):
@@ -73,12 +88,15 @@ class SpellingCorrector:
     def __init__(self, view: View, postings: TermsSearcher, analyzer: Analyzer, corrects: bool) -> None:
         self._view, self._postings, self._analyzer, self._corrects = view, postings, analyzer, corrects
         self._meant: dict[_Typed, str | None] = {}
+        self._joined: dict[tuple[str, ...], bool] = {}
         self._finished: dict[tuple[str, str | None], str | None] = {}
 
     def correct(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
-        """Return the queries with the misspelt words of their titles corrected."""
-        if not self._corrects:
-            return queries
+        """Return the queries with the misspelt words of their titles corrected, and words joined as in the archive."""
+        corrected = self._correct_words(queries) if self._corrects else queries
+        return self._join_words(corrected) if self._analyzer.settings.joined else corrected
+
+    def _correct_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         words = [list(self._long_words(one)) for one in queries]
         unknown = self._postings.speller.unknown([word.term for own in words for word in own])
         misspelt = [[word for word in own if word.term in unknown] for own in words]
@@ -91,6 +109,34 @@ class SpellingCorrector:
             every = len(read.corrections) - len(one.corrections) == len(distinct)
             corrected.append(read if every or not is_foreign else one)
         return corrected
+
+    def _join_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
+        """Return the queries with a hyphen between words that the archive often writes as one, and no other hyphen.
+
+        So `log in` is also found as `login`, but `time-complexity` only as both words. The texts that encoders read
+        stay as they are.
+        """
+        pairs = [list(self._find_pairs(one)) for one in queries]
+        if len(self._joined) >= MAX_REMEMBERED_WORDS:
+            self._joined = {}
+        joined = self._joined
+        new = list(dict.fromkeys(pair.terms for own in pairs for pair in own if pair.terms not in joined))
+        terms = list(dict.fromkeys(term for own in new for term in own))
+        docids = dict(zip(terms, self._postings.speller.docids_of_each(terms, MAX_COUNTED), strict=True))
+        joined.update((own, _are_one_word(*(docids[term] for term in own))) for own in new)
+        return [
+            replace(one, text=_set_joints(one.text, {pair.joint: joined[pair.terms] for pair in own})) if own else one
+            for one, own in zip(queries, pairs, strict=True)
+        ]
+
+    def _find_pairs(self, one: ResolvedQuery) -> Iterator[_Pair]:
+        """Yield two words with a space or a hyphen between them; not the word that is being typed."""
+        for match in PAIR.finditer(one.text):
+            if not (one.prefix and match.end(2) == len(one.text)):
+                words = (match[1] + match[2], match[1], match[2])
+                terms = [term for word in words for term in self._analyzer.analyze(word, one.language)]
+                if len(terms) == len(words):
+                    yield _Pair(match.end(1), tuple(terms))
 
     def finish(self, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
         """Return the queries with unknown last words completed to the most frequent words with that prefix."""
@@ -218,6 +264,21 @@ def _replace_words(
     if len(corrections) == len(one.corrections):
         return one
     return replace(one, query=replace(one.query, title=text), text=text, corrections=corrections)
+
+
+def _are_one_word(whole: Sequence[int], first: Sequence[int], second: Sequence[int]) -> bool:
+    """Return whether two words are often written as one. Arguments: the docids with both as one word, and with each."""
+    rarer = min(first, second, key=len)
+    end = rarer[-1] if len(rarer) >= MAX_COUNTED else math.inf
+    alone = {docid for docid in whole if docid <= end}.difference(rarer)
+    return len(alone) >= max(1, MIN_JOINED_SHARE * len(rarer))
+
+
+def _set_joints(text: str, joints: Mapping[int, bool]) -> str:
+    """Return a text with hyphens at these positions, or with spaces where it is False."""
+    for joint, is_one in joints.items():
+        text = f"{text[:joint]}{'-' if is_one else ' '}{text[joint + 1 :]}"
+    return text
 
 
 def _is_joined(text: str, start: int, end: int) -> bool:

@@ -40,19 +40,18 @@ TermScores = Sequence[tuple[str, float]]
 FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
 """A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
+TEXT_WEIGHT = 1.5
+"""Default weight of a whole text's score beside that of its title: it finds pasted messages, and titles stay first."""
 
 
 class LexicalSettings(AnalyzerSettings):
     """Settings of the index: the analysis of text, the fields; and how the scores of fields are summed."""
 
     fields: FieldNames = Field(
-        "text", description="the fields that are searched; text is title and body as one text, as in papers"
+        "title,text", description="the fields that are searched; text is title and body as one text, as in papers"
     )
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
-        None, description="the weight of each field's score; by default 1"
-    )
-    relative: bool = Field(
-        True, description="whether, with several fields, each score is divided by the query's own in that field"
+        None, description="the weight of each field's score; by default 1, and 1.5 for text beside other fields"
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     lengths: Literal["byte", "exact"] = Field(
@@ -73,9 +72,16 @@ class LexicalSettings(AnalyzerSettings):
         return tuple(self.fields.split(","))
 
     @property
+    def weights(self) -> FieldWeights:
+        """The weight of each field; empty for one field without a weight of its own."""
+        if self.field_weights is not None or len(self.field_names) == 1:
+            return self.field_weights or ()
+        return tuple(TEXT_WEIGHT if name == "text" else 1.0 for name in self.field_names)
+
+    @property
     def digest(self) -> str:
         """A digest of the settings that the index depends on, for its name: other settings have other indexes."""
-        of_index = self.model_dump(exclude={"spelling", "field_weights", "relative"})
+        of_index = self.model_dump(exclude={"spelling", "field_weights"})
         return hashlib.sha256(json.dumps(of_index, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -217,7 +223,7 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
         fields = fields or LexicalSettings().fields
         names = fields.split(",")
         if len(names) == 2 and view.has_bodies:
-            grid["field_weights"] = ((1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (4.0, 1.0))
+            grid["field_weights"] = ((1.0, TEXT_WEIGHT), (1.0, 1.0), (1.0, 3.0), (2.0, 1.0))
         if fields != "title" and view.has_code:
             grid["code"] = ("keep", "drop")
         return grid
@@ -294,10 +300,8 @@ class LexicalSearcher(Searcher):
 
     def _look_up(self, queries: Sequence[ResolvedQuery]) -> Any:
         """Return the queries' terms as the index knows them."""
-        settings = self._ranker.settings
-        weights = (settings.field_weights if self.view.kind == "questions" else None) or ()
-        fields = FieldWeights(weights, settings.relative)
-        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, fields)
+        weights = self._ranker.settings.weights if self.view.kind == "questions" else ()
+        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, weights)
 
     def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> list[QueryTerms]:
         return [self._extractor.query_terms(one, self.view.kind) for one in queries]

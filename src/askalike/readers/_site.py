@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from askalike.core.errors import InputError
+from askalike.core.fetching import fetch
 from askalike.core.files import write_atomically
 
 MAX_RESPONSE_BYTES = 1 << 26
@@ -47,7 +48,7 @@ class SiteClient:
         stored = self._folder / name[:2] / f"{name}.json"
         try:
             return json.loads(stored.read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             value = self._fetch(path)
         if value is not None:
             try:
@@ -86,11 +87,8 @@ class SiteClient:
         """Return the JSON at a path. Raises OSError, HTTPException, or ValueError with the reason if it is invalid."""
         headers = {"Accept": "application/json", "User-Agent": "askalike"}
         request = urllib.request.Request(f"{self.address}{path}", headers=headers)
-        with urllib.request.urlopen(request, timeout=self._timeout) as response:
-            content = response.read(MAX_RESPONSE_BYTES + 1)
-        if len(content) > MAX_RESPONSE_BYTES:
-            raise ValueError(f"its answer is over {MAX_RESPONSE_BYTES >> 20} MB")
+        content = fetch(request, self._timeout, MAX_RESPONSE_BYTES)
         try:
             return json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ValueError("its answer is not JSON") from None

@@ -1,10 +1,12 @@
 """Streams the elements with one tag from XML of any size, without entities; expat counts lines beyond 65,535."""
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import NoReturn
 from xml.parsers import expat
 
 from askalike.core.errors import InputError
@@ -13,6 +15,12 @@ from askalike.readers._encoding import describe_invalid_utf8
 from askalike.readers._source import SourceFiles
 
 MAX_ELEMENT_SIZE = 1 << 26
+MAX_DEPTH, MAX_ELEMENTS = 32, 10_000
+"""Maximum number of levels of an element, and of elements in it at any level."""
+EXPAT_ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "iso8859-1", "ascii")
+DECLARED_ENCODING = re.compile(
+    rb"""(?:\xef\xbb\xbf)?<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']"""
+)
 CONTROL_CHARACTERS = bytes(b for b in range(32) if b not in b"\t\n\r")
 CONTROL_BYTE = re.compile(b"[" + re.escape(CONTROL_CHARACTERS) + b"]")
 FORBIDDEN_REFERENCE = re.compile(
@@ -45,12 +53,45 @@ class Element:
 
 def read_elements(source: SourceFiles, path: Path, parts: Iterable[bytes], tag: str) -> Iterator[tuple[Place, Element]]:
     """Yield the elements with a tag and their places, including those before an error. Raises InputError."""
-    builder = _ElementBuilder(tag, source.encoding)
+    rest = iter(parts)
+    head = next(rest, b"")
+    encoding = _find_encoding(source.encoding, head, path)
+    parts = chain([head], rest)
+    if encoding and encoding not in EXPAT_ENCODINGS:
+        encoding, parts = "utf-8", _recode(parts, encoding, path)
+    builder = _ElementBuilder(tag, encoding)
     for chunk in chain(_replace_forbidden(parts, source), [b""]):
         for element in builder.feed(chunk):
             yield Place(str(path), element.line), element
         if builder.problem:
             raise InputError(f"{Place(str(path), builder.line)}: {builder.problem}")
+
+
+def _find_encoding(named: str | None, head: bytes, path: Path) -> str | None:
+    """Return the named encoding, else the one that the file declares; None without one. Raises InputError."""
+    declared = DECLARED_ENCODING.match(head)
+    name = named or (declared[1].decode() if declared else None)
+    try:
+        "".encode(name or "utf-8")
+        return codecs.lookup(name).name if name else None
+    except LookupError:
+        advice = "name the one that it has with --encoding, e.g. --encoding gbk"
+        raise InputError(f"{path}: its encoding {name!r} is unknown; {advice}") from None
+
+
+def _recode(parts: Iterable[bytes], encoding: str, path: Path) -> Iterator[bytes]:
+    """Yield the parts as UTF-8: expat reads no encoding with several bytes per character but Unicode's."""
+    decoder, offset = codecs.getincrementaldecoder(encoding)(), 0
+    for part in chain(parts, [b""]):
+        undecoded = len(decoder.getstate()[0])
+        try:
+            text = decoder.decode(part, not part)
+        except UnicodeDecodeError as error:
+            place = f"byte {offset - undecoded + error.start}"
+            raise InputError(f"{path}: {place} is not {encoding} ({error.reason}); name it with --encoding") from None
+        offset += len(part)
+        if text:
+            yield text.encode("utf-8", "replace")
 
 
 class _ElementBuilder:
@@ -61,7 +102,10 @@ class _ElementBuilder:
         self.line = 0
         self._tag = tag
         self._open: list[Element] = []
+        self._texts: list[list[str]] = []
+        """The pieces of text of each open element; adding one to a string of 64 MB would copy it."""
         self._finished: list[Element] = []
+        self._n_elements = 0
         self._bytes_fed = 0
         self._bytes_since_element = 0
         self._parser = expat.ParserCreate(encoding)
@@ -79,7 +123,7 @@ class _ElementBuilder:
             self._parser.Parse(chunk, not chunk)
             if self._bytes_since_element > MAX_ELEMENT_SIZE and not self._finished:
                 self._stop(f"no end of <{self._tag}> in over 64 MB; expected one such element a row")
-        except expat.ExpatError as error:
+        except (expat.ExpatError, ValueError, LookupError) as error:
             self._stop(self.problem or self._describe_error(error, chunk))
         self._bytes_fed += len(chunk)
         return self._finished
@@ -87,7 +131,9 @@ class _ElementBuilder:
     def _stop(self, problem: str) -> None:
         self.problem, self.line = problem, self._parser.CurrentLineNumber
 
-    def _describe_error(self, error: expat.ExpatError, chunk: bytes) -> str:
+    def _describe_error(self, error: Exception, chunk: bytes) -> str:
+        if not isinstance(error, expat.ExpatError):
+            return f"cannot be read ({error}); name the encoding with --encoding, or convert the file to UTF-8"
         at = self._parser.ErrorByteIndex
         inside = at - self._bytes_fed
         if error.code == INVALID_TOKEN and 0 <= inside < len(chunk) and chunk[inside] > 127:
@@ -98,12 +144,17 @@ class _ElementBuilder:
 
     def _start_element(self, tag: str, attributes: dict[str, str]) -> None:
         if self._open or tag == self._tag:
+            self._n_elements = self._n_elements + 1 if self._open else 1
+            if len(self._open) >= MAX_DEPTH or self._n_elements > MAX_ELEMENTS:
+                self._refuse(f"<{self._tag}> has over {MAX_DEPTH} levels or {MAX_ELEMENTS:,} elements; this is refused")
             self._open.append(Element(tag, attributes, self._parser.CurrentLineNumber))
+            self._texts.append([])
 
     def _end_element(self, tag: str) -> None:
         if not self._open:
             return
         element = self._open.pop()
+        element.text = "".join(self._texts.pop())
         if self._open:
             self._open[-1].children.append(element)
         else:
@@ -112,10 +163,13 @@ class _ElementBuilder:
 
     def _add_text(self, text: str) -> None:
         if self._open:
-            self._open[-1].text += text
+            self._texts[-1].append(text)
 
     def _refuse_entity(self, name: str, *_: object) -> None:
-        self.problem = f"declares the entity {name!r}; such files are refused, remove its <!ENTITY> declarations"
+        self._refuse(f"declares the entity {name!r}; such files are refused, remove its <!ENTITY> declarations")
+
+    def _refuse(self, problem: str) -> NoReturn:
+        self.problem = problem
         raise expat.ExpatError
 
 

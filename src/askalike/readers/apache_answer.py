@@ -18,7 +18,7 @@ from askalike.readers._values import parse_optional_utc, to_text
 from askalike.text.clean import replace_forbidden
 
 API = "/answer/api/v1"
-PAGE_SIZE = 100
+PAGE_SIZE, MAX_PAGES = 100, 20_000
 VISIBLE, CLOSED = 1, 2
 """Values of `show`, of a question's `status`, and of an answer's `accepted`."""
 ORIGINAL = re.compile(r"/questions/(\d+)")
@@ -132,6 +132,8 @@ def _read_pages(client: SiteClient, path: str, version: str | None = None) -> It
     page = count = 0
     while page == 0 or page * PAGE_SIZE < count:
         page += 1
+        if page > MAX_PAGES:
+            raise InputError(f"{client.address}{API}{path}: has over {MAX_PAGES} pages; such a list is not read")
         data = _data(client, f"{path}&page={page}&page_size={PAGE_SIZE}", version)
         if not isinstance(data, dict) or not isinstance(data.get("list"), list):
             raise InputError(

@@ -74,7 +74,7 @@ def create_app(
     app.add_middleware(BodyLimitMiddleware, max_bytes=settings.max_body_bytes, receive_s=settings.receive_s)
     app.add_middleware(ArchiveCORSMiddleware, state=state)
     if settings.keyless:
-        app.add_middleware(LoopbackOnlyMiddleware)
+        app.add_middleware(LoopbackOnlyMiddleware, behind_proxy=settings.public_url is not None)
     app.add_middleware(TracingMiddleware, log_texts=settings.log_texts)
     return app
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from contextvars import ContextVar
 from secrets import token_hex
 
 from fastapi import HTTPException
@@ -21,14 +22,18 @@ from askalike.service.requests.context import (
 )
 from askalike.service.requests.problems import problem_response
 from askalike.service.telemetry import REQUEST_SECONDS, REQUESTS, log_event
-from askalike.store.keys import has_key_for_origin
+from askalike.store.keys import KEY_PATTERN, KEY_PREFIX, has_key_for_origin
 
 PREFLIGHT_MAX_AGE_S = 600
 """Time for which a browser may cache that a site is allowed."""
 HOST_PATTERN = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\[\]]+)(:\d+)?")
+FORWARDING_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
+ARCHIVE_PATH = re.compile("/v1/([^/]+)/")
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
 REQUEST_ID_PATTERN = re.compile("[A-Za-z0-9._-]{1,64}")
 """Request ids that are accepted from a client or a proxy; any other is replaced."""
+DEFAULT_HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+"""Headers of every response that does not set them itself: somebody else may use this browser next."""
 
 
 class BodyLimitMiddleware:
@@ -113,17 +118,30 @@ class HeadMiddleware:
 
 
 class LoopbackOnlyMiddleware:
-    """ASGI middleware: 421 for a Host other than this machine, to protect a service without keys from DNS rebinding."""
+    """ASGI middleware: 421 for a request without a key that may not be from this machine.
 
-    def __init__(self, app: ASGIApp) -> None:
+    A Host other than this machine may be DNS rebinding. A proxy says by its headers that it passes requests on, which
+    the operator must have allowed.
+    """
+
+    def __init__(self, app: ASGIApp, behind_proxy: bool) -> None:
+        """`behind_proxy`: whether the operator has said that requests come through a proxy."""
         self._app = app
+        self._refused_headers = () if behind_proxy else FORWARDING_HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not is_loopback(_host_name(Request(scope))):
-            detail = "host: without keys only localhost is accepted; see askalike keys, and --set require_keys=true"
+        if scope["type"] == "http" and (problem := self._find_problem(Request(scope))):
+            detail = f"{problem}; see askalike keys, and --set require_keys=true"
             await problem_response(Request(scope), 421, detail)(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    def _find_problem(self, request: Request) -> str:
+        if not is_loopback(_host_name(request)):
+            return "host: without keys only localhost is accepted"
+        if name := next((name for name in self._refused_headers if name in request.headers), ""):
+            return f"{name}: a proxy passes this on, to a service without keys; say that it may with --set public_url"
+        return ""
 
 
 class ArchiveCORSMiddleware(CORSMiddleware):
@@ -139,10 +157,18 @@ class ArchiveCORSMiddleware(CORSMiddleware):
             max_age=PREFLIGHT_MAX_AGE_S,
         )
         self._archives = state.archives
+        self._path = ContextVar("path", default="")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._path.set(scope.get("path", ""))
+        await super().__call__(scope, receive, send)
 
     def is_allowed_origin(self, origin: str) -> bool:
-        allowed = (has_key_for_origin(archive.key_archive, origin) for archive in self._archives.values())
-        return super().is_allowed_origin(origin) or any(allowed)
+        """Return whether the operator allows the origin, or a key of the archive that this request is about."""
+        match = ARCHIVE_PATH.match(self._path.get())
+        archive = self._archives.get(match[1]) if match else None
+        allowed = archive is not None and has_key_for_origin(archive.key_archive, origin)
+        return allowed or super().is_allowed_origin(origin)
 
 
 def _host_name(request: Request) -> str:
@@ -163,7 +189,7 @@ class TracingMiddleware:
             return
         request = Request(scope)
         id = request.headers.get(REQUEST_ID_HEADER, "")
-        if not REQUEST_ID_PATTERN.fullmatch(id):
+        if not REQUEST_ID_PATTERN.fullmatch(id) or KEY_PATTERN.search(id):
             id = token_hex(8)
         state = scope[REQUEST_STATE_KEY] = RequestState(id)
         start, status = time.perf_counter(), 500
@@ -172,7 +198,9 @@ class TracingMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (REQUEST_ID_HEADER.encode(), id.encode())]
+                names = {name for name, _ in message["headers"]}
+                missing = [header for header in DEFAULT_HEADERS if header[0] not in names]
+                message["headers"] = [*message["headers"], *missing, (REQUEST_ID_HEADER.encode(), id.encode())]
             await send(message)
 
         try:
@@ -181,12 +209,16 @@ class TracingMiddleware:
             elapsed_s = time.perf_counter() - start
             REQUESTS.labels(request.method if request.method in METHODS else "other", status).inc()
             REQUEST_SECONDS.labels(getattr(scope.get("endpoint"), "__name__", "none")).observe(elapsed_s)
-            texts = {"query": scope["query_string"].decode("latin-1")} if self._log_texts else {}
+            texts = (
+                {"query": KEY_PATTERN.sub(KEY_PREFIX, scope["query_string"].decode("latin-1"))}
+                if self._log_texts
+                else {}
+            )
             log_event(
                 "request",
                 request_id=id,
                 method=request.method,
-                path=scope["path"],
+                path=KEY_PATTERN.sub(KEY_PREFIX, scope["path"]),
                 status=status,
                 took_ms=round(1000 * elapsed_s, 2),
                 **texts,

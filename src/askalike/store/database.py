@@ -2,17 +2,57 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from askalike.core.clock import now
 from askalike.core.errors import ArchiveError
 
 ROWS_AT_A_TIME = 256
+
+
+P = ParamSpec("P")
+ResultT = TypeVar("ResultT")
+
+
+def _run_alone(method: Callable[P, ResultT]) -> Callable[P, ResultT]:
+    """Return a method of a connection, or of a cursor, that one thread at a time runs.
+
+    Raises ArchiveError if it finds the file damaged.
+    """
+
+    def run(*arguments: P.args, **options: P.kwargs) -> ResultT:
+        connection: Any = getattr(arguments[0], "connection", arguments[0])
+        with connection.in_use:
+            try:
+                return method(*arguments, **options)
+            except sqlite3.DatabaseError as error:
+                if type(error) is not sqlite3.DatabaseError:  # its subclasses are errors of statements, locks and disks
+                    raise
+                raise damaged_database(connection.path, error) from None
+
+    return run
+
+
+class SharedCursor(sqlite3.Cursor):
+    """A cursor of a SharedConnection.
+
+    A statement that was read to its end goes back to the connection's cache before it is reset (since Python 3.12), so
+    another thread that executes the same SQL must not get it in between.
+    """
+
+    connection: "SharedConnection"
+    fetchone = _run_alone(sqlite3.Cursor.fetchone)
+    fetchmany = _run_alone(sqlite3.Cursor.fetchmany)
+    fetchall = _run_alone(sqlite3.Cursor.fetchall)
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        while rows := self.fetchmany(ROWS_AT_A_TIME):
+            yield from rows
 
 
 class SharedConnection(sqlite3.Connection):
@@ -25,57 +65,14 @@ class SharedConnection(sqlite3.Connection):
         """path: the archive's directory, for messages."""
         super().__init__(*arguments, **options)
         self.in_use = RLock()
-        self._path = path
+        self.path = path
 
+    @_run_alone
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """Execute a statement."""
-        with self.used():
-            return self.cursor(SharedCursor).execute(*arguments)
+        return self.cursor(SharedCursor).execute(*arguments)
 
-    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
-        """Execute a statement for each row of values."""
-        with self.used():
-            return super().executemany(*arguments)
-
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        """Hold `in_use`. Raises ArchiveError if the block finds the file damaged."""
-        with self.in_use:
-            try:
-                yield
-            except sqlite3.DatabaseError as error:
-                if type(error) is not sqlite3.DatabaseError:  # its subclasses are errors of statements, locks and disks
-                    raise
-                raise damaged_database(self._path, error) from None
-
-
-class SharedCursor(sqlite3.Cursor):
-    """A cursor of a SharedConnection.
-
-    A statement that was read to its end goes back to the connection's cache before it is reset (since Python 3.12), so
-    another thread that executes the same SQL must not get it in between.
-    """
-
-    connection: SharedConnection
-
-    def fetchone(self) -> Any:
-        """Return the next row, None after the last."""
-        with self.connection.used():
-            return super().fetchone()
-
-    def fetchmany(self, size: int | None = None) -> list[Any]:
-        """Return the next rows."""
-        with self.connection.used():
-            return super().fetchmany(size or self.arraysize)
-
-    def fetchall(self) -> list[Any]:
-        """Return all remaining rows."""
-        with self.connection.used():
-            return super().fetchall()
-
-    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        while rows := self.fetchmany(ROWS_AT_A_TIME):
-            yield from rows
+    executemany = _run_alone(sqlite3.Connection.executemany)
 
 
 DATABASE_FILE = "archive.sqlite"

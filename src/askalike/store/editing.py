@@ -115,12 +115,21 @@ def get_answer(archive: Archive, id: str) -> Answer | None:
     return answer_from_row(row) if row else None
 
 
-def get_links(archive: Archive, question_id: str, kind: Literal["duplicate", "related"] | None = None) -> list[Link]:
-    """Return a question's links with both ends in the archive, of one kind or of all."""
+def get_links(
+    archive: Archive,
+    question_id: str,
+    kind: Literal["duplicate", "related"] | None = None,
+    limit: int = -1,
+    offset: int = 0,
+) -> list[Link]:
+    """Return a question's links with both ends in the archive, of one kind or of all, in the order of the questions.
+
+    limit, offset: return at most that many, after the first ones; -1 for no limit.
+    """
     sql = """SELECT l.source, l.target, l.kind, l.created_at FROM links l JOIN questions s ON s.id = l.source
         JOIN questions t ON t.id = l.target WHERE (l.source = ?1 OR l.target = ?1) AND (l.kind = ?2 OR ?2 IS NULL)
-        ORDER BY s.number, t.number, l.kind"""
-    return [Link(*row) for row in archive._connection.execute(sql, (question_id, kind))]
+        ORDER BY s.number, t.number, l.kind LIMIT ?3 OFFSET ?4"""
+    return [Link(*row) for row in archive._connection.execute(sql, (question_id, kind, limit, offset))]
 
 
 def _referenced_question_ids(record: Question | Answer | Link) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from askalike.core.errors import InputError
 from askalike.core.files import replace_file
 from askalike.core.types import Question, Split
+from askalike.core.values import escape_formula
 from askalike.store.archive import Archive
 from askalike.store.database import Database
 
@@ -119,7 +120,8 @@ def rejected_documents(database: Database, before: str | None = None) -> Mapping
 def export_feedback(archive: Archive, path: Path) -> int:
     """Write every verdict whose question still exists as a CSV row for `import pairs`; return the number of rows.
 
-    The label is 1 for a positive verdict and 0 for a negative one. Raises InputError if the file cannot be written.
+    The label is 1 for a positive verdict and 0 for a negative one. A text that a spreadsheet would run as a formula has
+    an apostrophe before it. Raises InputError if the file cannot be written.
     """
     view, rows = archive.view(), 0
     try:
@@ -129,7 +131,7 @@ def export_feedback(archive: Archive, path: Path) -> int:
             for query, document, relevant, verdict in read_verdicts(archive):
                 for text in view.get_questions([document]).values():
                     row = (query.id, query.title, document, text.title, int(relevant), verdict, query.created_at)
-                    table.writerow(row)
+                    table.writerow(map(escape_formula, row))
                     rows += 1
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; cannot be written there; choose another file") from None

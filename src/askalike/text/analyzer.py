@@ -18,7 +18,7 @@ from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
 from askalike.text.tokens import SpanFinder
-from askalike.text.words import Tokenizer, cjk_pattern, is_plain, word_pattern
+from askalike.text.words import APOSTROPHES, HYPHENS, Tokenizer, cjk_pattern, is_plain, word_pattern
 
 VERSION: Final = 1
 """Incremented whenever the terms of any text change; older indexes are then rejected."""
@@ -28,6 +28,12 @@ _MAX_CACHED_WORDS = 100_000
 _MAX_CACHED_TOKENS = 1 << 18
 """Maximum number of cached white-space tokens per language: about 40 MB."""
 
+_MAX_JOINED = 3
+"""Maximum number of words with hyphens between them that are also one word."""
+_CONTRACTING: Final = ("en", "de", "nl")
+"""Languages in which an apostrophe is often left out; in others, such as French, it divides words."""
+_JOINT, _HYPHEN = re.compile(f"[{HYPHENS}{APOSTROPHES}]"), re.compile(f"[{HYPHENS}]")
+_BETWEEN_JOINTS, _BETWEEN_HYPHENS = re.compile(f"[^{HYPHENS}{APOSTROPHES}]+"), re.compile(f"[^{HYPHENS}]+")
 _DROPPED_MARKS = re.compile("[\u0300-\u036f\ufe00-\ufe0f]")
 
 
@@ -40,6 +46,8 @@ class AnalyzerSettings(Settings):
     another alphabet than the language's is stemmed by the default language of that alphabet (Cyrillic: Russian).
     Languages are not detected here: callers can detect one and pass it with the question.
     stem: Snowball stems, for standard and ptb. stop_words: True drops function words (en, de, es, fr, ru).
+    joined: whether words are found however they are joined. `can't` is then `cant`, `Shor's` is `Shor`, and `e-mail` is
+    `email` in addition to `e` and `mail`; for standard.
     code, links: see `plain_text`.
     """
 
@@ -47,6 +55,9 @@ class AnalyzerSettings(Settings):
     language: str = Field("auto", description="ISO 639-1 code of all texts, or auto to detect it for each question")
     stem: bool = Field(True, description="whether words are stemmed")
     stop_words: bool = Field(False, description="whether function words are dropped (en, de, es, fr, ru)")
+    joined: bool = Field(
+        False, description="whether can't is also found as cant, and e-mail as email; for the tokenizer standard"
+    )
     code: CodeRule = Field("keep", description="whether code blocks are read")
     links: Literal["token", "keep"] = Field(
         "token", description="whether a URL becomes one token or is divided like text"
@@ -73,7 +84,8 @@ class Analyzer:
         self.settings = settings or AnalyzerSettings()
         self._term_caches: dict[str, _TermCache] = {}
         self._finders: dict[str, SpanFinder] = {}
-        self._plain_pattern = word_pattern(self.settings.tokenizer, plain=True)
+        self._joins = self.settings.joined and self.settings.tokenizer == "standard"
+        self._plain_pattern = word_pattern(self.settings.tokenizer, True, self._joins)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -89,12 +101,14 @@ class Analyzer:
         """Return the terms of a plain text, in order."""
         if not is_plain(text):
             return [term for term, _, _ in self._iter_spans(text, language)]
-        terms = list(map(self._get_term_cache(language).__getitem__, self._plain_pattern.findall(text)))
-        return list(filter(None, terms)) if self.settings.stop_words else terms
+        terms = map(self._get_term_cache(language).__getitem__, self._plain_pattern.findall(text))
+        if self._joins:
+            return " ".join(terms).split()
+        return list(filter(None, terms) if self.settings.stop_words else terms)
 
     def analyze_with_spans(self, text: str, language: str | None = None) -> list[tuple[str, int, int]]:
         """Return the same terms, each with its start and end as character offsets in `text`."""
-        if not is_plain(text):
+        if self._joins or not is_plain(text):
             return list(self._iter_spans(text, language))
         terms = self._get_term_cache(language)
         spans = [(terms[word[0]], word.start(), word.end()) for word in self._plain_pattern.finditer(text)]
@@ -114,22 +128,25 @@ class Analyzer:
         """Split a text that is still being typed into the terms of its finished words and the unfinished last word.
 
         That word is lower-cased, but neither stemmed nor checked for being a stop word; it is None if the text ends in
-        white space or punctuation. In Chinese, Japanese or Korean script the last character is unfinished, and the
-        bigrams before it are terms.
+        white space or punctuation. Words before a hyphen are finished. In Chinese, Japanese or Korean script the last
+        character is unfinished, and the bigrams before it are terms.
         """
         *_, last = (None, *self._pattern(text).finditer(text))
         if not last or last.end() < len(text) or self._is_punctuation(text[-1]):
             return self.analyze(text, language), None
         if not self._is_cjk(last[0]):
-            return self.analyze(text[: last.start()], language), self._normalise_word(last[0])
+            word, start, _ = self._divide(last[0], self._language_code(language))[-1]
+            return self.analyze(text[: last.start() + start], language), self._normalise_word(word)
         pairs = self.analyze(last[0], language) if len(last[0]) > 1 else []
         return self.analyze(text[: last.start()], language) + pairs, text[-1]
 
     def _iter_spans(self, text: str, language: str | None) -> Iterator[tuple[str, int, int]]:
-        terms = self._get_term_cache(language)
+        terms, code = self._get_term_cache(language), self._language_code(language)
         for match in self._pattern(text).finditer(text):
             word, start = match[0], match.start()
-            if self._is_cjk(word):
+            if self._joins and _JOINT.search(word):
+                yield from ((term, start + s, start + e) for term, s, e in self._joined_spans(word, code))
+            elif self._is_cjk(word):
                 yield from ((word[i : i + 2], start + i, start + i + 2) for i in range(len(word) - 1))
                 if len(word) == 1:
                     yield word, start, start + 1
@@ -137,7 +154,7 @@ class Analyzer:
                 yield term, start, match.end()
 
     def _pattern(self, text: str) -> re.Pattern[str]:
-        return word_pattern(self.settings.tokenizer, is_plain(text))
+        return word_pattern(self.settings.tokenizer, is_plain(text), self._joins)
 
     def _is_cjk(self, word: str) -> bool:
         return not word.isascii() and self.settings.tokenizer != "whitespace" and cjk_pattern().match(word) is not None
@@ -160,8 +177,27 @@ class Analyzer:
         code = self.settings.language if self.settings.language != "auto" else language or "en"
         return code if code in LANGUAGES else "other"
 
+    def _joined_spans(self, word: str, language: str) -> Iterator[tuple[str, int, int]]:
+        """Yield the terms of a word with apostrophes or hyphens: the whole one, then those between its hyphens."""
+        terms, parts = self._get_term_cache(language), self._divide(word, language)
+        if 1 < len(parts) == len(_HYPHEN.findall(word)) + 1 <= _MAX_JOINED:
+            whole = terms["".join(part for part, _, _ in parts)]
+            if whole and not whole.isdigit():
+                yield whole, 0, len(word)
+        yield from ((term, start, end) for part, start, end in parts if (term := terms[part]))
+
+    def _divide(self, word: str, language: str) -> list[tuple[str, int, int]]:
+        """Divide a word at its hyphens, and at apostrophes unless the language contracts words; these are left out."""
+        if not self._joins or not _JOINT.search(word):
+            return [(word, 0, len(word))]
+        if language not in _CONTRACTING:
+            return [(match[0], *match.span()) for match in _BETWEEN_JOINTS.finditer(word)]
+        return [(_contract(match[0]), *match.span()) for match in _BETWEEN_HYPHENS.finditer(word)]
+
     def _word_to_term(self, word: str, language: str) -> str:
-        """Return a word's term; "" for a stop word."""
+        """Return a word's term; "" for a stop word; the terms of a joined word, with spaces between."""
+        if self._joins and _JOINT.search(word):
+            return " ".join(term for term, _, _ in self._joined_spans(word, language))
         folded = self._normalise_word(word)
         if self.settings.tokenizer == "whitespace":
             return folded
@@ -189,6 +225,12 @@ class _TermCache(dict[str, str]):
 def content_analyzer() -> Analyzer:
     """Return the shared analyzer without stop words."""
     return Analyzer(AnalyzerSettings(stop_words=True))
+
+
+def _contract(word: str) -> str:
+    """Return a word without apostrophes, and without a final `'s`."""
+    straight = word.replace("’", "'")
+    return straight.removesuffix("'s").removesuffix("'S").replace("'", "")
 
 
 def _fold_case(word: str) -> str:

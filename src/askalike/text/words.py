@@ -16,6 +16,8 @@ _CJK: Final = (
     "\uac00-\ud7a3\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 WORD: Final = re.compile(r"\w+")
+APOSTROPHES: Final = "'’"
+HYPHENS: Final = "\\-\u2010\u2011"
 _NOT_PUNCTUATION: Final = r"\w\s\x00-\x1f\x7f-\x9f\ud800-\udfff"
 
 
@@ -36,8 +38,10 @@ def _complex_script_pattern() -> re.Pattern[str]:
 
 
 @cache
-def word_pattern(tokenizer: Tokenizer, plain: bool) -> re.Pattern[str]:
+def word_pattern(tokenizer: Tokenizer, plain: bool, joined: bool = False) -> re.Pattern[str]:
     """Return the pattern of one word of a tokenizer; for a plain text there is a faster equivalent pattern.
+
+    joined: whether words with apostrophes or hyphens between them are one, with the tokenizer standard.
 
     standard: `\\w+`, which may contain combining marks (such as Hindi, Thai and Arabic vowels); a run of Chinese,
     Japanese or Korean script is a separate word.
@@ -50,6 +54,8 @@ def word_pattern(tokenizer: Tokenizer, plain: bool) -> re.Pattern[str]:
     word = r"\w+" if plain else rf"[^\W{_CJK}]+(?:[{_combining_marks()}]+[^\W{_CJK}]*)*"
     if tokenizer == "ptb":
         word = _ptb_pattern(word)
+    elif joined:
+        word = f"(?:{word})(?:[{APOSTROPHES}{HYPHENS}](?:{word}))*"
     return re.compile(word if plain else f"{word}|[{_CJK}]+")
 
 

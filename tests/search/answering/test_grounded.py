@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -160,9 +161,20 @@ def drip(handler: BaseHTTPRequestHandler) -> None:
             return
 
 
+def drip_headers(handler: BaseHTTPRequestHandler) -> None:
+    """A header now and then: the body never begins."""
+    with suppress(OSError):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        for n in range(60):
+            handler.wfile.write(b"x-%d: y\r\n" % n)
+            time.sleep(0.02)
+
+
 MISBEHAVIOUR: dict[str, tuple[Callable[[BaseHTTPRequestHandler], None], str]] = {
     "slow": (lambda handler: time.sleep(1), "sent no complete answer within 0.3 s"),
     "dripping": (drip, "sent no complete answer within 0.3 s"),
+    "dripping headers": (drip_headers, "sent no complete answer within 0.3 s"),
+    "nested": (lambda handler: reply(handler, b"[" * 100_000 + b"]" * 100_000), "not a chat completion"),
     "cut off": (lambda handler: reply(handler, b'{"choices": [{"mess', length=999), "not a chat completion"),
     "half of JSON": (lambda handler: reply(handler, b'{"choices": [{"mess'), "not a chat completion"),
     "another shape": (lambda handler: reply(handler, b'{"error": "overloaded"}'), "not a chat completion"),

@@ -2,21 +2,20 @@
 
 import json
 import os
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException
 
 from askalike.core.addresses import safe_url
 from askalike.core.errors import AskalikeError, SettingsError
+from askalike.core.fetching import fetch
 
 KEY_VARIABLE = "ASKALIKE_ENDPOINT_KEY"
 """The environment variable for the endpoint's key."""
 DEFAULT_TIMEOUT_S = 60.0
 MAX_RESPONSE_BYTES = 1 << 20
-CHUNK_BYTES = 1 << 14
 
 
 class EndpointError(AskalikeError):
@@ -49,11 +48,8 @@ class ChatEndpoint:
             headers["Authorization"] = f"Bearer {self.key}"
         address = f"{self.url.rstrip('/')}/chat/completions"
         request = urllib.request.Request(address, json.dumps(body).encode(), headers)
-        deadline = time.monotonic() + self.timeout_s
         try:
-            with _OPENER.open(request, timeout=self.timeout_s) as response:
-                content = _read(response, deadline)
-            choice = json.loads(content)["choices"][0]
+            choice = json.loads(fetch(request, self.timeout_s, MAX_RESPONSE_BYTES))["choices"][0]
             text, complete = choice["message"]["content"], choice.get("finish_reason") in (None, "stop")
         except urllib.error.HTTPError as error:
             error.close()
@@ -62,21 +58,11 @@ class ChatEndpoint:
             raise EndpointError(f"{address}: sent no complete answer within {self.timeout_s:g} s") from None
         except (OSError, HTTPException) as error:
             raise EndpointError(f"{address}: does not answer ({error})") from None
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
             raise EndpointError(f"{address}: the answer is not a chat completion; expected OpenAI's format") from None
         if not isinstance(text, str):
             raise EndpointError(f"{address}: the answer has no text")
         return text if complete else _without_last_line(text)
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Treats redirects as errors: the key must not be sent to another host."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirects)
 
 
 def named_endpoint(url: str | None, model: str | None, timeout_s: float = DEFAULT_TIMEOUT_S) -> ChatEndpoint:
@@ -84,18 +70,6 @@ def named_endpoint(url: str | None, model: str | None, timeout_s: float = DEFAUL
     if url is None or model is None:
         raise SettingsError("grounded: name the endpoint: --endpoint http://127.0.0.1:11434/v1 --model NAME")
     return ChatEndpoint(url, model, os.environ.get(KEY_VARIABLE, ""), timeout_s)
-
-
-def _read(response: HTTPResponse, deadline: float) -> bytes:
-    """Return a response's body. Raises TimeoutError after the deadline, ValueError if it is too long."""
-    content = bytearray()
-    while chunk := response.read1(CHUNK_BYTES):
-        content += chunk
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        if len(content) > MAX_RESPONSE_BYTES:
-            raise ValueError
-    return bytes(content)
 
 
 def _without_last_line(text: str) -> str:

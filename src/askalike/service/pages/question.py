@@ -33,7 +33,7 @@ router = APIRouter()
 Relations = dict[str, str]
 """Id of a linked question → its relation to the one that is shown."""
 RELATED = "related"
-MAX_SIMILAR, MAX_REVISIONS = 5, 20
+MAX_SIMILAR, MAX_REVISIONS, MAX_SHOWN_LINKS = 5, 20, 100
 MIN_PROBABILITY = 0.1
 """Minimum probability of asking the same at which a question is listed next to another."""
 MAX_QUERY_BODY_LENGTH = 1_000
@@ -61,7 +61,7 @@ class RelatedQuestion:
 @router.get("/a/{archive}/questions/{id:path}")
 async def get_question(archive: VisitedArchive, request: Request, id: str, saved: bool = False) -> Response:
     """Show a question."""
-    details = await archive.run_on_store(lambda store: load_question(store, id))
+    details = await archive.run_on_store(lambda store: load_question(store, id, MAX_SHOWN_LINKS))
     relations, question = _relations(details), details.question
     others = await archive.run_on_store(lambda store: store.view().get_questions(relations))
     linked = await archive.run_on_engine(lambda engine: _explain_links(engine, question, relations, others))

@@ -17,6 +17,8 @@ from askalike.store.editing import get_links
 from askalike.store.query_log import LoggedQuery, UseEvent, count_use, insert_feedback
 from askalike.text.analyzer import Analyzer
 
+MAX_LINKS = 1_000
+"""Maximum number of links in one response."""
 SearchHits = Sequence[SearchHit]
 DecisionOrUndo = ProposalDecision | Literal["undo"]
 
@@ -34,13 +36,13 @@ class QuestionDetails:
     source: str | None
 
 
-def load_question(archive: Archive, id: str) -> QuestionDetails:
-    """Return a question with its answers and links. Raises MissingRecordError."""
+def load_question(archive: Archive, id: str, max_links: int = MAX_LINKS) -> QuestionDetails:
+    """Return a question with its answers and its first links. Raises MissingRecordError."""
     view = archive.view()
     if (question := view.get_questions([id]).get(id)) is None:
         raise MissingRecordError(f"no question {id!r}")
     answers, source = view.get_answers_to([id])[id], view.sources([id]).get(id)
-    return QuestionDetails(question, answers, get_links(archive, id), source)
+    return QuestionDetails(question, answers, get_links(archive, id, limit=max_links), source)
 
 
 async def search_similar(archive: ServedArchive, query: SimilarRequest) -> tuple[str, SearchHits]:

@@ -10,6 +10,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from askalike.core.counts import format_count
 from askalike.core.errors import AskalikeError, UncalibratedError
@@ -23,6 +24,8 @@ from askalike.store import AlreadyDecidedError, MissingRecordError, UnknownTagEr
 MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS, MAX_LOCATION = 20, 200
 """Maximum number of errors of one request that are described, and of characters of the place of each."""
+CLIENT_LEFT = 499
+"""The status, in the log only, of a request whose client leaves before it is complete, as in nginx."""
 RETRY_HEADER = {"retry-after": "1"}
 Headers = Mapping[str, str]
 STATUSES = (400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 429, 500, 503)
@@ -107,6 +110,11 @@ async def _handle_overload(request: Request, error: Exception) -> Response:
     return problem_response(request, 503, f"{detail}; try again", headers=RETRY_HEADER)
 
 
+async def _handle_disconnect(request: Request, _: Exception) -> Response:
+    """Return the response that a client who has left does not get; the log has its status."""
+    return Response(status_code=CLIENT_LEFT)
+
+
 async def _handle_unexpected_error(request: Request, _: Exception) -> Response:
     """Return the request's id, under which the traceback is logged."""
     id = request_state(request).id
@@ -120,6 +128,7 @@ ERROR_HANDLERS: Mapping[int | type[Exception], Callable[[Request, Exception], Co
     AskalikeError: _handle_askalike_error,
     OverloadedError: _handle_overload,
     TimeoutError: _handle_overload,
+    ClientDisconnect: _handle_disconnect,
     500: _handle_unexpected_error,
 }
 """Error → the handler that turns it into a problem response."""

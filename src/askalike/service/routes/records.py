@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from askalike.core.types import DocumentKind
 from askalike.service.requests import records
-from askalike.service.requests.actions import load_question
+from askalike.service.requests.actions import MAX_LINKS, load_question
 from askalike.service.requests.auth import GuardedRoute, ReadableArchive, WritableArchive
 from askalike.service.requests.records import AnswerRecord, CommitResponse, LinkFields, NewLink, RecordBatch, commit
 from askalike.service.requests.schema import Id
@@ -71,7 +71,7 @@ async def put_question(
 
 @questions.get("/questions/{id:path}")
 async def get_question(archive: ReadableArchive, id: QuestionId) -> records.StoredQuestion:
-    """Return a question with its answers and links."""
+    """Return a question with its answers and its first 1,000 links; `links` returns the others."""
     stored = await archive.run_on_store(lambda store: load_question(store, id))
     return records.StoredQuestion.model_construct(
         None,
@@ -157,10 +157,14 @@ async def put_link(archive: WritableArchive, request: Request, link: NewLink, re
 
 @links.get("/links")
 async def get_links(
-    archive: ReadableArchive, question: Id, kind: Annotated[Literal["duplicate", "related"] | None, Query()] = None
+    archive: ReadableArchive,
+    question: Id,
+    kind: Annotated[Literal["duplicate", "related"] | None, Query()] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_LINKS)] = MAX_LINKS,
+    offset: Annotated[int, Query(ge=0, le=2**53, description="number of links to skip")] = 0,
 ) -> LinksResponse:
-    """Return the links of a question, in both directions."""
-    stored = await archive.run_on_store(lambda store: editing.get_links(store, question, kind))
+    """Return the links of a question, in both directions, a page at a time."""
+    stored = await archive.run_on_store(lambda store: editing.get_links(store, question, kind, limit, offset))
     return LinksResponse(links=[LinkFields.model_construct(**asdict(link)) for link in stored])
 
 

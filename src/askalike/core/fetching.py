@@ -1,0 +1,87 @@
+"""Requests to other servers: one time limit and one size for a whole response, and no redirect to another host."""
+
+import threading
+import time
+import urllib.request
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from socket import SHUT_RDWR
+from typing import Any
+from urllib.parse import urlsplit
+
+CHUNK_BYTES = 1 << 14
+
+
+def fetch(request: urllib.request.Request, timeout_s: float, max_bytes: int) -> bytes:
+    """Return the body of the response.
+
+    timeout_s: for all of it, so that a server that sends a byte a second is given up, too. Raises TimeoutError,
+    ValueError if it has more than `max_bytes`, other errors as `urllib.request.urlopen`, and HTTPException.
+    """
+    deadline, content = time.monotonic() + timeout_s, bytearray()
+    try:
+        with _OPENER.open(request, timeout=timeout_s) as response:
+            while chunk := response.read1(CHUNK_BYTES):
+                content += chunk
+                if len(content) > max_bytes:
+                    raise ValueError(f"its answer is over {max_bytes >> 20} MB")
+    except (OSError, HTTPException):
+        if time.monotonic() < deadline:
+            raise
+    if time.monotonic() >= deadline:  # the connection was closed because of it
+        raise TimeoutError(f"timed out: no complete answer within {timeout_s:g} s")
+    return bytes(content)
+
+
+class _SameOrigin(urllib.request.HTTPRedirectHandler):
+    """Treats a redirect to another origin as an error: neither a key nor a request inside this network goes there."""
+
+    def redirect_request(self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str):  # type: ignore[no-untyped-def]
+        old, new = urlsplit(req.full_url), urlsplit(newurl)
+        if (old.scheme, old.netloc) != (new.scheme, new.netloc):
+            return None
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+class _TimedHTTP(HTTPConnection):
+    """A connection that is closed once its time is over, also while a response's header is arriving."""
+
+    def connect(self) -> None:
+        super().connect()
+        _close_after(self.timeout, self.sock)
+
+
+class _TimedHTTPS(HTTPSConnection):
+    """The same with TLS."""
+
+    def connect(self) -> None:
+        super().connect()
+        _close_after(self.timeout, self.sock)
+
+
+def _close_after(timeout_s: float | None, connection: Any) -> None:
+    def close() -> None:
+        with suppress(OSError):  # it is closed already
+            connection.shutdown(SHUT_RDWR)
+
+    timer = threading.Timer(timeout_s or 0, close)
+    timer.daemon = True
+    timer.start()
+
+
+class _HTTPHandler(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> Any:
+        return self.do_open(_TimedHTTP, req)
+
+
+class _HTTPSHandler(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> Any:
+        return self.do_open(_TimedHTTPS, req)
+
+
+_OPENER = urllib.request.OpenerDirector()
+for _handler in (
+    urllib.request.ProxyHandler(), urllib.request.HTTPDefaultErrorHandler(), _SameOrigin(),
+    urllib.request.HTTPErrorProcessor(), _HTTPHandler(), _HTTPSHandler(),
+):  # fmt: skip
+    _OPENER.add_handler(_handler)
