@@ -15,6 +15,7 @@ from askalike.calibration.calibration import Calibration, Use
 from askalike.calibration.calibrator import Calibrator
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
+from askalike.core.states import ANSWERED_FIRST
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve
 from askalike.search.answering.replies import answer_question
@@ -94,12 +95,15 @@ class LocalEngine:
     """Finds similar questions in an archive. Changes of the archive are visible to the next search."""
 
     def __init__(
-        self, archive: Archive, ranker: Ranker, view: View | None = None, filter: Filter | None = None
-    ) -> None:
+        self, archive: Archive, ranker: Ranker, view: View | None = None, filter: Filter | None = None,
+        answered_first: float = ANSWERED_FIRST,
+    ) -> None:  # fmt: skip
         """view: the questions to search; by default all current ones.
 
-        filter: a condition on the hits of every search, in addition to the search's own filter.
+        filter: a condition on the hits of every search, in addition to the search's own filter. answered_first: see
+        `Limits`.
         """
+        self._answered_first = answered_first
         self.archive, self.ranker, self.filter = archive, ranker, filter or Filter()
         self._view = archive.view() if view is None else view
         self._calibrators: Mapping[Use, Calibrator] = {
@@ -227,7 +231,7 @@ class LocalEngine:
         limits = Limits(
             request.k, filter, calibrator if calibration else None, min_probability,
             self._min_similarities(retrieved, request, calibration), request.min_similarity is not None,
-            request.min_similarity is not None or request.min_probability is not None,
+            request.min_similarity is not None or request.min_probability is not None, self._answered_first,
         )  # fmt: skip
         while True:
             retrieved = add_absolute(searcher, retrieved) if limits.need_absolute else retrieved
