@@ -142,7 +142,8 @@ class LoopbackOnlyMiddleware:
         if not is_loopback(_host_name(request)):
             return "host: without keys only localhost is accepted"
         if names := self._refused_headers.intersection(name for name, _ in request.scope["headers"]):
-            return f"{min(names).decode()}: a proxy passes this on, to a service without keys; say that it may with --set public_url"
+            advice = "say that it may with --set public_url"
+            return f"{min(names).decode()}: a proxy passes this on, to a service without keys; {advice}"
         return ""
 
 
