@@ -5,7 +5,7 @@ python experiments/plain_dssm.py ARCHIVE triplet|in_batch RUN.trec
 Written from the paper's text: word2vec vectors; an LSTM for questions and another for answers, the last state of each
 through a dense layer; the score is the negative Euclidean distance. triplet: the paper's loss, with a margin of 10 and
 one random answer; in_batch: cross-entropy over the scores of all answers in a batch. Sizes are those of
-`unified-embedding-paper.toml`, pairs and split those of `plain_lstm.py`.
+`medquad-losses.toml`, pairs and split those of `plain_lstm.py`.
 """
 
 import sys

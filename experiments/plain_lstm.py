@@ -6,7 +6,7 @@ It shares only the pairs with `askalike.learning`: one LSTM over random word vec
 and answers as its last state; scores are cosines. contrastive: Lin et al. (2017), 1 − cos of a pair and
 max(0, cos − 0.3) of one random answer; in_batch: cross-entropy over all answers in a batch. It is trained on everything
 outside `focus/test` and `focus/dev`, for a fixed number of epochs; the run is of `focus/test`.
-`experiments/plain-lstm.toml` compares its runs with the recipes. `plain_dssm.py` and `plain_scqa.py` are the same for
+`experiments/medquad-losses.toml` has the recipes' figures. `plain_dssm.py` and `plain_scqa.py` are the same for
 the DSSM and for SCQA.
 """
 

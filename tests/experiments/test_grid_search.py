@@ -69,7 +69,7 @@ def test_indexes_of_trials_are_removed_and_older_ones_stay(archive):
     bm25.build(archive.view())
     [old] = bm25.index_paths(archive.view())
     with TrialEvaluator(RankingTask(archive), {"dev": LABELS}, ["Success@1"]) as evaluator:
-        search_grid(evaluator, "bm25", {"fields": ["text", "title", "body"]}, {})
+        search_grid(evaluator, "bm25", {"fields": ["title,text", "title", "body"]}, {})
         assert len(list((archive.path / "index").iterdir())) == 3
         evaluator.keep_index(evaluator.create_ranker(Trial("bm25", {"fields": "title"})))
     [chosen] = rankers.create("bm25", {"fields": "title"}).index_paths(archive.view())
@@ -115,7 +115,7 @@ def test_every_similarity_declares_a_grid_that_begins_with_its_defaults(name, ar
 def test_fields_have_weights_where_there_are_titles_and_bodies(archive):
     assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title,text"})[0]
     archive.upsert([Question("more", "egg", "how long")])
-    assert tuning_grids(archive, "bm25", {"fields": "title,text"})[0]["field_weights"][0] == (1.0, 1.0)
+    assert tuning_grids(archive, "bm25", {"fields": "title,text"})[0]["field_weights"][0] == (1.0, 1.5)
     assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title"})[0]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from askalike.core import registry
 from askalike.core.types import AllowedDocs, Collection, TopDocs
 from askalike.index.lexical.builder import SegmentBuilder, round_lengths
-from askalike.index.lexical.prepared import PLAIN_SUM, FieldWeights, QueryTerms
+from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import MAX_REPHRASING_GAIN, TermScorer
@@ -45,7 +45,7 @@ class Brute:
     documents: Documents
     exact: bool = False
     field_count: int = 1
-    fields: FieldWeights = PLAIN_SUM
+    fields: FieldWeights = ()
     df: Counter[str] = field(default_factory=Counter)
     ttf: Counter[str] = field(default_factory=Counter)
     bounds: dict[tuple[str, Similarity], float] = field(default_factory=dict)
@@ -73,13 +73,12 @@ class Brute:
         """The positive score of every question that the query may find, as its best phrasing's."""
         best: dict[int, float] = {}
         group = self.group(query)
-        weights = self.weights(query, group, similarity)
         for number, phrasings in self.documents.items():
             for phrasing, terms in phrasings:
                 skipped = number == query.excluded_docid and query.excluded_phrasing in (-1, phrasing)
                 if skipped or (allowed is not None and number not in allowed):
                     continue
-                score = self.score(query, group, terms, similarity, weights)
+                score = self.score(query, group, terms, similarity)
                 if score > best.get(number, 0.0):
                     best[number] = score
         return best
@@ -90,7 +89,6 @@ class Brute:
         group: Sequence[str],
         terms: Sequence[str],
         similarity: Similarity,
-        weights: Sequence[float],
     ) -> float:
         held, lengths = Counter(terms), self.lengths(terms)
 
@@ -98,28 +96,20 @@ class Brute:
             length = lengths[self.field(term)]
             seen = length if self.exact else int(round_lengths(max(length, 1)))
             score = self.formula(term, similarity, held[term], seen)
-            return weights[self.field(term)] * min(score, MAX_REPHRASING_GAIN * self.bound(term, similarity))
+            return (self.fields or [1.0] * self.field_count)[self.field(term)] * min(
+                score, MAX_REPHRASING_GAIN * self.bound(term, similarity)
+            )
 
         parts = [n * part(t) for t, n in Counter(query.terms).items() if t in held]
-        return float(np.sum(np.sort(parts))) + max((part(t) for t in group if t in held), default=0.0)
+        best: dict[int, float] = {}
+        for term in group:
+            if term in held:
+                best[self.field(term)] = max(best.get(self.field(term), 0.0), part(term))
+        return float(np.sum(np.sort(parts))) + sum(best.values())
 
     def formula(self, term: str, similarity: Similarity, tf: float, length: float) -> float:
         collection = self.collections[self.field(term)]
         return float(similarity.score(tf, length, self.df[term], self.ttf[term], collection))
-
-    def weights(self, query: QueryTerms, group: Sequence[str], similarity: Similarity) -> list[float]:
-        """The weight of each field; relative ones are divided by the query's score for a field with its own words."""
-        weights = list(self.fields.weights or [1.0] * self.field_count)
-        if not self.fields.relative or self.field_count == 1:
-            return weights
-        for number in range(self.field_count):
-            own = {t: n for t, n in Counter(query.terms).items() if self.field(t) == number}
-            completions = [t for t in group if self.field(t) == number]
-            length = sum(own.values()) + bool(completions)
-            total = sum(n * self.formula(t, similarity, n, length) for t, n in own.items())
-            total += min((self.formula(t, similarity, 1, length) for t in completions), default=0.0)
-            weights[number] /= total or 1.0
-        return weights
 
     def bound(self, term: str, similarity: Similarity) -> float:
         """What a word can score at most in an own text: no text holds more of it than its length, or than all do."""
@@ -136,7 +126,8 @@ class Brute:
             return []
         df: Counter[str] = Counter()
         for term in {t for phrasings in self.documents.values() for _, terms in phrasings for t in terms}:
-            df[word_of(term)] += self.df[term]
+            word = word_of(term) if self.field(term) else term
+            df[word] = max(df[word], self.df[term])
         found = sorted((t for t in df if t.startswith(query.prefix)), key=lambda t: (-df[t], t))[:50]
         words = dict.fromkeys([*query.prefix_terms, *found])
         marked = [t for number in range(self.field_count) for t in mark_terms(words, number)]
@@ -159,7 +150,7 @@ def search(
     similarity: TermScorer,
     k: int,
     allowed: np.ndarray | None = None,
-    fields: FieldWeights = PLAIN_SUM,
+    fields: FieldWeights = (),
 ) -> list[TopDocs]:
     """The k best documents of queries that are prepared and searched at once."""
     return searcher.search(
@@ -172,7 +163,7 @@ def score(
     queries: Sequence[QueryTerms],
     similarity: TermScorer,
     pools: Sequence[np.ndarray],
-    fields: FieldWeights = PLAIN_SUM,
+    fields: FieldWeights = (),
 ) -> list[np.ndarray]:
     """The scores of each query's pool, for queries that are prepared and scored at once."""
     return searcher.score(searcher.prepare(queries, similarity, fields), pools)

@@ -106,10 +106,17 @@ def test_a_recipe_of_another_ones_network_keeps_its_loss():
     assert Recipe.read("dssm_writer", {"loss": "triplet"}).loss_name == "triplet"
 
 
+def test_the_dssm_learns_from_the_semi_hard_answer_and_the_paper_s_from_all_within_the_margin():
+    ours, paper = Recipe.read("dssm"), Recipe.read("dssm_paper")
+    assert (ours.loss_name, ours.loss.over, ours.loss.margin) == ("triplet", "semi_hard", 10)
+    assert (paper.loss_name, paper.loss.over, paper.loss.margin) == ("triplet", "violated", 10)
+
+
 @pytest.mark.parametrize("network", ["dssm", "dssm_writer", "hierarchical_lstm", "siamese_lstm", "scqa"])
 def test_the_paper_s_variant_draws_one_negative_and_leaves_word_vectors_as_they_are(network):
     ours, paper = Recipe.read(network), Recipe.read(f"{network}_paper")
-    assert (ours.loss_name, ours.negatives.in_batch) == ("multiple_negatives", True)
+    assert ours.loss_name == ("triplet" if network == "dssm" else "multiple_negatives")
+    assert ours.negatives.in_batch
     assert ours.embeddings.init_std == (0.0 if network == "scqa" else 1.0)
     assert (paper.negatives.in_batch, paper.negatives.random, paper.negatives.sides) == (False, 1, "query")
     assert (paper.loss_name, paper.embeddings.init_std) == ("triplet" if "dssm" in network else "contrastive", 0.0)

@@ -22,7 +22,7 @@ ARCHIVES = {
     "askubuntu-titles": ("beir", "askubuntu-titles", {}),
 }
 CASES = [
-    *(("cs", name, fields) for name in (*SIX, "hybrid") for fields in ("title", "text")),
+    *(("cs", name, fields) for name in (*SIX, "hybrid") for fields in ("title", "text", "title,text")),
     *(("stackfaq", name, "text") for name in (*SIX, "hybrid")),
     *(("askubuntu-titles", name, "title") for name in (*SIX, "hybrid")),
 ]

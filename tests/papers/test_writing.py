@@ -78,7 +78,7 @@ def test_distances_are_the_paper_s_and_cosines_can_be_chosen(archive):
     assert (recipe.network.dim, recipe.network.latent, recipe.network.metric) == (512, 256, "euclidean")
     assert (recipe.loss_name, recipe.loss.margin) == ("triplet", 10)
     assert (recipe.negatives.random, recipe.negatives.sides, recipe.embeddings.init) == (1, "query", "skipgram")
-    cosine = {"metric": "cosine", "scale": 20.0}
+    cosine = {"metric": "cosine", "loss": "multiple_negatives", "scale": 20.0}
     model = open_encoder(models.train(archive, Recipe.read("dssm", TINY | cosine), "mine"))
     assert model.encode_queries([Question("q", "rice")]).parts[0].metric == "cosine"
 

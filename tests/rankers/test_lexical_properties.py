@@ -21,9 +21,10 @@ DATES = [None, "2020-01-01", "2021-01-01", "2022-01-01"]
 PERIODS = [(after, before) for after in DATES for before in DATES if not (after and before) or after < before]
 SETTINGS = [
     {},
+    {"fields": "text"},
     {"fields": "title", "lengths": "exact"},
     {"fields": "title,text", "field_weights": (2.5, 0.5)},
-    {"fields": "title,body", "relative": False},
+    {"fields": "title,body"},
     {"rephrasings": False, "tokenizer": "whitespace"},
 ]
 

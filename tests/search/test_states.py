@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from askalike import Answer, Archive, Filter, Link, Question, SettingsError, load, rankers
+from askalike import Answer, Archive, Filter, Link, LocalEngine, Question, SettingsError, load, rankers
 from askalike.rankers import create, open_current
 from askalike.store.filtering import find_originals
 
@@ -89,8 +89,6 @@ def test_what_is_left_out(desk) -> None:
 
 
 def test_an_engine_has_a_filter_of_its_own(desk) -> None:
-    from askalike import LocalEngine
-
     strict = LocalEngine(desk.archive, create("bm25"), filter=Filter(without=("closed",)))
     assert set(found(strict, "secret word", "locked")) == {"o", "u", "s", "t"}
     assert (Filter(("a",), "2020", None) & Filter(("b",), "2021", "2024", ("locked",))) == Filter(
@@ -169,3 +167,45 @@ def test_originals_are_at_the_ends_of_links(tmp_path, links, expected) -> None:
         found = find_originals(archive, "123")
     assert found.in_archive == expected
     assert found.absent == {source: target for source, target in links if target == "gone"}
+
+
+@pytest.fixture
+def shut(tmp_path):
+    """An archive whose first question is closed and whose second is unanswered."""
+    with Archive.create(tmp_path / "shut") as archive:
+        archive.upsert(
+            [
+                Question("shut", "Reset password quickly", closed_at="2024-01-02T00:00:00"),
+                Question("open", "Reset password today"),
+                Question("good", "Reset password again", accepted_answer_id="a"),
+                Question("old", "Reset password once", marks=("answered", "outdated")),
+                Answer("a", "good", "Ask at the desk."),
+            ]
+        )
+        yield archive
+
+
+def test_an_answered_question_stands_before_closed_and_unanswered_ones_nearly_as_similar(shut) -> None:
+    engine, by_score = LocalEngine(shut, create("bm25")), LocalEngine(shut, create("bm25"), answered_first=0)
+    assert found(engine, "reset password") == ["good", "shut", "open", "old"]
+    assert found(by_score, "reset password") == ["shut", "open", "good", "old"]
+    scores = [
+        {hit.id: hit.score for hit in e.search("reset password", 9, min_similarity=0)} for e in (engine, by_score)
+    ]
+    assert scores[0] == scores[1]
+    assert found(engine, "reset password", k=1) == ["shut"]  # of what was retrieved
+
+
+def test_what_is_clearly_more_similar_stays_first(shut) -> None:
+    assert found(LocalEngine(shut, create("bm25")), "quickly reset it")[0] == "shut"
+    assert found(LocalEngine(shut, create("bm25"), answered_first=0.99), "quickly reset it")[0] == "good"
+
+
+def test_a_question_whose_title_is_typed_stays_first(shut) -> None:
+    engine = LocalEngine(shut, create("bm25"), answered_first=0.99)
+    assert found(engine, "reset password, QUICKLY!")[:2] == ["shut", "good"]
+
+
+def test_an_answered_original_stands_for_its_closed_duplicate_before_others(shut) -> None:
+    shut.upsert([Link("shut", "good")])
+    assert found(LocalEngine(shut, create("bm25")), "reset password") == ["good", "open", "old"]

@@ -21,6 +21,18 @@ MARK_BY_WORD: Final[dict[str, Mark | None]] = {
 """Word in a column of states → the mark; None for `duplicate` and the like, which are links."""
 
 
+ANSWERED_FIRST: Final = 0.05
+"""An open, answered question stands before a closed or unanswered one whose score is higher by at most this share.
+
+Measured: experiments/LOG.md, 2026-11-26.
+"""
+
+
+def is_settled(states: tuple[State, ...]) -> bool:
+    """Return whether a question is answered, and neither closed nor outdated."""
+    return "answered" in states and "closed" not in states and "outdated" not in states
+
+
 def parse_marks(text: str) -> tuple[Mark, ...]:
     """Return the marks of the words in a cell, such as `solved, locked`. Raises ValueError for an unknown word."""
     words = [word.strip().lower() for word in re.split(r"[,;|]", text)]

@@ -1,6 +1,7 @@
 """The inverted index in a cluster: texts are analysed here, and scored there by the similarity of the index.
 
-A question's own terms and those of its rephrasings are in two fields, so that the statistics count each question once.
+Each field of a question is a field in the cluster. A question's own terms and those of its rephrasings are in two, so
+that the statistics count each question once.
 The cluster's scores are float32: hits with nearly equal scores are scored here, in the integers of a local index.
 """
 
@@ -19,6 +20,7 @@ from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import MIN_INFORMATION, CandidateMatches, TermContributions
 from askalike.index.lexical.term_scores import TermScorer, round_to_integers
+from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.lexical.vocabulary import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
 from askalike.index.rows import Array, DocAttributes, score_missing
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
@@ -57,10 +59,10 @@ class OpenSearchLexicalIndex(OpenSearchIndex["OpenSearchLexicalSearcher", "OpenS
         """similarity: its settings in OpenSearch's format. Raises SettingsError for a layout unknown to Lucene."""
         if layout.exact_lengths:
             raise SettingsError("a cluster rounds document lengths as Lucene does; set lengths=byte")
-        if layout.field_count != 1:
-            raise SettingsError("a cluster searches one field; set fields=text")
         super().__init__(cluster, name, layout.fingerprint)
         self._similarity = similarity
+        self.fields = [(_name(OWN, number), _name(REPHRASING, number)) for number in range(layout.field_count)]
+        """The names of each field in own texts and in rephrasings."""
 
     def schema(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         tokenizer = {"type": "whitespace", "max_token_length": MAX_TOKEN}
@@ -69,10 +71,12 @@ class OpenSearchLexicalIndex(OpenSearchIndex["OpenSearchLexicalSearcher", "OpenS
         similarities = {"ranker": self._similarity, "rephrasings": SIMILARITY}
         settings = {"analysis": analysis, "index.similarity": similarities}
         rephrasing = {**field, "similarity": "rephrasings"}
-        return settings, {OWN: field, REPHRASING: rephrasing, "vocabulary": {"type": "keyword"}}
+        own, of_rephrasings = zip(*self.fields, strict=True)
+        words = {"vocabulary": {"type": "keyword"}}
+        return settings, dict.fromkeys(own, field) | dict.fromkeys(of_rephrasings, rephrasing) | words
 
     def make_searcher(self, state: IndexState) -> "OpenSearchLexicalSearcher":
-        return OpenSearchLexicalSearcher(self.cluster, self.name, state)
+        return OpenSearchLexicalSearcher(self.cluster, self.name, state, self.fields)
 
     def make_writer(self, generation: str, state: IndexState) -> "OpenSearchLexicalWriter":
         return OpenSearchLexicalWriter(self, generation, state)
@@ -84,34 +88,43 @@ class OpenSearchLexicalWriter(OpenSearchWriter[OpenSearchLexicalIndex]):
     def add(self, docid: int, phrasings: Sequence[tuple[int, Sequence[str]]], attributes: DocAttributes) -> None:
         """Add a question as (phrasing, terms), its own text being phrasing 0. Docids must ascend."""
         self.replace((docid,))
+        fields = range(len(self.index.fields))
         for phrasing, terms in phrasings:
-            text = " ".join(terms)
-            field = REPHRASING if phrasing else OWN
-            fields = {field: text, "vocabulary": sorted(set(terms))}
-            self.put(docid, phrasing, attributes, fields, 2 * len(text) + 200)
-        self._note_lengths(len(phrasings[0][1]), max((len(terms) for _, terms in phrasings[1:]), default=0))
+            words = [word_of(term) for term in terms]
+            names = [names[phrasing > 0] for names in self.index.fields]
+            texts = {
+                name: " ".join(word for word, term in zip(words, terms, strict=True) if field_of(term) == field)
+                for field, name in zip(fields, names, strict=True)
+            }
+            document = {name: text for name, text in texts.items() if text or name == names[0]}
+            size = 2 * sum(map(len, terms)) + 200
+            self.put(docid, phrasing, attributes, {**document, "vocabulary": sorted(set(words))}, size)
+        lengths = [Counter(map(field_of, terms)) for _, terms in phrasings]
+        self._note_lengths([[lengths[0][n], max((own[n] for own in lengths[1:]), default=0)] for n in fields])
 
-    def _note_lengths(self, *lengths: int) -> None:
-        """Note the lengths of an own text and of its longest rephrasing, if they are the longest so far."""
-        before = (self.state.facts or {}).get(LONGEST, [0, 0])
-        longest = [max(pair) for pair in zip(before, lengths, strict=True)]
+    def _note_lengths(self, lengths: Sequence[Sequence[int]]) -> None:
+        """Note the lengths of an own text and of its longest rephrasing in each field, where they are the longest."""
+        before = (self.state.facts or {}).get(LONGEST, [[0, 0] for _ in lengths])
+        longest = [list(map(max, one, other)) for one, other in zip(before, lengths, strict=True)]
         if longest != before:
             self.state = replace(self.state, facts={LONGEST: longest})
 
 
-Text = tuple[int, int, str]
-"""Docid, phrasing, and terms with spaces between them, of a text."""
+Text = tuple[int, int, Sequence[str]]
+"""Docid, phrasing, and the terms of all fields of a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedOpenSearchQueries:
-    """Queries with the completions of their unfinished words.
+    """Queries with the terms that complete their unfinished words, in all fields.
 
-    texts: for each query, docid → its texts that the query may find, if they have been read.
+    fields: the weights of fields. texts: for each query, docid → its texts that the query may find, if they have been
+    read.
     """
 
     queries: Sequence[QueryTerms]
     similarity: TermScorer
+    fields: FieldWeights
     completions: Sequence[Sequence[str]]
     texts: Sequence[dict[int, list[Text]]]
 
@@ -120,14 +133,26 @@ class PreparedOpenSearchQueries:
         """All terms that the queries look for."""
         return {term for query in self.queries for term in query.terms} | {t for row in self.completions for t in row}
 
+    def weight(self, row: int, term: str) -> float:
+        """Return the weight of a term's field in a query."""
+        factors = self.queries[row].field_factors
+        weight = self.fields[field_of(term)] if self.fields else 1.0
+        return weight * factors[field_of(term)] if factors else weight
+
 
 class OpenSearchLexicalSearcher:
     """Searches an inverted index of a cluster. Its methods are those of index.lexical's PostingsSearcher."""
 
-    def __init__(self, cluster: OpenSearchConnection, index: str, state: IndexState) -> None:
+    def __init__(
+        self, cluster: OpenSearchConnection, index: str, state: IndexState, fields: Sequence[tuple[str, str]]
+    ) -> None:
+        """fields: see OpenSearchLexicalIndex."""
         self._cluster, self._index, self._phrasings = cluster, index, state.phrasings
-        self._fields = (OWN, REPHRASING) if state.phrasings > 1 else (OWN,)
-        self._statistics = TermStatistics(cluster, index, state, OWN, REPHRASING)
+        kinds = dict(zip((OWN, REPHRASING), zip(*fields, strict=True), strict=True))
+        self._names = kinds if state.phrasings > 1 else {OWN: kinds[OWN]}
+        """The names of the fields in own texts, and in rephrasings if there are any."""
+        self._fields = [name for names in self._names.values() for name in names]
+        self._statistics = TermStatistics(cluster, index, state, fields)
         self._completions: dict[str, list[str]] = {}
         self.speller = OpenSearchTermSpeller(cluster, index, self._fields, self._statistics)
         """Finds terms that are spelt nearly like a word."""
@@ -141,8 +166,9 @@ class OpenSearchLexicalSearcher:
         completions = []
         for query in queries:
             found = dict.fromkeys([*query.prefix_terms, *self.complete(query.prefix)]) if query.prefix else {}
-            completions.append([term for term in found if term not in query.terms])
-        return PreparedOpenSearchQueries(queries, similarity, completions, [{} for _ in queries])
+            marked = [term for field in range(self._statistics.field_count) for term in mark_terms(found, field)]
+            completions.append([term for term in marked if term not in query.terms])
+        return PreparedOpenSearchQueries(queries, similarity, fields, completions, [{} for _ in queries])
 
     def search(
         self, prepared: PreparedOpenSearchQueries, k: int, allowed: AllowedDocs | None = None
@@ -192,16 +218,22 @@ class OpenSearchLexicalSearcher:
         """Return the score of each query for a text with the same words; 0 for a query without words."""
         self._statistics.look_up(prepared.terms)
         totals = []
-        for query, completions in zip(prepared.queries, prepared.completions, strict=True):
+        for row, (query, completions) in enumerate(zip(prepared.queries, prepared.completions, strict=True)):
             counts = Counter(query.terms)
             if not counts and not completions:
                 totals.append(0.0)
                 continue
-            weights = np.array([*counts.values(), *([1] * len(completions))], np.float64)
-            length = len(query.terms) + bool(completions)
-            lengths = np.full(len(weights), length, np.int64)
-            each = self._statistics.score(prepared.similarity, [*counts, *completions], weights, lengths) * weights
-            totals.append(each[: len(counts)].sum() + min(each[len(counts) :], default=0.0))
+            terms = [*counts, *completions]
+            fields = np.array(list(map(field_of, terms)))
+            tf = np.array([*counts.values(), *([1] * len(completions))], np.float64)
+            of_query = Counter(map(field_of, query.terms)) + Counter(set(map(field_of, completions)))
+            lengths = np.array([of_query[field] for field in fields.tolist()], np.int64)
+            weights = tf * np.array([prepared.weight(row, term) for term in terms])
+            each = self._statistics.score(prepared.similarity, terms, tf, lengths) * weights
+            own, unfinished = each[: len(counts)], each[len(counts) :]
+            of_completions = fields[len(counts) :]
+            least = [unfinished[of_completions == field].min() for field in dict.fromkeys(of_completions.tolist())]
+            totals.append(own.sum() + sum(least))
         return np.array(totals, np.float64)
 
     def coverage(self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
@@ -213,11 +245,13 @@ class OpenSearchLexicalSearcher:
         ):
             idf = self._statistics.information([*dict.fromkeys(query.terms), *completions])
             unfinished = min((idf[term] for term in completions), default=0.0)
-            finished = {term: idf[term] for term in query.terms}
+            finished: dict[str, float] = {}
+            for term in query.terms:
+                finished[word_of(term)] = min(idf[term], finished.get(word_of(term), idf[term]))
             best = dict.fromkeys(docids.tolist(), 0.0)
             for docid, _, terms in texts:
-                present = set(terms.split())
-                shared = sum(value for term, value in finished.items() if term in present)
+                present, matched = set(terms), {word_of(term) for term in set(terms).intersection(query.terms)}
+                shared = sum(value for word, value in finished.items() if word in matched)
                 shared += unfinished if present.intersection(completions) else 0.0
                 best[docid] = max(best[docid], shared)
             total = max(sum(finished.values()) + unfinished, MIN_INFORMATION)
@@ -238,7 +272,7 @@ class OpenSearchLexicalSearcher:
         rows: list[list[TermContributions]] = []
         for row, (docids, texts) in enumerate(zip(candidates, self._read_texts(prepared, candidates), strict=True)):
             best = {int(docid): (0.0, TermContributions()) for docid in docids}
-            scored = self._score_texts(prepared, row, [terms.split() for _, _, terms in texts])
+            scored = self._score_texts(prepared, row, [terms for _, _, terms in texts])
             for (docid, phrasing, _), scores in zip(texts, scored, strict=True):
                 if (total := sum(score for _, score in scores)) > best[docid][0]:
                     best[docid] = total, TermContributions(phrasing, scores)
@@ -286,30 +320,33 @@ class OpenSearchLexicalSearcher:
         excluded = exclusion_clauses(query.excluded_docid, query.excluded_phrasing)
         order = {"sort": [{"_score": "desc"}, {"docid": "asc"}], "track_total_hits": False}
         searches = {}
-        for field, size in sizes.items():
-            clauses = self._term_clauses(prepared, row, field) if field in self._fields else []
+        for kind, size in sizes.items():
+            clauses = self._term_clauses(prepared, row, kind) if kind in self._names else []
             if not clauses:
                 continue
             found = {"should": clauses, "minimum_should_match": 1, "filter": filters, "must_not": excluded}
             body = {"query": {"bool": found}, "size": min(size, MAX_WINDOW), "min_score": SMALLEST_SCORE, **order}
-            body["_source"] = self._phrasings == 1 and size <= SHORT_LIST and [OWN]
-            searches[field] = self._cluster.search_later(self._index, body)
+            body["_source"] = self._phrasings == 1 and size <= SHORT_LIST and self._fields
+            searches[kind] = self._cluster.search_later(self._index, body)
         return searches
 
-    def _term_clauses(self, prepared: PreparedOpenSearchQueries, row: int, field: str) -> list[Mapping[str, Any]]:
-        """Return the clauses whose scores are summed; of an unfinished word's completions, only the best counts."""
+    def _term_clauses(self, prepared: PreparedOpenSearchQueries, row: int, kind: str) -> list[Mapping[str, Any]]:
+        """Return the clauses whose scores are summed; of the completions in a field, only the best counts."""
 
         def make(term: str, count: int = 1) -> Mapping[str, Any]:
-            if field == OWN:
-                return {"term": {field: {"value": term, "boost": count}}}
+            name, boost = self._names[kind][field_of(term)], count * prepared.weight(row, term)
+            if kind == OWN:
+                return {"term": {name: {"value": word_of(term), "boost": boost}}}
             lengths, scores = self._statistics.rephrasing_table(prepared.similarity, term)
-            return table_clause(field, term, lengths, count * scores)
+            return table_clause(name, word_of(term), lengths, boost * scores)
 
-        if field == REPHRASING:
+        if kind == REPHRASING:
             self._statistics.look_up(prepared.terms)
-        completions = [make(term) for term in prepared.completions[row]]
+        completions: dict[int, list[Mapping[str, Any]]] = {}
+        for term in prepared.completions[row]:
+            completions.setdefault(field_of(term), []).append(make(term))
         clauses = [make(term, count) for term, count in Counter(prepared.queries[row].terms).items()]
-        return [*clauses, {"dis_max": {"queries": completions}}] if completions else clauses
+        return [*clauses, *({"dis_max": {"queries": queries}} for queries in completions.values())]
 
     def _order_hits(
         self, prepared: PreparedOpenSearchQueries, found: Sequence[Mapping[int, float]], counts: Sequence[int]
@@ -332,7 +369,7 @@ class OpenSearchLexicalSearcher:
     ) -> NDArray[np.float64]:
         """Return the score of each docid as a local index computes it. texts: of these docids."""
         best = dict.fromkeys(docids.tolist(), 0.0)
-        scored = self._score_texts(prepared, row, [terms.split() for _, _, terms in texts])
+        scored = self._score_texts(prepared, row, [terms for _, _, terms in texts])
         for (docid, _, _), scores in zip(texts, scored, strict=True):
             best[docid] = max(best[docid], sum(score for _, score in scores))
         return np.array(list(best.values()), np.float64)
@@ -347,7 +384,7 @@ class OpenSearchLexicalSearcher:
                 score, docid = hit["sort"]
                 best[docid] = max(score, best.get(docid, 0.0))
                 if "_source" in hit:
-                    prepared.texts[row][docid] = [(docid, 0, hit["_source"][OWN])]
+                    prepared.texts[row][docid] = [(docid, 0, self._read_terms(hit["_source"]))]
         return best
 
     def _read_texts(self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array]) -> list[list[Text]]:
@@ -362,11 +399,16 @@ class OpenSearchLexicalSearcher:
             of_query |= {docid: [] for docid in docids}
             for hit in search.hits if search else ():
                 docid, phrasing = hit["sort"]
-                of_query[docid].append((docid, phrasing, *hit["_source"].values()))
+                of_query[docid].append((docid, phrasing, self._read_terms(hit["_source"])))
         return [
             [text for docid in docids.tolist() for text in of_query[docid]]
             for docids, of_query in zip(candidates, known, strict=True)
         ]
+
+    def _read_terms(self, source: Mapping[str, str]) -> list[str]:
+        """Return the terms of all fields of a text."""
+        named = [(number, source.get(name, "")) for names in self._names.values() for number, name in enumerate(names)]
+        return [term for number, text in named for term in mark_terms(text.split(" ") if text else (), number)]
 
     def _search_texts(self, query: QueryTerms, docids: Sequence[int]) -> PendingSearch | None:
         """Return a search for all phrasings of these docids that the query may find; None if there are none."""
@@ -376,7 +418,7 @@ class OpenSearchLexicalSearcher:
         conditions = {"filter": [{"terms": {"docid": docids}}], "must_not": excluded}
         order = [{"docid": "asc"}, {"phrasing": "asc"}]
         body = {"query": {"bool": conditions}, "size": len(docids) * self._phrasings, "sort": order}
-        return self._cluster.search_later(self._index, {**body, "_source": list(self._fields)})
+        return self._cluster.search_later(self._index, {**body, "_source": self._fields})
 
     def _score_texts(
         self, prepared: PreparedOpenSearchQueries, row: int, texts: Sequence[Sequence[str]]
@@ -390,13 +432,17 @@ class OpenSearchLexicalSearcher:
         matches = []
         for place, terms in enumerate(texts):
             counts = Counter(term for term in terms if term in weights or term in completions)
-            matches += [(place, term, n, len(terms)) for term, n in counts.items()]
+            lengths_of = Counter(map(field_of, terms))
+            matches += [(place, term, n, lengths_of[field_of(term)]) for term, n in counts.items()]
         if not matches:
             return [[] for _ in texts]
         places, terms, tf, lengths = zip(*matches, strict=True)
         scores = self._statistics.score(prepared.similarity, terms, np.array(tf, np.float64), np.array(lengths))
-        scale = self._statistics.scale(prepared.similarity, {**dict.fromkeys(completions, 1), **weights})
-        weighted = scores * np.array([weights.get(term, 1) for term in terms], np.float64)
+        factors = {
+            term: n * prepared.weight(row, term) for term, n in {**dict.fromkeys(completions, 1), **weights}.items()
+        }
+        scale = self._statistics.scale(prepared.similarity, factors)
+        weighted = scores * np.array([factors[term] for term in terms], np.float64)
         rounded = round_to_integers(weighted, scale) / scale
         rows: list[dict[str, float]] = [{} for _ in texts]
         for place, term, score in zip(places, terms, rounded.tolist(), strict=True):
@@ -404,8 +450,15 @@ class OpenSearchLexicalSearcher:
         return [_drop_lesser_completions(scores, weights) for scores in rows]
 
 
+def _name(kind: str, field: int) -> str:
+    """Return the name of a field in the cluster."""
+    return f"{kind}{field or ''}"
+
+
 def _drop_lesser_completions(scores: Mapping[str, float], weights: Mapping[str, int]) -> list[tuple[str, float]]:
-    """Return the scores of a text's terms; of the completions, only the best one."""
-    completed = [pair for pair in scores.items() if pair[0] not in weights]
-    best = [max(completed, key=lambda pair: pair[1])] if completed else []
-    return [(term, scores[term]) for term in weights if term in scores] + best
+    """Return the scores of a text's terms; of the completions in a field, only the best one."""
+    best: dict[int, tuple[str, float]] = {}
+    for term, score in scores.items():
+        if term not in weights and score > best.get(field_of(term), ("", 0.0))[1]:
+            best[field_of(term)] = term, score
+    return [*((term, scores[term]) for term in weights if term in scores), *best.values()]

@@ -5,7 +5,7 @@ from typing import Any
 
 from askalike.core.iteration import chunks
 from askalike.index.lexical.edits import code_points, find_near_terms, sign_terms
-from askalike.index.lexical.terms import pack_terms
+from askalike.index.lexical.terms import mark_terms, pack_terms
 from askalike.index.lexical.vocabulary import NearSearch, NearTerm, rank_near_terms
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
 from askalike.opensearch.statistics import TermStatistics
@@ -29,8 +29,9 @@ class OpenSearchTermSpeller:
 
     def unknown(self, terms: Sequence[str]) -> set[str]:
         """Return the terms that no document contains."""
-        self._statistics.look_up(terms)
-        return {term for term in terms if not self._statistics.is_known(term)}
+        marked = [mark_terms(terms, field) for field in range(self._statistics.field_count)]
+        self._statistics.look_up(term for own in marked for term in own)
+        return {term for term, *own in zip(terms, *marked, strict=True) if not any(map(self._statistics.is_known, own))}
 
     def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
         """Return the lowest docids of the questions that contain each term, up to a limit."""

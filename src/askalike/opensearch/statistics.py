@@ -1,6 +1,6 @@
 """The term statistics that a cluster's scores are based on, for documents that are scored here."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,10 @@ from askalike.index.lexical.term_scores import (
     TermScorer,
     integer_scale,
     score_bounds,
+    score_fields,
     term_information,
 )
+from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.rows import find_distinct
 from askalike.opensearch.connection import OpenSearchConnection
 from askalike.opensearch.rephrasings import BASE, MAX_FREQUENCY
@@ -28,7 +30,7 @@ LONGEST = "longest"
 
 @dataclass(slots=True)
 class TermCounts:
-    """A term's df and ttf in own texts, and its maximum frequency in a rephrasing."""
+    """A term's df and ttf in a field of own texts, and its maximum frequency in that field of a rephrasing."""
 
     df: int = 0
     ttf: int = 0
@@ -51,40 +53,39 @@ class TermStatistics:
     """
 
     def __init__(
-        self, cluster: OpenSearchConnection, index: str, state: IndexState, field: str, rephrasing_field: str
+        self, cluster: OpenSearchConnection, index: str, state: IndexState, fields: Sequence[tuple[str, str]]
     ) -> None:
+        """fields: the names of each field in own texts and in rephrasings."""
         self._cluster, self._index, self._routings = cluster, index, state.routings
-        self._field, self._rephrasing_field = field, rephrasing_field
+        self._fields = fields
         self._known: dict[str, TermCounts] = {}
         self._tables: dict[tuple[TermScorer, str], Floats] = {}
-        self._own: FieldStatistics | None = None
-        self._longest, longest_rephrasing = (state.facts or {}).get(LONGEST, (0, 0))
-        lengths = np.arange(1, min(longest_rephrasing, BASE - 1) + 1)
-        self._rephrasing_lengths: Sequence[int] = find_distinct(round_lengths(lengths)).tolist()
+        self._own: Sequence[FieldStatistics] = ()
+        self._longest: Sequence[Sequence[int]] = (state.facts or {}).get(LONGEST, [(0, 0)] * len(fields))
+        lengths = [np.arange(1, min(of_rephrasing, BASE - 1) + 1) for _, of_rephrasing in self._longest]
+        self._rephrasing_lengths = [find_distinct(round_lengths(own)).tolist() for own in lengths]
+
+    @property
+    def field_count(self) -> int:
+        """The number of fields."""
+        return len(self._fields)
 
     def look_up(self, terms: Iterable[str]) -> None:
         """Read the statistics of those terms that are not cached yet."""
         new = [term for term in dict.fromkeys(terms) if term not in self._known]
-        if not new and self._own is not None:
+        if not new and self._own:
             return
         counts = {term: TermCounts() for term in new}
-        documents = total = 0
+        totals = np.zeros((len(self._fields), 2), np.int64)
         for document in self._read_term_vectors(new):
             vectors = document.get("term_vectors", {})
-            for term, found in vectors.get(self._rephrasing_field, {"terms": {}})["terms"].items():
-                if term in counts:
-                    counts[term].add_rephrasings(found.get("doc_freq", 0), found.get("ttf", 0))
-            if self._field not in vectors:
-                continue
-            sums = vectors[self._field]["field_statistics"]
-            documents += max(sums["doc_count"], 0)
-            total += max(sums["sum_ttf"], 0)
-            for term, found in vectors[self._field]["terms"].items():
-                if term in counts:
-                    counts[term].add(found.get("doc_freq", 0), found.get("ttf", 0))
+            for number, (own, rephrasing) in enumerate(self._fields):
+                totals[number] += _read_field(vectors.get(own), number, counts, TermCounts.add)
+                _read_field(vectors.get(rephrasing), number, counts, TermCounts.add_rephrasings)
         self._known |= counts
-        if self._own is None:
-            self._own = FieldStatistics.of_counts(documents, total, self._longest)
+        if not self._own:
+            sums = zip(totals.tolist(), self._longest, strict=True)
+            self._own = [FieldStatistics.of_counts(n, words, longest) for (n, words), (longest, _) in sums]
 
     def is_known(self, term: str) -> bool:
         """Return whether any text has a term that was looked up; replaced texts may still count."""
@@ -92,25 +93,25 @@ class TermStatistics:
 
     def score(self, similarity: TermScorer, terms: Sequence[str], tf: Floats, lengths: NDArray[np.int64]) -> Floats:
         """Return the score of each term in a text of that length, as in a local index: float64 (n)."""
-        assert self._own is not None
         names, places = np.unique(np.array(terms, np.object_), return_inverse=True)
-        counts = self._counts(names)
-        bounds = score_bounds(similarity, counts[:, 0], counts[:, 1], self._own)
+        bounds = self._bounds(similarity, names.tolist())
         rounded = round_lengths(np.maximum(lengths, 1)).astype(np.float64)
-        df, ttf = counts[places, 0], counts[places, 1]
-        scores = similarity.score(tf, rounded, df, ttf, self._own.collection)
+        df, ttf = self._counts(names)[places].T
+
+        def score(at: Any, own: FieldStatistics) -> Floats:
+            return similarity.score(tf[at], rounded[at], df[at], ttf[at], own.collection)
+
+        scores = score_fields(np.array(list(map(field_of, terms)), np.uint8), self._own, score)
         return np.minimum(scores, MAX_REPHRASING_GAIN * bounds[places])
 
     def scale(self, similarity: TermScorer, weights: Mapping[str, float]) -> Floats:
         """Return the integer that a score of 1 becomes, as in a local index: (1,). weights: of the query's terms."""
-        assert self._own is not None
-        counts = self._counts(weights)
-        bounds = score_bounds(similarity, counts[:, 0], counts[:, 1], self._own)
+        bounds = self._bounds(similarity, list(weights))
         return integer_scale(np.array([np.sum(np.array(list(weights.values())) * bounds)]))
 
     def rephrasing_table(self, similarity: TermScorer, term: str) -> tuple[Sequence[int], Floats]:
         """Return the lengths of rephrasings, and a term's scores in them: (frequencies from 1, lengths)."""
-        lengths = self._rephrasing_lengths or (1,)
+        lengths = self._rephrasing_lengths[field_of(term)] or (1,)
         if (similarity, term) not in self._tables:
             most = min(self._known[term].max_frequency, MAX_FREQUENCY, max(lengths))
             tf, length = (grid.ravel() for grid in np.meshgrid(np.arange(1.0, most + 1), lengths, indexing="ij"))
@@ -120,9 +121,21 @@ class TermStatistics:
 
     def information(self, terms: Sequence[str]) -> dict[str, float]:
         """Return the idf of each term, see `term_information`."""
-        assert self._own is not None
         df = self._counts(terms)[:, 0]
-        return dict(zip(terms, term_information(df, self._own.collection.documents).tolist(), strict=True))
+
+        def inform(at: Any, own: FieldStatistics) -> Floats:
+            return term_information(df[at], own.collection.documents)
+
+        idf = score_fields(np.array(list(map(field_of, terms)), np.uint8), self._own, inform)
+        return dict(zip(terms, idf.tolist(), strict=True))
+
+    def _bounds(self, similarity: TermScorer, terms: Sequence[str]) -> Floats:
+        df, ttf = self._counts(terms).T
+
+        def bound(at: Any, own: FieldStatistics) -> Floats:
+            return score_bounds(similarity, df[at], ttf[at], own)
+
+        return score_fields(np.array(list(map(field_of, terms)), np.uint8), self._own, bound)
 
     def _counts(self, terms: Iterable[str]) -> Floats:
         """Return (terms, 2): each term's df and ttf in questions' own texts."""
@@ -133,8 +146,27 @@ class TermStatistics:
         """Return every shard's statistics of these terms, requested as term vectors of an artificial document."""
         if not self._routings:  # nothing is indexed yet
             return []
-        fields = [self._field, self._rephrasing_field]
-        document = {"doc": dict.fromkeys(fields, " ".join(terms) or "x"), "fields": fields}
+        texts = {
+            name: " ".join(word_of(term) for term in terms if field_of(term) == number) or "x"
+            for number, names in enumerate(self._fields)
+            for name in names
+        }
+        document = {"doc": texts, "fields": list(texts)}
         options = {"term_statistics": True, "field_statistics": True, "positions": False, "offsets": False}
         documents = [{"_index": self._index, "routing": routing, **document, **options} for routing in self._routings]
         return self._cluster.term_vectors(documents)
+
+
+def _read_field(
+    vectors: Mapping[str, Any] | None, field: int, counts: Mapping[str, TermCounts],
+    add: Callable[[TermCounts, int, int], None],
+) -> tuple[int, int]:  # fmt: skip
+    """Add a shard's counts of a field's terms; return its number of documents with the field, and of their words."""
+    if vectors is None:
+        return 0, 0
+    for word, found in vectors["terms"].items():
+        [term] = mark_terms([word], field)
+        if term in counts:
+            add(counts[term], found.get("doc_freq", 0), found.get("ttf", 0))
+    sums = vectors["field_statistics"]
+    return max(sums["doc_count"], 0), max(sums["sum_ttf"], 0)

@@ -9,10 +9,12 @@ import numpy as np
 from askalike.calibration.abstention import is_keyword_query, is_stopwords_only
 from askalike.calibration.calibrator import Calibrator
 from askalike.core.filters import Filter
+from askalike.core.states import ANSWERED_FIRST, is_settled
 from askalike.core.types import Floats, Question
 from askalike.rankers import ResolvedQuery, Retrieved
 from askalike.store import View
 from askalike.store.filtering import find_originals
+from askalike.text.words import WORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,9 @@ class Limits:
 
     k: maximum number of questions. filter: the condition that each satisfies. calibrator: estimates probabilities;
     None without a calibration. min_probability: the minimum, with a calibrator. min_similarities: the minimum absolute
-    score for each query, 0 for any. min_similarity, requested: whether a request asked for a minimum absolute score,
-    or for any minimum.
+    score for each query, 0 for any. min_similarity_requested, minimum_requested: whether a request asked for a minimum
+    absolute score, or for any minimum. answered_first: a closed or unanswered question stands behind an open, answered
+    one whose score is lower by at most this share, unless its title was typed; scores stay as they are.
     """
 
     k: int
@@ -32,6 +35,7 @@ class Limits:
     min_similarities: Sequence[float]
     min_similarity_requested: bool
     minimum_requested: bool
+    answered_first: float = ANSWERED_FIRST
 
     @property
     def need_absolute(self) -> bool:
@@ -88,7 +92,8 @@ def _select(
     present = np.array([docid in texts for docid in retrieved.docids[row].tolist()], np.bool_)
     docids, scores = retrieved.docids[row][present].tolist(), retrieved.scores[row][present]
     found = [texts[docid] for docid in docids]
-    shown = _collapse(found, one.query.id, originals, limits)
+    order = _order(found, scores, one.query, originals, limits.answered_first)
+    shown = _collapse(found, order, one.query.id, originals, limits)
     places = list(shown.values())
     matched = [found[place] for place in places]
     absolute = None if retrieved.absolute is None else retrieved.absolute[row][present][places]
@@ -96,7 +101,7 @@ def _select(
         certain = absolute if absolute is not None else np.zeros(len(places))
     else:
         alike = None if retrieved.similarities is None else retrieved.similarities[row][present]
-        until = places[-1] + 1 if places else 0
+        until = max(places, default=-1) + 1
         certain = limits.calibrator.estimate(one.query, scores, found[:until], alike)[places]
     is_shown = _are_shown(one, row, matched, absolute, certain, limits, language)
     questions = [originals.by_duplicate.get(question.id, question) for question in matched]
@@ -106,10 +111,31 @@ def _select(
     ]
 
 
-def _collapse(questions: Sequence[Question], query_id: str, originals: _Originals, limits: Limits) -> dict[str, int]:
+def _order(
+    questions: Sequence[Question], scores: Floats, query: Question, originals: _Originals, answered_first: float
+) -> Sequence[int]:
+    """Return the positions of the retrieved questions in the order in which they are shown: see `Limits`."""
+    typed = _normalise_title(query) or None
+    stays = np.array(
+        [is_settled(originals.by_duplicate.get(q.id, q).states) or _normalise_title(q) == typed for q in questions],
+        np.bool_,
+    )
+    keys = np.where(stays | (scores <= 0), scores, scores * (1 - answered_first))
+    order: list[int] = np.argsort(-keys, kind="stable").tolist()
+    return order
+
+
+def _normalise_title(question: Question) -> str:
+    return " ".join(WORD.findall(question.title.casefold()))
+
+
+def _collapse(
+    questions: Sequence[Question], order: Sequence[int], query_id: str, originals: _Originals, limits: Limits
+) -> dict[str, int]:
     """Return the id of each question to show, and the position of the first retrieved one that it is shown for."""
     places: dict[str, int] = {}
-    for place, question in enumerate(questions):
+    for place in order:
+        question = questions[place]
         original = originals.by_duplicate.get(question.id, question)
         if original is not question and not limits.filter.allows(original.tags, original.created_at, original.states):
             continue

@@ -11,7 +11,7 @@ from askalike.core.addresses import ORIGIN_PATTERN, is_loopback
 from askalike.core.config import DateText, Settings
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
-from askalike.core.states import LeftOut
+from askalike.core.states import ANSWERED_FIRST, LeftOut
 
 
 class ServiceSettings(Settings):
@@ -35,6 +35,12 @@ class ServiceSettings(Settings):
         (), description="states that no search returns: closed, locked, outdated, unanswered"
     )
     after: DateText | None = Field(None, description="no search returns questions asked before this date")
+    answered_first: float = Field(
+        ANSWERED_FIRST,
+        ge=0,
+        lt=1,
+        description="closed or unanswered questions come after answered ones with a score at most this share lower",
+    )
 
     allow_origins: tuple[str, ...] = Field(
         (), description="sites whose pages may send requests, such as https://forum.example"

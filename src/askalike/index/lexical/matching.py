@@ -94,10 +94,10 @@ def _match_row(
     p: PostingArrays, tables: ScoreTables, batch: QueryBatch, information: NDArray[np.float64], q: int, row: int,
     i: int, matches: DocumentMatches, cursors: ListCursors,
 ) -> None:  # fmt: skip
-    """Match query q with a row, and update pair i where the result is better. Of completions, only the best counts."""
+    """Match query q with a row, and update pair i where the result is better. The best completion in a field counts."""
     score = shared = completion_score = completion_information = 0.0
     first, last = batch.offsets[q], batch.offsets[q + 1]
-    counted = np.int64(-1)
+    counted = field = np.int64(-1)
     for m in range(first, last):
         cursors.added[m] = np.nan
         if cursors.upcoming[m] > row:  # true for most lists
@@ -105,7 +105,10 @@ def _match_row(
         added = cursors.added[m] = _score_term(p, tables, batch, q, m, row, cursors)
         if np.isnan(added):
             continue
-        if batch.is_completion[m]:
+        if batch.completes[m]:
+            if batch.completes[m] != field:
+                score, completion_score = score + completion_score, 0.0
+            field = batch.completes[m]
             completion_score = max(completion_score, added)
             completion_information = max(completion_information, information[m])
         else:

@@ -61,8 +61,8 @@ class SegmentTerms(NamedTuple):
     """(T): scores are looked up by the posting's code, else by its position in the list."""
     max_scores: NDArray[np.int64]
     """(T): the term's highest score in this segment."""
-    is_completion: NDArray[np.bool_]
-    """(T): whether it is a completion of an unfinished word, of which only the best counts."""
+    completes: NDArray[np.int64]
+    """(T): 0, or 1 + the field of a completion of an unfinished word, of which only the best of a field counts."""
     scores: NDArray[np.int32]
     """The score tables of all terms, one after the other."""
 
@@ -97,6 +97,8 @@ class Buffers(NamedTuple):
 
     window: NDArray[np.int32]
     """(WINDOW): the sums of the documents of one window; zeros between searches."""
+    field_window: NDArray[np.int32]
+    """(WINDOW): the sums of the completions in one field; zeros between searches."""
     docs: NDArray[np.int32]
     sums: NDArray[np.int32]
     """(WINDOW + 1): the candidates and their sums. The last entry is for writes that are ignored."""
@@ -123,13 +125,14 @@ def borrow_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
 
 
 def _make_buffers(max_terms: int, max_codes: int, k: int) -> Buffers:
-    ids, starts, max_scores = (np.empty(max_terms, np.int64) for _ in range(3))
-    by_code, is_completion = (np.empty(max_terms, np.bool_) for _ in range(2))
-    terms = SegmentTerms(ids, starts, by_code, max_scores, is_completion, np.empty(max_terms * max_codes, np.int32))
+    ids, starts, max_scores, completes = (np.empty(max_terms, np.int64) for _ in range(4))
+    by_code, scores = np.empty(max_terms, np.bool_), np.empty(max_terms * max_codes, np.int32)
+    terms = SegmentTerms(ids, starts, by_code, max_scores, completes, scores)
     seeds = 4 * (k + EXTRA_SEEDS)
     buffers = Buffers(
-        np.zeros(WINDOW, np.int32), np.empty(WINDOW + 1, np.int32), np.empty(WINDOW + 1, np.int32),
-        terms, np.empty((4, max_terms + 1), np.int64), np.empty(seeds, np.int32), np.empty(seeds, np.int64),
+        np.zeros(WINDOW, np.int32), np.zeros(WINDOW, np.int32), np.empty(WINDOW + 1, np.int32),
+        np.empty(WINDOW + 1, np.int32), terms, np.empty((4, max_terms + 1), np.int64), np.empty(seeds, np.int32),
+        np.empty(seeds, np.int64),
     )  # fmt: skip
     return prechecked(buffers)
 
@@ -318,6 +321,28 @@ def _add_scores(
             four_places, four_codes = four_places >> NUMBER_BITS, four_codes >> NUMBER_BITS
     for j in range(in_fours, len(places)):
         _count_score(window, places[j], table[codes[j]], is_completion)
+
+
+@inlined()
+def _add_completions(
+    p: PostingArrays, t: SegmentTerms, first: int, firsts: Array, lasts: Array, buffers: Buffers
+) -> None:
+    """Add the scores of the completions, which are the terms from `first` on, to empty sums of a window.
+
+    Those in one field come one after the other; the best of a document's in a field counts, summed over the fields.
+    """
+    window, field_window, begins = buffers.window, buffers.field_window, first
+    for i in range(first, len(t.ids)):
+        target = window if t.completes[i] == t.completes[first] else field_window
+        _add_scores(p.places, p.codes, t.scores, _get_posting_list(p, t, i), firsts[i], lasts[i], target, True)
+        if i + 1 < len(t.ids) and t.completes[i + 1] == t.completes[i]:
+            continue
+        for j in range(begins if t.completes[i] != t.completes[first] else i + 1, i + 1):
+            for at in range(firsts[j], lasts[j]):
+                place = p.places[at]
+                window[place] += field_window[place]
+                field_window[place] = 0
+        begins = i + 1
 
 
 @inlined()
@@ -528,7 +553,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
     rest, firsts, lasts, counts = buffers.positions[0], buffers.positions[1], buffers.positions[2], buffers.positions[3]
     # Completions are always added up: only the best of a document's counts, which a bound per term cannot express.
     loose = 0  # terms that may become inessential: all but the completions, which come last
-    while loose < terms and not t.is_completion[loose]:
+    while loose < terms and not t.completes[loose]:
         loose += 1
     seed = 0
     if heap.size[0] < len(heap.scores) and documents > SAMPLE_SIZE:
@@ -574,8 +599,7 @@ def search_segment(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, heap:
             touched += lasts[i] - firsts[i]
         # Few touched documents are found through the lists again, which is cheaper than a scan of the whole window.
         sparse = touched * SPARSE_DIVISOR < high - low
-        for i in range(loose, terms):
-            _add_scores(places, codes, scores, _get_posting_list(p, t, i), firsts[i], lasts[i], window, True)
+        _add_completions(p, t, loose, firsts, lasts, buffers)
         part = window[low - base : high - base]
         for i in range(loose - 1, added - 1, -1):
             if sampling and i < essential:

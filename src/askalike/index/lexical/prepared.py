@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import nlargest
-from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,7 +32,7 @@ class QueryTerms:
     stands for in case it is complete, not marked. excluded_docid: a question that must not be found, −1 for none.
     excluded_phrasing: the one phrasing of it that must not be used, −1 for all of them. weights: term → its weight,
     instead of its frequency in `terms`. completion_weights: word → its weight as a completion of the unfinished word,
-    1 for any other.
+    1 for any other. field_factors: factors of the fields' weights; empty for 1 each.
     """
 
     terms: Sequence[str]
@@ -44,20 +42,11 @@ class QueryTerms:
     prefix_terms: Sequence[str] = ()
     weights: Mapping[str, float] | None = None
     completion_weights: Mapping[str, float] = field(default_factory=dict)
+    field_factors: Sequence[float] = ()
 
 
-class FieldWeights(NamedTuple):
-    """How the scores of a document's fields are summed.
-
-    weights: of each field, above 0; empty for 1 each. relative: with several fields, each field's score is first
-    divided by the score of the query for a field with the same words.
-    """
-
-    weights: tuple[float, ...] = ()
-    relative: bool = False
-
-
-PLAIN_SUM = FieldWeights()
+FieldWeights = tuple[float, ...]
+"""The factor of the score of each field, above 0; empty for 1 each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,14 +63,11 @@ class PreparedQueries:
 
 @dataclass(frozen=True, eq=False)
 class PreparedBatch:
-    """A batch of Q queries with M terms on a state of an index.
-
-    self_scores: (Q), the score of each query for a text with the same words in each field; 0 without words.
-    """
+    """Q queries with M terms on a state of an index. counts: (M), the frequency of each term in its query."""
 
     columns: QueryBatch
     scores: TermScores
-    self_scores: Floats
+    counts: Floats
 
     def __len__(self) -> int:
         return len(self.columns.scales)
@@ -92,16 +78,36 @@ class PreparedBatch:
         fields: FieldWeights,
     ) -> Self:  # fmt: skip
         """Weigh the queries' terms. numbers: (M), of each term among the known ones, whose scores are computed."""
-        factors, self_scores = _weigh_fields(terms, scores, numbers, fields)
-        weights = np.array(terms.counts, np.float64) * factors
+        counts = np.array(terms.counts, np.float64)
+        weights = counts * np.array(fields)[scores.terms.fields[numbers]] if fields else counts
+        if any(query.field_factors for query in queries):
+            each = (1.0,) * len(scores.terms.statistics)
+            factors = np.array([query.field_factors or each for query in queries], np.float64)
+            weights = weights * factors[terms.rows, scores.terms.fields[numbers]]
         bounds = np.bincount(terms.rows, weights * scores.bounds[numbers], len(queries))
         columns = QueryBatch(
             np.array(terms.offsets, np.int64), numbers, weights, np.array(terms.words, np.int64),
-            np.array(terms.is_completion, np.bool_), integer_scale(bounds.astype(np.float64)),
+            np.array(terms.completes, np.int64), integer_scale(bounds.astype(np.float64)),
             np.array([q.excluded_docid for q in queries], np.int64),
             np.array([q.excluded_phrasing for q in queries], np.int64),
         )  # fmt: skip
-        return cls(prechecked(columns), scores, self_scores)
+        return cls(prechecked(columns), scores, counts)
+
+    @lazy_property
+    def self_scores(self) -> Floats:
+        """The score of each query for a text with the same words in each field, (Q); 0 without words.
+
+        Every completion of a word gets the highest weight among them, so that no text scores far above this.
+        """
+        columns, known = self.columns, self.scores.terms
+        field_count, factors = len(known.statistics), columns.weights / self.counts
+        groups = self._rows * field_count + known.fields[columns.terms]
+        highest = -self._least_completions(-self.counts, self._rows, len(self))[self._rows]
+        counts = np.where(columns.completes, highest, self.counts)
+        finished, unfinished = self._sum_groups(counts, groups, len(self) * field_count)
+        each = counts * factors * self.scores.score_in_text(columns.terms, counts, (finished + unfinished)[groups])
+        finished, unfinished = self._sum_groups(each, groups, len(self) * field_count)
+        return (finished + unfinished).reshape(-1, field_count).sum(axis=1)
 
     @lazy_property
     def term_information(self) -> Floats:
@@ -115,32 +121,47 @@ class PreparedBatch:
         groups = np.cumsum(self._begins_word) - 1
         if len(groups):
             idf = np.minimum.reduceat(idf, np.flatnonzero(self._begins_word))[groups]
-        return np.where(
-            columns.is_completion, _least(idf, self._rows, columns.is_completion, len(self))[self._rows], idf
-        )
+        common = self._least_completions(idf, self._rows, len(self))[self._rows]
+        return np.where(columns.completes, common, idf)
 
     @property
     def total_information(self) -> Floats:
         """The idf of each query's words, (Q): each word counts once, and completions as one word."""
-        columns = self.columns
-        finished = np.where(self._begins_word & ~columns.is_completion, self.term_information, 0.0)
-        sums = np.bincount(self._rows, finished, len(self))
-        return np.asarray(sums + _least(self.term_information, self._rows, columns.is_completion, len(self)))
+        sums = self._sum_groups(np.where(self._begins_word, self.term_information, 0.0), self._rows, len(self))
+        return np.add(*sums)
+
+    def _sum_groups(self, values: Floats, groups: Array, size: int) -> tuple[Floats, Floats]:
+        """Return the sum over the finished words of each group of terms, and the minimum over its completions."""
+        finished = self.columns.completes == 0
+        sums = np.asarray(np.bincount(groups[finished], values[finished], size), np.float64)
+        return sums, self._least_completions(values, groups, size)
+
+    def _least_completions(self, values: Floats, groups: Array, size: int) -> Floats:
+        """Return the minimum over the completions of each group of terms, (size,); 0 without any."""
+        completed = np.flatnonzero(self.columns.completes)
+        least = np.full(size, np.inf if len(completed) else 0.0)
+        if len(completed):
+            np.minimum.at(least, groups[completed], values[completed])
+            least[np.isinf(least)] = 0.0
+        return least
 
     def name_scores(self, q: int, scores: Floats) -> list[list[tuple[str, float]]]:
-        """Return each document's scored terms of query q, with the scores; of the completions, only the best one.
+        """Return each document's scored terms of query q, with the scores; of completions in a field, only the best.
 
         scores: (documents, maximum terms of a query), NaN if a term does not occur.
         """
         columns, names = self.columns, self.scores.terms.names
         first, last = columns.offsets[q : q + 2].tolist()
-        numbers, completes = columns.terms[first:last].tolist(), columns.is_completion[first:last].tolist()
+        numbers, completes = columns.terms[first:last].tolist(), columns.completes[first:last].tolist()
         named: list[list[tuple[str, float]]] = [[] for _ in scores]
-        completed: list[list[tuple[str, float]]] = [[] for _ in scores]
+        completed: list[dict[int, tuple[str, float]]] = [{} for _ in scores]
         at = np.nonzero(~np.isnan(scores[:, : last - first]))
         for document, term, score in zip(*map(np.ndarray.tolist, at), scores[at].tolist(), strict=True):
-            (completed if completes[term] else named)[document].append((names[numbers[term]], score))
-        return [[*own, *nlargest(1, more, itemgetter(1))] for own, more in zip(named, completed, strict=True)]
+            if not (field := completes[term]):
+                named[document].append((names[numbers[term]], score))
+            elif score > completed[document].get(field, ("", 0.0))[1]:
+                completed[document][field] = names[numbers[term]], score
+        return [[*own, *best.values()] for own, best in zip(named, completed, strict=True)]
 
     @lazy_property
     def _rows(self) -> Array:
@@ -164,7 +185,7 @@ class TermColumns(NamedTuple):
     names: list[str]
     counts: list[float]
     words: list[int]
-    is_completion: list[bool]
+    completes: list[int]
 
     @classmethod
     def of_queries(cls, queries: Sequence[QueryTerms], complete: Callable[[str], Sequence[str]], fields: int) -> Self:
@@ -173,65 +194,29 @@ class TermColumns(NamedTuple):
         for row, query in enumerate(queries):
             counts = query.weights if query.weights is not None else Counter(query.terms)
             words = _number_words(counts) if fields > 1 else dict(zip(counts, range(len(counts)), strict=True))
-            columns._add(row, sorted(counts, key=words.__getitem__) if fields > 1 else counts, counts, words, False)
+            columns._add(row, sorted(counts, key=words.__getitem__) if fields > 1 else counts, counts, words, 0)
             prefixed = [*query.prefix_terms, *complete(query.prefix)] if query.prefix else []
-            completions = {
-                term: weight
-                for field in range(fields)
-                for word, term in zip(prefixed, mark_terms(prefixed, field), strict=True)
-                if term not in counts and (weight := query.completion_weights.get(word, 1.0))
-            }
-            numbers = dict(zip(completions, range(len(counts), len(counts) + len(completions)), strict=True))
-            columns._add(row, completions, completions, numbers, True)
+            for number in range(fields if prefixed else 0):
+                marked = zip(prefixed, mark_terms(prefixed, number), strict=True)
+                weight_of = query.completion_weights.get
+                completions = {term: w for word, term in marked if term not in counts and (w := weight_of(word, 1.0))}
+                first = len(columns.names)
+                numbers = dict(zip(completions, range(first, first + len(completions)), strict=True))
+                columns._add(row, completions, completions, numbers, 1 + number)
             columns.offsets.append(len(columns.names))
         return columns
 
     def _add(
-        self, row: int, terms: Collection[str], counts: Mapping[str, float], words: Mapping[str, int], completes: bool
+        self, row: int, terms: Collection[str], counts: Mapping[str, float], words: Mapping[str, int], completes: int
     ) -> None:
         self.rows.extend([row] * len(terms))
         self.names.extend(terms)
         self.counts.extend(map(counts.__getitem__, terms))
         self.words.extend(map(words.__getitem__, terms))
-        self.is_completion.extend([completes] * len(terms))
+        self.completes.extend([completes] * len(terms))
 
 
 def _number_words(terms: Iterable[str]) -> dict[str, int]:
     """Return term → the number of its word, by first occurrence."""
     numbers: dict[str, int] = {}
     return {term: numbers.setdefault(word_of(term), len(numbers)) for term in terms}
-
-
-def _weigh_fields(
-    terms: TermColumns, scores: TermScores, numbers: NDArray[np.int64], fields: FieldWeights
-) -> tuple[Floats, Floats]:
-    """Return the weight of each term's field (M), and the queries' self-scores (Q).
-
-    Every completion of a word gets the highest weight among them, so that no text scores far above its query.
-    """
-    field_count, queries = len(scores.terms.statistics), len(terms.offsets) - 1
-    rows, is_completion = np.array(terms.rows, np.int64), np.array(terms.is_completion, np.bool_)
-    groups, size = rows * field_count + scores.terms.fields[numbers], queries * field_count
-    counts = np.array(terms.counts, np.float64)
-    counts = np.where(is_completion, -_least(-counts, rows, is_completion, queries)[rows], counts)
-
-    def add_up(values: Floats) -> tuple[Floats, Floats]:
-        """Return the sums over the finished words of each query and field, and the minima over its completions."""
-        finished = np.bincount(groups[~is_completion], values[~is_completion], size)
-        return np.asarray(finished, np.float64), _least(values, groups, is_completion, size)
-
-    lengths = np.add(*add_up(counts))[groups]
-    own, unfinished = add_up(counts * scores.score_in_text(numbers, counts, lengths))
-    weights: Floats = np.tile(np.array(fields.weights or (1.0,) * field_count, np.float64), queries)
-    if fields.relative and field_count > 1:
-        weights = weights / np.where(own + unfinished > 0, own + unfinished, 1.0)
-    best_unfinished = (weights * unfinished).reshape(queries, field_count).max(axis=1)
-    return weights[groups], (weights * own).reshape(queries, field_count).sum(axis=1) + best_unfinished
-
-
-def _least(values: Floats, groups: Array, is_completion: Array, size: int) -> Floats:
-    """Return the minimum of the completions' values in each group, (size,); 0 for a group without any."""
-    least = np.full(size, np.inf)
-    np.minimum.at(least, groups[is_completion], values[is_completion])
-    least[np.isinf(least)] = 0.0
-    return least

@@ -47,8 +47,8 @@ class QueryBatch(NamedTuple):
     """(M): the frequency of the term in the query, times the weight of its field."""
     words: NDArray[np.int64]
     """(M): a number for each word of a query, ascending; the terms of one word in several fields have the same."""
-    is_completion: NDArray[np.bool_]
-    """(M)."""
+    completes: NDArray[np.int64]
+    """(M): 0, or 1 + the field of a completion of an unfinished word; see SegmentTerms."""
     scales: NDArray[np.float64]
     """(Q): integer scores are scores times this."""
     excluded_docids: NDArray[np.int64]
@@ -64,7 +64,7 @@ class QueryBatch(NamedTuple):
         """Return some of the queries as a batch."""
         offsets = self.offsets[rows.start : rows.stop + 1]
         own = (self.scales[rows], self.excluded_docids[rows], self.excluded_phrasings[rows])
-        return QueryBatch(offsets, self.terms, self.weights, self.words, self.is_completion, *own)
+        return QueryBatch(offsets, self.terms, self.weights, self.words, self.completes, *own)
 
 
 @inlined()
@@ -90,7 +90,7 @@ def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: i
         else:
             for j in range(entries):
                 peak = max(peak, table[j])
-        _insert_term(t, n, term, at, by_code, peak, batch.is_completion[m])
+        _insert_term(t, n, term, at, by_code, peak, batch.completes[m])
         at += entries
         n += 1
     return n
@@ -98,16 +98,16 @@ def _select_terms(p: PostingArrays, tables: ScoreTables, batch: QueryBatch, q: i
 
 @inlined()
 def _insert_term(
-    t: SegmentTerms, n: int, term: int, table_start: int, by_code: bool, max_score: int, is_completion: bool
+    t: SegmentTerms, n: int, term: int, table_start: int, by_code: bool, max_score: int, completes: int
 ) -> None:
     """Insert a term into the first n, in the order of SegmentTerms; completions are last."""
     at = n
-    while not is_completion and at and (t.is_completion[at - 1] or t.max_scores[at - 1] > max_score):
+    while not completes and at and (t.completes[at - 1] or t.max_scores[at - 1] > max_score):
         t.ids[at], t.table_starts[at], t.by_code[at] = t.ids[at - 1], t.table_starts[at - 1], t.by_code[at - 1]
-        t.max_scores[at], t.is_completion[at] = t.max_scores[at - 1], t.is_completion[at - 1]
+        t.max_scores[at], t.completes[at] = t.max_scores[at - 1], t.completes[at - 1]
         at -= 1
     t.ids[at], t.table_starts[at], t.by_code[at] = term, table_start, by_code
-    t.max_scores[at], t.is_completion[at] = max_score, is_completion
+    t.max_scores[at], t.completes[at] = max_score, completes
 
 
 @compiled()
@@ -121,7 +121,7 @@ def search_queries(
         n = _select_terms(p, tables, batch, q, t)
         if n:
             terms = SegmentTerms(
-                t.ids[:n], t.table_starts[:n], t.by_code[:n], t.max_scores[:n], t.is_completion[:n], t.scores
+                t.ids[:n], t.table_starts[:n], t.by_code[:n], t.max_scores[:n], t.completes[:n], t.scores
             )
             query = SegmentQuery(allowed_mask, batch.excluded_docids[q], batch.excluded_phrasings[q], has_rephrasings)
             heap = TopKHeap(heaps.scores[q], heaps.docids[q], heaps.size[q : q + 1])

@@ -14,7 +14,6 @@ from askalike.core.types import AllowedDocs, TopDocs
 from askalike.index.lexical.matching import DocumentMatches, ListCursors, match_documents
 from askalike.index.lexical.maxscore import TopKHeaps, borrow_buffers
 from askalike.index.lexical.prepared import (
-    PLAIN_SUM,
     FieldWeights,
     PreparedBatch,
     PreparedQueries,
@@ -98,7 +97,7 @@ class PostingsSearcher:
         self._term_scores: dict[TermScorer, TermScores] = {}
 
     def prepare(
-        self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights = PLAIN_SUM
+        self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights = ()
     ) -> PreparedQueries:
         """Look up the queries' terms, once for all of `search`, `score` and `contributions`."""
         batch = self._prepare_batch(queries, similarity, fields) if len(queries) <= BATCH_SIZE else None

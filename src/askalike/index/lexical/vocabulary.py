@@ -33,7 +33,7 @@ class NearSearch(NamedTuple):
 
 
 class TermVocabulary:
-    """The words of some segments, without the marks of fields. A word's df is the sum of its df over the fields."""
+    """The words of some segments, without the marks of fields. A word's df is the highest of its df in the fields."""
 
     def __init__(self, segments: Sequence[LiveSegment], field_count: int = 1) -> None:
         self._segments, self._fields = segments, range(field_count)
@@ -121,13 +121,13 @@ class TermVocabulary:
 
     def _count_live_documents(self, terms: Sequence[str]) -> list[tuple[int, str]]:
         """Return (−df, term) for the terms that a live document contains."""
-        df, held = np.zeros(len(terms), np.int64), np.zeros(len(terms), np.bool_)
+        df, held = np.zeros((len(self._fields), len(terms)), np.int64), np.zeros(len(terms), np.bool_)
         for live in self._segments:
             for field in self._fields:
                 ids = live.find(mark_terms(terms, field))
-                df += live.term_statistics(ids)[0]
+                df[field] += live.term_statistics(ids)[0]
                 held |= live.has_live_documents(ids)
-        return [(-int(n), term) for n, term, is_held in zip(df, terms, held, strict=True) if is_held]
+        return [(-int(n), term) for n, term, is_held in zip(df.max(axis=0), terms, held, strict=True) if is_held]
 
 
 def rank_near_terms(word: str, tail: int, counted: Iterable[tuple[int, NearTerm]]) -> list[NearTerm]:

@@ -14,7 +14,8 @@ class TripletLoss(Loss):
 
     With a Euclidean metric the scores are negative distances and this is [ρ(q, p) − ρ(q, x) + margin]+. Most negatives
     of a trained network are far away: over all of them, the mean and its gradient vanish long before it ranks well.
-    Semi-hard (Schroff et al. 2015): the nearest of the negatives that are farther away than the positive.
+    Semi-hard (Schroff et al. 2015): the nearest of the negatives that are farther away than the positive. The hardest
+    from the start draws all vectors to one point, where the loss stays at the margin.
     """
 
     margin: float = Field(
@@ -23,9 +24,10 @@ class TripletLoss(Loss):
         description="margin between positive and negative: 10 for distances (the DSSM's), less than 2 for cosines",
     )
     over: Literal["violated", "all", "semi_hard", "hardest"] = Field(
-        "violated",
+        "semi_hard",
         description="a pair's negatives that count: those within the margin (violated), all, or one of them: the "
-        "hardest, or the hardest that scores below the positive (semi_hard; the easiest if none does)",
+        "hardest that scores below the positive (semi_hard; the easiest if none does), or the hardest, with which a "
+        "network that has learned nothing yet collapses to one vector for all texts",
     )
 
     def __call__(self, scores: Scores) -> Tensor:

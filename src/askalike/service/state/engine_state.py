@@ -35,7 +35,7 @@ class ServedEngine:
         archive, ranker_pinned = Archive.open(path, settings.engine), settings.ranker is not None
         ranker = resolve_ranker(settings, path, ready_ranker(archive))
         version = _engine_version(archive, ranker, ranker_pinned)
-        engine = LocalEngine(archive, ranker, archive.committed_view(), settings.filter)
+        engine = LocalEngine(archive, ranker, archive.committed_view(), settings.filter, settings.answered_first)
         for _, _, title in list(islice(archive.view().titles(), 1)):
             engine.search(title, 1, prefix=True)
         return cls(engine, version, ranker_pinned)
