@@ -6,11 +6,14 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from opensearch.jars import NoClusterError
@@ -18,7 +21,7 @@ from opensearch.jars import NoClusterError
 import random_examples  # noqa: F401 (how many examples property tests draw)
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
-from askalike.core import parallel as pieces
+from askalike.core import parallel
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
 from chromium import CHROMIUM, launch_chromium
@@ -33,6 +36,8 @@ with tempfile.TemporaryDirectory() as directory:
     with askalike.load(directory) as engine:
         engine.search("boiling eg", prefix=True)
 """
+# Ray reads these on import: its cluster listens at 127.0.0.1, with a token of its own instead of one in the home
+os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid4().hex}
 compiling = pytest.StashKey[subprocess.Popen[bytes]]()
 
 
@@ -146,18 +151,38 @@ def ray():
     return pytest.importorskip("ray", reason="needs the extra ray")
 
 
+@pytest.fixture(scope="session")
+def ray_cluster(tmp_path_factory):
+    """The address of a Ray cluster of two cores, which listens at 127.0.0.1 only."""
+    pytest.importorskip("ray", reason="needs the extra ray")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    folder = tempfile.mkdtemp(prefix="ray")  # a socket's path has at most 107 characters
+    start = [Path(sys.executable).with_name("ray"), "start", "--head", "--node-ip-address=127.0.0.1", "--block"]
+    options = [f"--port={address.split(':')[1]}", "--num-cpus=2", "--include-dashboard=false", f"--temp-dir={folder}"]
+    command = [*start, "--disable-usage-stats", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as cluster:
+        try:
+            assert any("Ray runtime started" in line for line in cluster.stdout), "no Ray cluster"
+            yield address
+        finally:
+            cluster.terminate()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture
 def fragile_workers(monkeypatch, tmp_path):
-    """The first worker that works on a kind of piece is killed at it. Returns where the kinds are noted."""
+    """The first worker of Ray that works on a kind of piece is killed at it."""
     folder = tmp_path / "killed"
     folder.mkdir()
 
-    def apply(function, piece):
+    def call(function, piece):
         marker = folder / getattr(function, "func", function).__name__
         if not marker.exists():
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return function(piece)
 
-    monkeypatch.setattr(pieces, "_apply", apply)
-    return folder
+    monkeypatch.setattr(parallel, "_call", call)
+    yield
+    assert list(folder.iterdir())

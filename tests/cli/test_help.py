@@ -38,9 +38,9 @@ CHECKED_VALUES = {
 """Values that can be checked without an archive."""
 WITHOUT_DEFAULT = {
     "--accept", "--after", "--allow-origin", "--answer", "--archive", "--before", "--body", "--candidates",
-    "--categories", "--category", "--cluster", "--cross-encoder", "--days", "--dev", "--encoder", "--endpoint",
+    "--categories", "--category", "--cross-encoder", "--days", "--dev", "--encoder", "--endpoint",
     "--opensearch", "--ignore", "--model", "--note", "--off-topic", "--origin",
-    "--output", "--per-query", "--precision", "--qrels", "--records", "--reject", "--remove", "--restore",
+    "--output", "--per-query", "--precision", "--qrels", "--ray", "--records", "--reject", "--remove", "--restore",
     "--run", "--sample", "--set", "--since", "--site", "--skip", "--tag", "--test", "--text", "--title", "--without",
     "--workspace",
 }  # fmt: skip

@@ -1,13 +1,17 @@
-"""Offline work on a Ray cluster: the bytes of one process, whatever worker is lost."""
+"""Offline work by processes of this machine or a Ray cluster: the bytes of one process."""
 
+import itertools
+import os
 import shutil
+import signal
 import sys
 
 import pytest
 
 from askalike import encoders, rankers
+from askalike.core import parallel
 from askalike.core.errors import SettingsError
-from askalike.core.parallel import map_pieces, work_on
+from askalike.core.parallel import WorkerError, map_pieces, use_workers
 from askalike.experiments.declaration import Experiment
 from askalike.experiments.grid_search import tune_ranker
 from askalike.experiments.run import run_experiment
@@ -21,85 +25,101 @@ from askalike.store import Archive
 from calibration.riverside import DEFAULT_RANKER
 
 
-def test_without_a_cluster_pieces_are_worked_on_here():
-    with work_on(None):
-        assert list(map_pieces(abs, [-1, 2])) == [1, 2]
+@pytest.fixture(params=["processes", pytest.param("ray", marks=pytest.mark.long)])
+def workers(request):
+    """The arguments of `use_workers`; a worker of Ray is killed at the first piece of each kind."""
+    if request.param == "processes":
+        return {"jobs": 2}
+    request.getfixturevalue("fragile_workers")
+    return {"ray": request.getfixturevalue("ray_cluster")}
 
 
-def test_without_ray_it_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(SettingsError, match=r"askalike\[ray\]"), work_on("auto"):
+def test_one_job_works_in_this_process():
+    with use_workers(1):
+        assert list(map_pieces(eval, ["__import__('os').getpid()"])) == [os.getpid()]
+
+
+def test_jobs_return_results_in_order_and_read_few_pieces_ahead():
+    numbers = itertools.count()
+    with use_workers(2):
+        results = map_pieces(abs, numbers)
+        assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+        assert next(numbers) == 4 + 2 * parallel.PIECES_PER_WORKER
+        results.close()
+        assert os.getpid() not in map_pieces(eval, ["__import__('os').getpid()"])
+
+
+def test_a_killed_process_is_an_error():
+    with use_workers(2), pytest.raises(WorkerError, match="died .* fewer --jobs"):
+        list(map_pieces(signal.raise_signal, [signal.SIGKILL]))
+
+
+def test_workers_pass_errors_on(workers):
+    with use_workers(**workers), pytest.raises(ValueError, match="invalid literal"):
+        list(map_pieces(int, ["1", "one"]))
+
+
+@pytest.mark.parametrize("address", ["auto", "127.0.0.1", "127.0.0.1:1", "127.0.0.1:99999"])
+def test_no_ray_cluster_at_an_address_is_an_error(ray, address):
+    with pytest.raises(SettingsError, match=rf"--ray {address}: no Ray cluster"), use_workers(ray=address):
         pass
 
 
-@pytest.mark.long
-def test_a_killed_worker_loses_only_its_piece(ray, fragile_workers):
-    def square(number: int) -> int:
-        return number * number
-
-    with work_on("auto"):
-        results = map_pieces(square, range(20))
-        assert next(results) == 0
-        assert {node["NodeManagerAddress"] for node in ray.nodes()} == {"127.0.0.1"}
-        assert [0, *results] == [n * n for n in range(20)]
-        abandoned = map_pieces(square, range(1_000))
-        next(abandoned)
-    assert (fragile_workers / "square").exists()
-    assert not ray.is_initialized()
+def test_jobs_and_ray_exclude_each_other():
+    with pytest.raises(SettingsError, match="exclude each other"), use_workers(2, "127.0.0.1:6379"):
+        pass
 
 
-@pytest.mark.long
-def test_dedupe_writes_the_same_bytes_whatever_worker_is_lost(
-    ray, fragile_workers, calibrated_riverside, tmp_path, monkeypatch
-):
+def test_a_missing_ray_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SettingsError, match=r"askalike\[ray\]"), use_workers(ray="127.0.0.1:6379"):
+        pass
+
+
+def test_dedupe_writes_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
     monkeypatch.setattr(neighbours, "BATCH_SIZE", 50)
     written = []
-    for cluster in (None, "auto"):
-        with Archive.open(calibrated_riverside) as archive:
+    for options in ({}, workers):
+        with use_workers(**options), Archive.open(calibrated_riverside) as archive:
             (archive.path / "index" / f"neighbours-{DEFAULT_RANKER}.jsonl").unlink(missing_ok=True)
-            dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "out.csv", cluster=cluster)
+            dedupe(archive, rankers.create(DEFAULT_RANKER), tmp_path / "out.csv")
             lines = (archive.path / "index" / f"neighbours-{DEFAULT_RANKER}.jsonl").read_bytes()
         written.append((lines, (tmp_path / "out.csv").read_bytes()))
-    assert {file.name for file in fragile_workers.iterdir()} == {"_search_batch"}
     assert written[0] == written[1]
 
 
 @pytest.mark.long
-def test_encoding_teaching_and_experiments_write_the_same_bytes_whatever_worker_is_lost(
-    ray, fragile_workers, calibrated_riverside, tmp_path, monkeypatch
-):
+def test_indexes_targets_and_experiments_have_the_same_bytes(workers, calibrated_riverside, tmp_path, monkeypatch):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     monkeypatch.setattr(dense, "BATCH", 50)
     monkeypatch.setattr(distil, "CHUNK_SIZE", 50)
     written = []
-    for cluster in (None, "auto"):
-        path = tmp_path / str(cluster) / "library"
+    for name, options in (("here", {}), ("shared", workers)):
+        path = tmp_path / name / "library"
         shutil.copytree(calibrated_riverside, path, ignore=shutil.ignore_patterns("index"))
         systems = [{"ranker": name} for name in ("bm25", "hybrid")]
-        experiment = Experiment(title="Ray", archive=path, split="duplicates", system=systems)
-        with work_on(cluster):
+        experiment = Experiment(title="Workers", archive=path, split="duplicates", system=systems)
+        with use_workers(**options):
             with Archive.open(path) as archive:
                 rankers.create("static").build(archive.view())
-                built = read_files(path / "index")
+                built = [path.read_bytes() for path in sorted((path / "index").glob("*/*-*/*"))]
                 texts = [question for _, question in archive.view().questions()]
             targets = encode_targets(encoders.build("static", {}), texts, 64, print).tobytes()
-            run_experiment(experiment, tmp_path / str(cluster) / "run")
-        written.append((built, targets, read_files(tmp_path / str(cluster) / "run" / "runs")))
-    assert {file.name for file in fragile_workers.iterdir()} == {"_encode_batch", "_encode_block", "_write_cell"}
+            run_experiment(experiment, tmp_path / name / "run")
+        written.append((built, targets, read_files(tmp_path / name / "run" / "runs")))
     assert all(written[0])
     assert written[0] == written[1]
 
 
 @pytest.mark.long
-def test_tuning_chooses_the_same_whatever_worker_is_lost(ray, fragile_workers, calibrated_riverside):
+def test_tuning_chooses_the_same(workers, calibrated_riverside):
     grid = {"k1": [0.9, 1.2, 1.6], "b": [0.3, 0.75]}
     results = []
-    for cluster in (None, "auto"):
-        with work_on(cluster), Archive.open(calibrated_riverside) as archive:
+    for options in ({}, workers):
+        with use_workers(**options), Archive.open(calibrated_riverside) as archive:
             labels = load_split(archive, "duplicates")
             results.append(tune_ranker(archive, "bm25", grid, labels, "nDCG@10", fixed={"fields": "title"}))
     assert len(results[0].trials) == 6
-    assert {file.name for file in fragile_workers.iterdir()} == {"_evaluate_in_worker"}
     assert results[0] == results[1]
 
 

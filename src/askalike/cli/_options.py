@@ -65,9 +65,9 @@ Engine = Annotated[
         help="The OpenSearch cluster that holds the indexes.",
     ),
 ]
-RayCluster = Annotated[
-    str | None,
-    Option("--cluster", metavar="ADDRESS", help="Work on a Ray cluster: auto for this machine's cores, or HOST:PORT."),
+Jobs = Annotated[int, Option("--jobs", min=1, help="Number of processes that share the work.")]
+Ray = Annotated[
+    str | None, Option("--ray", metavar="HOST:PORT", help="Share the work on a running Ray cluster, instead of --jobs.")
 ]
 Json = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 Probability = Annotated[

@@ -16,10 +16,11 @@ from askalike.cli._options import (
     Directory,
     Engine,
     Fields,
+    Jobs,
     Json,
     QrelsFile,
     RankerName,
-    RayCluster,
+    Ray,
     RuleName,
     announce_compilation,
     assignment_option,
@@ -41,7 +42,7 @@ from askalike.core.clock import parse_limit
 from askalike.core.config import parse_assignments
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
-from askalike.core.parallel import work_on
+from askalike.core.parallel import use_workers
 from askalike.evaluation.outcome import Evaluation, MacroEvaluation
 from askalike.evaluation.tables import to_csv, to_text
 from askalike.experiments.comparing import compare_runs, declared_value, load_judgements, parse_sources
@@ -302,7 +303,8 @@ def experiment_command(
     ] = None,
     changes: Annotated[list[str] | None, assignment_option("A key of FILE to change")] = None,
     force: Annotated[bool, Option("--force", help="Discard an earlier experiment in the folder.")] = False,
-    cluster: RayCluster = None,
+    jobs: Jobs = 1,
+    ray: Ray = None,
     json: Json = False,
 ) -> None:
     """Run the experiment that a TOML file declares, into a folder that reproduces it.
@@ -324,7 +326,7 @@ def experiment_command(
     folder = output or Path("runs") / file.stem
     announce_compilation()
     log = lines_without_terminal()
-    with work_on(cluster), nested_progress_bars() as watch:
+    with use_workers(jobs, ray), nested_progress_bars() as watch:
         outcome = run_experiment(
             experiment, folder, resume=True, force=force, open_bar=watch, log=log,
             command=_experiment_command_line(file, output, changes or []),

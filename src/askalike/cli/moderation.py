@@ -13,15 +13,17 @@ from askalike.cli._options import (
     Directory,
     Engine,
     Fields,
+    Jobs,
     Json,
     RankerName,
-    RayCluster,
+    Ray,
     build_ranker,
 )
 from askalike.cli._output import format_proportion, progress_bar, to_json
 from askalike.cli._results import NO_RESULT_MESSAGE
 from askalike.core.counts import format_count
 from askalike.core.errors import InputError, SettingsError
+from askalike.core.parallel import use_workers
 from askalike.evaluation.intervals import BinomialProportion
 from askalike.moderation.dedupe import DedupeReport, dedupe
 from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
@@ -50,7 +52,8 @@ def dedupe_command(
         Option(min=0, max=1, help="Minimum probability of a pair; needs a calibration.", show_default="0.5"),
     ] = None,
     min_similarity: Annotated[float | None, Option(min=0, max=1, help=SIMILARITY_HELP, show_default="0.7")] = None,
-    cluster: RayCluster = None,
+    jobs: Jobs = 1,
+    ray: Ray = None,
 ) -> None:
     """Find clusters of duplicates and propose an original for each.
 
@@ -64,11 +67,11 @@ def dedupe_command(
     askalike dedupe DIR -o clusters.csv --min-probability 0.8
     ```
     """
-    with Archive.open(directory, engine) as archive, progress_bar("looking for duplicates") as report:
+    bar = progress_bar("looking for duplicates")
+    with use_workers(jobs, ray), Archive.open(directory, engine) as archive, bar as report:
         built = build_ranker(archive, ranker, settings, fields)
         result = dedupe(
-            archive, built, output, min_probability=min_probability, min_similarity=min_similarity, progress=report,
-            cluster=cluster,
+            archive, built, output, min_probability=min_probability, min_similarity=min_similarity, progress=report
         )  # fmt: skip
     members = sum(len(proposal.members) for proposal in result.proposals)
     clusters = f"{format_count(len(result.proposals), 'cluster')} of {format_count(members, 'question')}"

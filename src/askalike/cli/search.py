@@ -17,10 +17,11 @@ from askalike.cli._options import (
     Directory,
     Engine,
     Fields,
+    Jobs,
     Json,
     Probability,
     RankerName,
-    RayCluster,
+    Ray,
     Tags,
     Without,
     build_ranker,
@@ -33,7 +34,7 @@ from askalike.core.addresses import parse_url
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.filters import Filter
-from askalike.core.parallel import work_on
+from askalike.core.parallel import use_workers
 from askalike.core.types import Question
 from askalike.core.values import parse_memory
 from askalike.search.answering.replies import DEFAULT_SURE
@@ -55,7 +56,8 @@ def index_command(
         str | None,
         Option(metavar="SIZE", callback=checked(parse_memory), help="Memory limit of the build.", show_default="2GB"),
     ] = None,
-    cluster: RayCluster = None,
+    jobs: Jobs = 1,
+    ray: Ray = None,
 ) -> None:
     """Build or update the index of a ranker.
 
@@ -66,7 +68,7 @@ def index_command(
     askalike index DIR --ranker bm25 --fields title
     ```
     """
-    with work_on(cluster), Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
+    with use_workers(jobs, ray), Archive.open(directory, engine) as archive, progress_bar("indexing") as report:
         chosen_ranker = rankers.create(ranker, parse_settings(settings, fields), archive)
         started = time.perf_counter()
         if rebuild:

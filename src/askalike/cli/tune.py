@@ -11,8 +11,9 @@ from askalike.calibration.calibrate import CalibrationReport
 from askalike.cli._options import (
     Directory,
     Fields,
+    Jobs,
     Json,
-    RayCluster,
+    Ray,
     RuleName,
     Seed,
     announce_compilation,
@@ -23,7 +24,7 @@ from askalike.cli._options import (
 )
 from askalike.cli._output import format_settings, print_remark, to_json
 from askalike.core.counts import format_count
-from askalike.core.parallel import work_on
+from askalike.core.parallel import use_workers
 from askalike.experiments.grid_search import SEED
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE
 from askalike.store import Archive
@@ -63,7 +64,8 @@ def tune_command(
     fields: Fields = None,
     seed: Seed = SEED,
     rule: Annotated[RuleName, Option(help="How ties, self-hits and unanswered queries count.")] = "trec_eval",
-    cluster: RayCluster = None,
+    jobs: Jobs = 1,
+    ray: Ray = None,
     json: Json = False,
 ) -> None:
     """Find the ranker that suits an archive best, activate it, and calibrate it.
@@ -85,7 +87,7 @@ def tune_command(
     """
     fixed = parse_settings(settings, fields)
     limit, measure = parse_duration(budget), measure or TUNING_MEASURE
-    with work_on(cluster), Archive.open(directory) as archive:
+    with use_workers(jobs, ray), Archive.open(directory) as archive:
         announce_compilation()
         printer = TuningPrinter(directory, measure, quiet=json)
         outcome = tune_archive(

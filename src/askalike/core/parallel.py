@@ -1,139 +1,156 @@
-"""Work split into pieces, done in this process or on the cores and machines of a Ray cluster."""
+"""Work split into pieces: done here, by processes of this machine, or by the machines of a running Ray cluster."""
 
 import logging
+import multiprocessing
 import os
+import signal
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from functools import partial
+from threading import Thread
 from typing import Any, TypeVar
 
-from askalike.core.errors import SettingsError
+from askalike.core.errors import AskalikeError, SettingsError
 
 PieceT = TypeVar("PieceT")
 ResultT = TypeVar("ResultT")
-LOCAL = "auto"
-"""The name for a temporary Ray cluster of this machine's cores."""
 MAX_RETRIES = 5
-"""Number of times that a piece is retried if its worker is lost."""
-PIECES_PER_CORE = 2
-"""Maximum number of pieces per core that are queued or running, since each is held in memory."""
+"""Number of times that Ray retries a piece if its worker is lost."""
+PIECES_PER_WORKER = 2
+"""Maximum number of pieces per worker that are queued or running, since each is held in memory."""
+CONNECTION_S = 5
+"""Maximum time in which a Ray cluster must accept a connection, in seconds."""
+Submit = Callable[[Any], Callable[[], Any]]
+"""Sends a piece to a worker, and returns a function that waits for its result."""
+StartWorkers = Callable[[Callable[[Any], Any]], AbstractContextManager[tuple[int, Submit]]]
+"""Starts workers for a function. Returns their number, and what sends them pieces."""
+
+_start_workers: ContextVar[StartWorkers | None] = ContextVar("start_workers", default=None)
+_function: Callable[[Any], Any]
+"""In a process of a pool: the function of its pieces."""
 
 
-_ray: ContextVar[Any] = ContextVar("ray", default=None)
+class WorkerError(AskalikeError):
+    """A worker was lost, with its piece of the work."""
 
 
 @contextmanager
-def work_on(cluster: str | None) -> Iterator[None]:
-    """Make `map_pieces` use a Ray cluster until the context ends.
+def use_workers(jobs: int = 1, ray: str | None = None) -> Iterator[None]:
+    """Make `map_pieces` use other processes until the context ends.
 
-    cluster: `auto`, or the address of a running cluster; None for this process. Raises SettingsError if Ray is not
-    installed or no cluster answers.
+    jobs: number of processes of this machine; 1: no others. ray: HOST:PORT of a running Ray cluster, instead of jobs.
+    Each process of this machine imports the main module, which therefore needs `if __name__ == "__main__":`. Raises
+    SettingsError if both are given, if Ray is not installed, or if no cluster answers.
     """
-    if cluster is None:
-        yield
-        return
-    with _connect(cluster) as ray:
-        token = _ray.set(ray)
+    if ray and jobs > 1:
+        raise SettingsError("--jobs and --ray exclude each other; give one of them")
+    with _connect(ray) if ray else _choose_processes(jobs) as start:
+        token = _start_workers.set(start)
         try:
             yield
         finally:
-            _ray.reset(token)
+            _start_workers.reset(token)
 
 
-@contextmanager
-def work_here() -> Iterator[None]:
-    """Make `map_pieces` use this process until the context ends, even if there is a cluster."""
-    token = _ray.set(None)
-    try:
-        yield
-    finally:
-        _ray.reset(token)
-
-
-def has_cluster() -> bool:
-    """Return whether `map_pieces` currently uses a cluster."""
-    return _ray.get() is not None
+def has_workers() -> bool:
+    """Return whether `map_pieces` currently uses other processes."""
+    return _start_workers.get() is not None
 
 
 def map_pieces(function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT]) -> Iterator[ResultT]:
     """Yield the function's result for each piece, in order.
 
-    On a cluster, a piece whose worker is lost is retried on another one.
+    With workers, function, pieces and results are pickled. Raises WorkerError if a worker is lost; Ray first retries
+    its piece on others.
     """
-    ray = _ray.get()
-    return map(function, pieces) if ray is None else _map_on_ray(ray, function, pieces)
+    start = _start_workers.get()
+    return map(function, pieces) if start is None else _map_on_workers(start, function, pieces)
 
 
-def _map_on_ray(ray: Any, function: Callable[[PieceT], ResultT], pieces: Iterable[PieceT]) -> Iterator[ResultT]:
-    work, shared = ray.remote(max_retries=MAX_RETRIES)(_apply), ray.put(function)
-    limit = PIECES_PER_CORE * max(1, int(ray.cluster_resources().get("CPU", 1)))
-    waiting: deque[Any] = deque()
-    for piece in pieces:
-        waiting.append(work.remote(shared, piece))
-        if len(waiting) >= limit:
-            yield ray.get(waiting.popleft())
-    while waiting:
-        yield ray.get(waiting.popleft())
-
-
-def _apply(function: Callable[[PieceT], ResultT], piece: PieceT) -> ResultT:
-    return function(piece)
+def _map_on_workers(start: StartWorkers, function: Callable[[Any], Any], pieces: Iterable[Any]) -> Iterator[Any]:
+    waiting: deque[Callable[[], Any]] = deque()
+    with start(function) as (workers, submit):
+        for piece in pieces:
+            waiting.append(submit(piece))
+            if len(waiting) >= PIECES_PER_WORKER * workers:
+                yield waiting.popleft()()
+        while waiting:
+            yield waiting.popleft()()
 
 
 @contextmanager
-def _connect(cluster: str) -> Iterator[Any]:
-    """Yield Ray, connected to a cluster until the context ends; a temporary cluster is then shut down."""
+def _choose_processes(jobs: int) -> Iterator[StartWorkers | None]:
+    yield partial(_start_processes, jobs) if jobs > 1 else None
+
+
+@contextmanager
+def _start_processes(jobs: int, function: Callable[[Any], Any]) -> Iterator[tuple[int, Submit]]:
+    """Start a pool of processes. They are spawned, since a fork copies the locks of threads that it does not have."""
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin_process, (function,))
+    try:
+        yield jobs, lambda piece: pool.submit(_apply, piece).result
+    except BrokenProcessPool:
+        raise WorkerError(
+            "a worker process died (killed, or out of memory); run the command again, with fewer --jobs"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin_process(function: Callable[[Any], Any]) -> None:
+    """Set the process's function. The process dies without a traceback on Ctrl-C, and when its parent has died."""
+    global _function
+    _function = function
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    Thread(target=_exit_with_parent, daemon=True).start()
+
+
+def _exit_with_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
+
+
+def _apply(piece: Any) -> Any:
+    return _function(piece)
+
+
+@contextmanager
+def _connect(address: str) -> Iterator[StartWorkers]:
+    """Connect to a Ray cluster until the context ends."""
     try:
         import ray
     except ImportError:
-        raise SettingsError("--cluster needs the extra: pip install 'askalike[ray]'") from None
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    with _environment(RAY_USAGE_STATS_ENABLED="0"):  # else Ray sends usage statistics
-        try:
-            if cluster == LOCAL:
-                with _loopback_alone():
-                    ray.init(_node_ip_address="127.0.0.1", num_cpus=os.cpu_count(), include_dashboard=False, **options)
-            else:
-                ray.init(address=cluster, **options)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
-            raise SettingsError(
-                f"--cluster {cluster}: no Ray cluster there ({reason}); expected auto, or HOST:PORT"
-            ) from None
-        try:
-            yield ray
-        finally:
-            ray.shutdown()
+        raise SettingsError("--ray needs the extra: pip install 'askalike[ray]'") from None
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), CONNECTION_S).close()  # Ray itself waits for minutes
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, OverflowError, ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise SettingsError(f"--ray {address}: no Ray cluster there ({reason}); expected HOST:PORT") from None
+    try:
+        yield partial(_start_on_ray, ray)
+    finally:
+        ray.shutdown()
 
 
 @contextmanager
-def _loopback_alone() -> Iterator[None]:
-    """Make the nodes that Ray starts inside the `with` block listen on 127.0.0.1.
-
-    Ray replaces that address by the machine's own if clusters of several machines are possible. It reads that from
-    the environment on import, which may have been long ago; the processes that it starts read it again.
-    """
-    from ray._private import ray_constants
-
-    before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
+def _start_on_ray(ray: Any, function: Callable[[Any], Any]) -> Iterator[tuple[int, Submit]]:
+    work, shared = ray.remote(max_retries=MAX_RETRIES)(_call), ray.put(function)
     try:
-        with _environment(RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0"):
-            yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before
+        workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        yield workers, lambda piece: partial(ray.get, work.remote(shared, piece))
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError as error:
+        raise WorkerError(f"a worker of the Ray cluster was lost: {str(error).splitlines()[0]}") from None
 
 
-@contextmanager
-def _environment(**variables: str) -> Iterator[None]:
-    """Set variables of the environment until the context ends."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+def _call(function: Callable[[Any], Any], piece: Any) -> Any:
+    return function(piece)

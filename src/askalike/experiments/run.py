@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from askalike import rankers
 from askalike.core.errors import SettingsError
 from askalike.core.iteration import ProgressTracker, T
-from askalike.core.parallel import has_cluster, map_pieces
+from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import LogCallback, Progress, Split
 from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.significance import compare
@@ -140,11 +140,11 @@ def _run_cells(context: CellContext, open_bar: OpenBar) -> SystemCells:
         tuned[system.label] = _load_or_tune(context, system, open_bar)["settings"] if system.tune else {}
     cells: dict[str, dict[int, CellResult]] = {}
     with open_bar("systems") as report:
-        if has_cluster():
+        if has_workers():
             ranked = [(system, tuned[system.label], seed) for system, seed in pairs if system.run is None]
-            _write_cells_on_cluster(context, ranked, report)
+            _write_cells_on_workers(context, ranked, report)
         for done, (system, seed) in enumerate(pairs):
-            if report and not has_cluster():
+            if report and not has_workers():
                 report(done, len(pairs))
             with open_bar(system.label) as indexing:
                 cell = run_cell(context, system, tuned[system.label], seed, indexing)
@@ -156,8 +156,8 @@ Cell = tuple[SystemSettings, Mapping[str, Any], int | None]
 """A system, its tuned settings, and the seed."""
 
 
-def _write_cells_on_cluster(context: CellContext, cells: Sequence[Cell], report: Progress | None) -> None:
-    """Write the runs of all cells on the cluster; they are then read like those of an interrupted experiment."""
+def _write_cells_on_workers(context: CellContext, cells: Sequence[Cell], report: Progress | None) -> None:
+    """Write the runs of all cells on the workers; they are then read like those of an interrupted experiment."""
     experiment = context.experiment.model_copy(update={"archive": context.archive.path.resolve()})
     work = partial(_write_cell, experiment, context.folder.path.resolve())
     for done, _ in enumerate(map_pieces(work, cells), 1):

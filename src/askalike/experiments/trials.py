@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from askalike import rankers
 from askalike.core.errors import AskalikeError, SearchIndexError
-from askalike.core.parallel import has_cluster, map_pieces
+from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import DocumentKind, Run, Split
 from askalike.evaluation.measures import parse_cutoff
 from askalike.evaluation.outcome import Evaluation
@@ -122,11 +122,11 @@ class TrialEvaluator:
 
         Consecutive hybrids that differ only in their weights are ranked together. is_over: called while an index is
         built, and between queries. Raises OutOfTimeError, which says where a trial was stopped; its values are lost.
-        On a Ray cluster (askalike.core.parallel.work_on), trials that are ranked together are one piece of work.
+        With workers (askalike.core.parallel.use_workers), trials that are ranked together are one piece of work.
         """
         batches = [list(group) for _, group in groupby(trials, _key_without_weights)]
-        if has_cluster():
-            self._evaluate_on_cluster(batches, part, is_over)
+        if has_workers():
+            self._evaluate_on_workers(batches, part, is_over)
         for batch in batches:
             self._evaluate_batch(self._without_values(batch, part), part, is_over)
             for trial in batch:
@@ -181,7 +181,7 @@ class TrialEvaluator:
     def _without_values(self, trials: Iterable[Trial], part: str) -> list[Trial]:
         return [trial for trial in trials if self.memory.trial_values(trial, part) is None]
 
-    def _evaluate_on_cluster(self, batches: Iterable[Sequence[Trial]], part: str, is_over: IsOver) -> None:
+    def _evaluate_on_workers(self, batches: Iterable[Sequence[Trial]], part: str, is_over: IsOver) -> None:
         """Let workers evaluate batches until the time limit. Their indexes are built here, as only one process may."""
         new = [trials for batch in batches if (trials := self._without_values(batch, part))]
         if len(new) < 2:

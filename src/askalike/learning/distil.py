@@ -18,7 +18,7 @@ from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError, TrainingError
 from askalike.core.files import folder_errors
 from askalike.core.iteration import chunks
-from askalike.core.parallel import has_cluster, map_pieces
+from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import LogCallback, Question
 from askalike.encoders import Encoder, VectorCache, concatenate_parts
 from askalike.encoders.asymmetric import TeacherReference, UnknownWords
@@ -105,9 +105,9 @@ def share_vectors(
     """Make a pre-trained teacher reuse the shared cache of the archive's document vectors.
 
     Inside the `with` block, vectors of other texts are cached in `folder`, so that an interrupted run can resume.
-    Workers of a cluster encode all texts themselves.
+    Workers (see `use_workers`) encode all texts themselves.
     """
-    if not isinstance(teacher, PretrainedEncoder) or has_cluster():
+    if not isinstance(teacher, PretrainedEncoder) or has_workers():
         yield
         return
     shared = teacher.share_vectors(view.path, len(view))

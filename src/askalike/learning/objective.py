@@ -1,25 +1,18 @@
 """The loss of one step: encode a batch's texts, score its pairs and their negatives, apply the loss.
 
-A step of several batches has their mean gradient, computed here or on other processes. Each batch has its own random
-numbers, and gradients are added up in the order of the batches, so that the sum is bitwise reproducible in either case.
+A step of several batches has their mean gradient. Each batch has its own random numbers.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from askalike.core.parallel import map_pieces
 from askalike.learning.examples import ANSWER, Examples, Indices, get_pair_clusters
 from askalike.learning.losses import Loss, Scores
 from askalike.learning.networks import Batch, Network, PartVectors
 from askalike.learning.settings import NegativesSettings
-
-Gradient = Sequence[Tensor | None]
-"""One entry per trainable parameter, None if a batch does not depend on it."""
 
 
 class TrainingBatch(NamedTuple):
@@ -128,34 +121,18 @@ def _join_blocks(scores: Tensor, blocks: list[Tensor], masks: list[Tensor]) -> t
     return torch.cat(blocks, 1), torch.cat(masks, 1)
 
 
-def compute_gradients(
-    objective: nn.Module, batches: Iterable[tuple[TrainingBatch, int]], reduction: str
-) -> Iterator[tuple[float, Gradient]]:
-    """Yield the sum of each batch's losses, and its gradient, on Ray if a cluster is set. batches: each with its seed.
+def add_gradient(objective: nn.Module, batch: TrainingBatch, seed: int, reduction: str, share: float) -> float:
+    """Add a share of a batch's gradient to that of the parameters, and return the sum of its losses.
 
-    reduction: whether the gradient is that of the `mean` or the `sum` of a batch's losses.
+    seed: of the batch's random numbers. reduction: whether the gradient is that of the `mean` or the `sum` of the
+    losses.
     """
-    yield from map_pieces(partial(compute_gradient, objective, reduction, torch.get_num_threads()), batches)
-
-
-def compute_gradient(
-    objective: nn.Module, reduction: str, threads: int, piece: tuple[TrainingBatch, int]
-) -> tuple[float, Gradient]:
-    """Return the sum of a batch's losses, and its gradient. threads: torch's, as these may affect the last bit."""
-    batch, seed = piece
-    if torch.get_num_threads() != threads:
-        torch.set_num_threads(threads)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         losses = objective(batch).float()
     loss = losses.sum() if reduction == "sum" else losses.mean()
     parameters = [parameter for parameter in objective.parameters() if parameter.requires_grad]
-    return float(losses.detach().sum()), torch.autograd.grad(loss, parameters, allow_unused=True)
-
-
-def add_gradient(objective: nn.Module, gradient: Gradient, share: float) -> None:
-    """Add a share of a batch's gradient to that of the objective's parameters."""
-    parameters = (parameter for parameter in objective.parameters() if parameter.requires_grad)
-    for parameter, own in zip(parameters, gradient, strict=True):
-        if own is not None:
-            parameter.grad = own * share if parameter.grad is None else parameter.grad + own * share
+    for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters, allow_unused=True), strict=True):
+        if gradient is not None:
+            parameter.grad = gradient * share if parameter.grad is None else parameter.grad + gradient * share
+    return float(losses.detach().sum())

@@ -50,9 +50,7 @@ class TrainingSettings(Settings):
 
     epochs: int = Field(20, ge=1, description="maximum number of epochs")
     batch_size: int = Field(64, ge=1, description="number of pairs in a batch, on each device")
-    accumulate: int = Field(
-        1, ge=1, description="number of batches whose mean gradient makes a step; with --cluster they run in parallel"
-    )
+    accumulate: int = Field(1, ge=1, description="number of batches whose mean gradient makes a step")
     optimizer: Literal["sgd", "adam", "adamw", "adagrad", "lazy_adam"] = Field(
         "sgd",
         description="the optimizer; lazy_adam updates only a batch's words, much faster with large vocabularies",

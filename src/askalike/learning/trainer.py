@@ -4,7 +4,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ from torch.optim import SGD, Adagrad, Adam, AdamW, Optimizer
 
 from askalike.core.counts import format_count
 from askalike.core.errors import TrainingError
-from askalike.core.parallel import work_here
 from askalike.learning import checkpoint
 from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, Epoch
 from askalike.learning.dev import DevSet
@@ -26,7 +25,7 @@ from askalike.learning.examples import Examples, Indices, make_batches
 from askalike.learning.losses import Loss
 from askalike.learning.negatives import add_random_negatives
 from askalike.learning.networks import Network
-from askalike.learning.objective import Objective, add_gradient, compute_gradients, make_training_batch
+from askalike.learning.objective import Objective, add_gradient, make_training_batch
 from askalike.learning.settings import NegativesSettings, TrainingSettings
 from askalike.learning.used_rows import LazyAdam
 
@@ -246,14 +245,13 @@ def _accumulate_gradients(
 ) -> float:
     """Set the gradient to the mean over several batches and return the sum of their pairs' losses."""
     settings, total = job.settings, 0.0
-    seeds = (settings.seed * 1_000_003 + epoch * 1_009 + n + place for place in range(len(batches)))
-    inputs = (make_training_batch(job.examples, pairs, fabric.device) for pairs in batches)
-    with fabric.autocast(), work_here() if fabric.device.type != "cpu" else nullcontext():
-        pieces = compute_gradients(objective.module, zip(inputs, seeds, strict=True), settings.reduction)
-        for place, (loss, gradient) in enumerate(pieces):
-            _require_finite(job, batches[place], epoch, n + place, loss)
-            add_gradient(objective.module, gradient, 1 / len(batches))
-            total += loss
+    for number, pairs in enumerate(batches, n):
+        batch = make_training_batch(job.examples, pairs, fabric.device)
+        seed = settings.seed * 1_000_003 + epoch * 1_009 + number
+        with fabric.autocast():
+            loss = add_gradient(objective.module, batch, seed, settings.reduction, 1 / len(batches))
+        _require_finite(job, pairs, epoch, number, loss)
+        total += loss
     return total
 
 

@@ -70,15 +70,14 @@ def dedupe(
     min_probability: float | None = None,
     min_similarity: float | None = None,
     progress: Progress | None = None,
-    cluster: str | None = None,
 ) -> DedupeReport:
     """Find the clusters and write them to a CSV file, one row per question.
 
     The neighbours of all questions are saved with the archive's indexes: an interrupted call can be resumed, and
     another threshold needs no search, while archive and calibration are unchanged. Probabilities are valid for all
     questions, most of which have no duplicate. Without a valid calibration, or with `min_similarity`, pairs are linked
-    by their similarity (see SimilarLinker) instead. cluster: the Ray cluster that searches; None: this process.
-    Raises SettingsError for two thresholds, for one outside (0, 1], and for a `min_probability` without a calibration;
+    by their similarity (see SimilarLinker) instead. The processes of `use_workers` share the searches. Raises
+    SettingsError for two thresholds, for one outside (0, 1], and for a `min_probability` without a calibration;
     InputError if the file cannot be written.
     """
     if min_probability is not None and min_similarity is not None:
@@ -98,10 +97,10 @@ def dedupe(
         reason = reason or "a similarity was asked for"
         threshold, rate = min_similarity or DEFAULT_SIMILARITY, None
         open_current(ranker, archive.view())
-        pairs, _ = find_neighbours(archive, ranker, SimilarLinker.above_abstention(archive, ranker), progress, cluster)
+        pairs, _ = find_neighbours(archive, ranker, SimilarLinker.above_abstention(archive, ranker), progress)
     else:
         threshold = min_probability or DEFAULT_PROBABILITY
-        pairs, first_links = find_neighbours(archive, ranker, ProbableLinker(calibration), progress, cluster)
+        pairs, first_links = find_neighbours(archive, ranker, ProbableLinker(calibration), progress)
         rate = estimate_duplicate_rate(archive, calibration, first_links)
     proposals = [propose_cluster(archive, pairs, members) for members in cluster_pairs(pairs, threshold)]
     _write_csv(path, proposals, is_similarity=rate is None)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from askalike.calibration.features import HitFeatureExtractor
 from askalike.calibration.samples import retrieve_hits
 from askalike.core.iteration import chunks
-from askalike.core.parallel import has_cluster, map_pieces, work_on
+from askalike.core.parallel import has_workers, map_pieces
 from askalike.core.types import Progress, Question
 from askalike.moderation.linking import Linker
 from askalike.moderation.pairs import Link, PairProbabilities
@@ -26,17 +26,13 @@ _Batch = Mapping[str, Question]
 
 
 def find_neighbours(
-    archive: Archive,
-    ranker: Ranker,
-    linker: Linker,
-    progress: Progress | None = None,
-    cluster: str | None = None,
+    archive: Archive, ranker: Ranker, linker: Linker, progress: Progress | None = None
 ) -> tuple[PairProbabilities, Sequence[Link]]:
     """Return the pairs of questions where one finds the other, and the link of each question to its first hit.
 
     The links are saved in the archive's `index/`, batch by batch: a call resumes after the last batch of the previous
-    one, see `resume_work`. Memory grows with the number of pairs, not with the texts. cluster: the Ray cluster that
-    searches, with the same results; None: this process.
+    one, see `resume_work`. Memory grows with the number of pairs, not with the texts. The
+    processes of `use_workers` share the searches.
     """
     view = archive.view()
     n = len(view)
@@ -44,11 +40,10 @@ def find_neighbours(
     def search(done: int) -> Iterator[list[Any]]:
         searcher = open_current(ranker, view)
         batches = islice(_read_batches(view, linker.with_bodies), done, None)
-        with work_on(cluster):
-            for number, line in enumerate(_search_batches(archive, searcher, ranker, linker, batches), done + 1):
-                yield line
-                if progress:
-                    progress(min(number * BATCH_SIZE, n), n)
+        for number, line in enumerate(_search_batches(archive, searcher, ranker, linker, batches), done + 1):
+            yield line
+            if progress:
+                progress(min(number * BATCH_SIZE, n), n)
 
     lines = list(resume_work("neighbours", ranker, view, linker.key, math.ceil(n / BATCH_SIZE), search))
     first_links = [link for _, first in lines for link in first]
@@ -78,7 +73,7 @@ def _search_batches(
     archive: Archive, searcher: Searcher, ranker: Ranker, linker: Linker, batches: Iterable[_Batch]
 ) -> Iterator[list[Any]]:
     """Yield the line of each batch."""
-    if not has_cluster():
+    if not has_workers():
         return _search_here(searcher, linker, batches)
     values = ranker.name, dict(ranker.values)
     return map_pieces(partial(_search_batch, archive.path.resolve(), archive.engine, values, linker), batches)
