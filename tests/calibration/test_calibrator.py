@@ -76,3 +76,11 @@ def test_it_follows_the_archive(tmp_path, calibrated_riverside):
         assert calibrator.min_probability(None) == 0
         with pytest.raises(SettingsError, match="40 questions of 244 changed since"):
             calibrator.min_probability(0.5)
+
+
+def test_a_calibration_of_other_settings_is_told(archive):
+    calibrator = Calibrator.open(archive, rankers.create(RANKER, {"fields": "title"}))
+    assert calibrator.calibration is None
+    assert calibrator.stale_reason == "it was made with other settings"
+    with pytest.raises(SettingsError, match=r"not calibrated \(it was made with other settings\)"):
+        calibrator.min_probability(0.5)

@@ -14,7 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from askalike.calibration.background import BackgroundSimilarity
-from askalike.calibration.calibration import FOLDER, ArchiveState, load_calibration, settings_json
+from askalike.calibration.calibration import (
+    ABSTENTION_SUFFIX,
+    FOLDER,
+    ArchiveState,
+    load_calibration,
+    settings_json,
+)
 from askalike.core.config import Settings
 from askalike.core.files import replace_file, write_atomically
 from askalike.core.types import Floats, Question
@@ -66,7 +72,7 @@ class AbstentionThreshold:
     def __init__(self, archive: Archive, ranker: Ranker) -> None:
         self._view, self._ranker = archive.view(), ranker
         digest = hashlib.sha256(settings_json(ranker.values).encode()).hexdigest()[:12]
-        self._path = archive.path / FOLDER / f"{ranker.name}-{digest}.abstention.json"
+        self._path = archive.path / FOLDER / f"{ranker.name}-{digest}{ABSTENTION_SUFFIX}"
         self._vectors_path = self._path.with_suffix(".npy")
         self._rule: AbstentionRule | None = None  # valid at the archive's change that was last checked
         self._checked_change: int | None = None

@@ -1,5 +1,6 @@
 """A ranker's calibrations on an archive, saved as `DIR/calibration/RANKER-DIGEST.json` and `….title.json`."""
 
+import glob
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ FORMAT = 1
 FOLDER = "calibration"
 Use = Literal["title", "question"]
 """The kind of query: a title, as people type it, or a whole question, as in `dedupe` and the queue."""
+ABSTENTION_SUFFIX = ".abstention.json"
 TITLE_SUFFIX = ".title"
 """Part of the file name of a calibration made on titles of questions that have bodies."""
 MAX_DRIFT = 0.1
@@ -150,6 +152,14 @@ def load_calibration(archive: Archive, ranker: Ranker, use: Use = "question") ->
     if (calibration.ranker, calibration.settings) != (ranker.name, settings_json(ranker.values)):
         raise ArchiveError(f"{path}: belongs to {calibration.ranker} with other settings; {advice}")
     return calibration
+
+
+def is_calibrated_otherwise(archive: Archive, ranker: Ranker) -> bool:
+    """Return whether there are calibrations of a ranker, but all with other settings, such as other fields."""
+    if any(path.exists() for path in _paths_by_fitness(archive, ranker, "question")):
+        return False
+    others = (archive.path / FOLDER).glob(f"{glob.escape(ranker.name)}-*.json")
+    return any(not path.name.endswith(ABSTENTION_SUFFIX) for path in others)
 
 
 def calibration_version(archive: Archive, ranker: Ranker) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Self
 
-from askalike.calibration.calibration import Calibration, Use, load_calibration
+from askalike.calibration.calibration import Calibration, Use, is_calibrated_otherwise, load_calibration
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.core.errors import SettingsError, UncalibratedError
 from askalike.core.types import Floats, Question
@@ -19,6 +19,7 @@ class Calibrator:
         self._view = archive.view()
         self._ranker = ranker
         self._saved_calibration = saved_calibration
+        self._calibrated_otherwise = is_calibrated_otherwise(archive, ranker)
         self._features = HitFeatureExtractor(self._view.language)
         self._checked_change: int | None = None
         self._stale_reason: str | None = None
@@ -35,9 +36,9 @@ class Calibrator:
 
     @property
     def stale_reason(self) -> str | None:
-        """Why the saved calibration is no longer valid; None if it is or none was saved."""
+        """Why the saved calibration is not valid, or of other settings; None if it is valid or none was saved."""
         if self._saved_calibration is None:
-            return None
+            return "it was made with other settings" if self._calibrated_otherwise else None
         change = self._view.change
         if self._checked_change != change:
             self._stale_reason = self._saved_calibration.stale_reason(self._view, self._ranker)

@@ -74,6 +74,13 @@ def check_fields(fields: str) -> str:
     return ",".join(names)
 
 
+def check_field_weights(fields: Sequence[str], weights: Sequence[float] | None) -> None:
+    """Raise ValueError if there are weights, but not one for each field."""
+    if weights is not None and len(weights) != len(fields):
+        given = f"field_weights has {len(weights)} weight{'s' * (len(weights) != 1)}"
+        raise ValueError(f"fields={','.join(fields)}, but {given}; expected one for each field")
+
+
 def parse_memory(text: str) -> int:
     """Return the number of bytes of `500M`, `2GB` or `1.5 GiB`; a kilobyte has 1,024 bytes."""
     if (match := _MEMORY.fullmatch(text.strip())) and float(match[1]) > 0:

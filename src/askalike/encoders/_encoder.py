@@ -32,8 +32,10 @@ class Encoder(ABC):
     """ISO date of the newest text or link in the training data; None if untrained."""
     learned_labels: LearnedLabels = LearnedLabels()
     """The labels that it was trained on, and must not be evaluated on."""
-    lexical_weight: float = 0.6
+    lexical_weight: float = 0.7
     """Weight of the lexical ranker in a hybrid, in which this encoder has weight 1. Measured with packaged vectors."""
+    title_weight: float = 1.0
+    """Weight of the titles' similarity beside that of whole texts, which is 1. Measured with packaged vectors."""
     min_score: float | None = None
     """The score below which a document is off topic; None if it was not measured."""
     can_approximate: bool = False

@@ -57,6 +57,8 @@ class PretrainedEncoder(Encoder):
 
     lexical_weight = 0.25
     """See Encoder.lexical_weight."""
+    title_weight = 0.5
+    """See Encoder.title_weight."""
 
     def __init__(self, settings: PretrainedEncoderSettings) -> None:
         self.settings = settings

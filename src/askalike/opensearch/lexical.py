@@ -133,9 +133,11 @@ class PreparedOpenSearchQueries:
         """All terms that the queries look for."""
         return {term for query in self.queries for term in query.terms} | {t for row in self.completions for t in row}
 
-    def weight(self, term: str) -> float:
-        """Return the weight of a term's field."""
-        return self.fields[field_of(term)] if self.fields else 1.0
+    def weight(self, row: int, term: str) -> float:
+        """Return the weight of a term's field in a query."""
+        factors = self.queries[row].field_factors
+        weight = self.fields[field_of(term)] if self.fields else 1.0
+        return weight * factors[field_of(term)] if factors else weight
 
 
 class OpenSearchLexicalSearcher:
@@ -216,7 +218,7 @@ class OpenSearchLexicalSearcher:
         """Return the score of each query for a text with the same words; 0 for a query without words."""
         self._statistics.look_up(prepared.terms)
         totals = []
-        for query, completions in zip(prepared.queries, prepared.completions, strict=True):
+        for row, (query, completions) in enumerate(zip(prepared.queries, prepared.completions, strict=True)):
             counts = Counter(query.terms)
             if not counts and not completions:
                 totals.append(0.0)
@@ -226,7 +228,7 @@ class OpenSearchLexicalSearcher:
             tf = np.array([*counts.values(), *([1] * len(completions))], np.float64)
             of_query = Counter(map(field_of, query.terms)) + Counter(set(map(field_of, completions)))
             lengths = np.array([of_query[field] for field in fields.tolist()], np.int64)
-            weights = tf * np.array(list(map(prepared.weight, terms)))
+            weights = tf * np.array([prepared.weight(row, term) for term in terms])
             each = self._statistics.score(prepared.similarity, terms, tf, lengths) * weights
             own, unfinished = each[: len(counts)], each[len(counts) :]
             of_completions = fields[len(counts) :]
@@ -332,7 +334,7 @@ class OpenSearchLexicalSearcher:
         """Return the clauses whose scores are summed; of the completions in a field, only the best counts."""
 
         def make(term: str, count: int = 1) -> Mapping[str, Any]:
-            name, boost = self._names[kind][field_of(term)], count * prepared.weight(term)
+            name, boost = self._names[kind][field_of(term)], count * prepared.weight(row, term)
             if kind == OWN:
                 return {"term": {name: {"value": word_of(term), "boost": boost}}}
             lengths, scores = self._statistics.rephrasing_table(prepared.similarity, term)
@@ -436,7 +438,9 @@ class OpenSearchLexicalSearcher:
             return [[] for _ in texts]
         places, terms, tf, lengths = zip(*matches, strict=True)
         scores = self._statistics.score(prepared.similarity, terms, np.array(tf, np.float64), np.array(lengths))
-        factors = {term: n * prepared.weight(term) for term, n in {**dict.fromkeys(completions, 1), **weights}.items()}
+        factors = {
+            term: n * prepared.weight(row, term) for term, n in {**dict.fromkeys(completions, 1), **weights}.items()
+        }
         scale = self._statistics.scale(prepared.similarity, factors)
         weighted = scores * np.array([factors[term] for term in terms], np.float64)
         rounded = round_to_integers(weighted, scale) / scale

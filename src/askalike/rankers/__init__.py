@@ -10,6 +10,7 @@ from typing import Any, cast
 from askalike.core import registry
 from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsError
 from askalike.core.types import Progress
+from askalike.encoders import read_model_file
 from askalike.index.commits import CommittedIndex
 from askalike.learning.recipe_files import builtin_recipes, list_recipes
 from askalike.rankers._queries import ResolvedQuery
@@ -21,6 +22,7 @@ from askalike.rankers._ranking import (
     explain_retrieved,
     rank,
     resolve,
+    retrieve,
     search,
     to_run,
 )
@@ -55,7 +57,9 @@ __all__ = [
     "resolve",
     "resume_runs",
     "resume_work",
+    "retrieve",
     "search",
+    "searches_fields",
     "to_run",
     "trained_model_names",
 ]
@@ -67,6 +71,8 @@ PART_ONLY = ("votes",)
 ANSWER_RANKERS = ("by_question",)
 """Rankers for answers only."""
 PRETRAINED_ENCODERS = ("pretrained", "static")
+FIELD_ENCODERS = ("static", "pretrained", "asymmetric")
+"""Encoders whose vectors of titles and of whole texts are comparable, and of one kind."""
 MODELS_FOLDER = "models"
 MODEL_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9_.-]*")
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.2
@@ -128,6 +134,16 @@ def create(
         return cast(Ranker, registry.load("ranker", kind).from_settings(name, values, folder))
     known = (*names(), *(trained_model_names(folder) if folder else ()))
     raise SettingsError(f"no ranker is called {name!r}; there are: {', '.join(known)}")
+
+
+def searches_fields(name: str, folder: Path | None) -> bool:
+    """Return whether a ranker can search several fields of a question side by side, as hybrids let their parts do.
+
+    folder: the archive's directory. Networks compare only the texts that they were trained on.
+    """
+    if folder and name in trained_model_names(folder):
+        return read_model_file(folder / MODELS_FOLDER / name).get("encoder") in FIELD_ENCODERS
+    return name in (*registry.names("similarity"), *PRETRAINED_ENCODERS)
 
 
 def _ranker_class_name(name: str) -> str | None:

@@ -18,7 +18,7 @@ from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
 from askalike.learning.recipe_files import list_recipes
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import Retrieved, Searcher
+from askalike.rankers._searcher import TYPED_DEPTH, Retrieved, Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
 
@@ -45,6 +45,8 @@ class CompositeRanker(Ranker):
     """A ranker that combines other rankers."""
 
     settings_class: ClassVar[type[CompositeSettings]]
+    default_fields: ClassVar[str | None] = None
+    """The fields that parts search if the settings name none; None for each part's own default."""
 
     def __init__(self, parts: Sequence[Ranker], settings: CompositeSettings, name: str) -> None:
         self.name, self.parts, self.settings = name, tuple(parts), settings
@@ -63,6 +65,8 @@ class CompositeRanker(Ranker):
         parts = []
         for part in settings.parts:
             shared = settings.model_dump(include=_shared_settings(part, trained), exclude_none=True)
+            if cls.default_fields and rankers.searches_fields(part, archive):
+                shared = {"fields": cls.default_fields} | shared
             parts.append(rankers.create(part, shared | nested.get(part, {}) | seeds.get(part, {}), archive))
         return cls(parts, settings, name)
 
@@ -130,6 +134,7 @@ class CompositeSearcher(Searcher):
         self.parts = tuple(part.open(view) for part in ranker.parts)
         self.depth = ranker.settings.depth
         self.correctors = tuple(corrector for part in self.parts for corrector in part.correctors)
+        self.exact_title_depth = TYPED_DEPTH if any(part.exact_title_depth for part in self.parts) else 0
         self.detects_language = any(part.detects_language for part in self.parts)
 
 

@@ -7,6 +7,11 @@ from dataclasses import dataclass, field, replace
 from askalike.core.types import Question
 from askalike.store import View
 
+TITLE_FACTOR = 0.1
+"""Factor of the title's weight, beside other fields, in a query with a body: its title says little of what it asks.
+
+Measured on duplicates among whole questions of cs.stackexchange.com; see experiments/LOG.md.
+"""
 PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
 
 
@@ -29,6 +34,11 @@ class ResolvedQuery:
     prefix: bool = False
     corrections: Mapping[str, str] = field(default_factory=dict)
     finished: Question | None = None
+
+
+def has_title_beside_others(fields: Sequence[str]) -> bool:
+    """Return whether titles are searched as a field, and not alone."""
+    return "title" in fields and len(fields) > 1
 
 
 def exclude_own(view: View, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:

@@ -18,9 +18,12 @@ from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, 
 from askalike.store import View
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language
+from askalike.text.words import fold_title
 
 Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
+EXACT_BONUS = 1e-6
+"""Added, relative to the best score, to that of a question with exactly the typed title if it was not the first."""
 MAX_DETECTED_CHARS = 1_000  # of a query, from which its language is detected
 
 
@@ -72,8 +75,45 @@ def search(
     """Return what `rank` returns as docids, with all that the searcher knows about them."""
     resolved = resolve(searcher, queries, prefix)
     if candidates is None:
-        return searcher.retrieve(resolved, k, allowed_docs(searcher.view, filter))
-    return rank_pools(searcher.score(resolved, find_pools(searcher.view, resolved, candidates, filter)), k)
+        return retrieve(searcher, resolved, k, allowed_docs(searcher.view, filter))
+    pools = find_pools(searcher.view, resolved, candidates, filter)
+    return first_hits(searcher, rank_pools(searcher.score(resolved, pools), max(k, searcher.exact_title_depth)), k)
+
+
+def retrieve(
+    searcher: Searcher, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
+) -> Retrieved:
+    """Return the k best documents of each query, see `first_hits`."""
+    depth = max(k, searcher.exact_title_depth)
+    return first_hits(searcher, searcher.retrieve(queries, depth, allowed), k)
+
+
+def first_hits(searcher: Searcher, ranked: Retrieved, k: int) -> Retrieved:
+    """Return the first k documents of each query; if titles are a field, questions with the typed title come first.
+
+    ranked: at least the first `exact_title_depth` documents. Titles are compared without case and punctuation. A
+    question that overtakes others gets a score just above theirs.
+    """
+    titles = [None if one.query.body else fold_title(one.query.title) for one in ranked.queries]
+    if searcher.exact_title_depth and searcher.view.kind == "questions" and any(titles):
+        ranked = _put_exact_titles_first(searcher, ranked, titles)
+    return ranked.select([np.arange(min(k, len(docids))) for docids in ranked.docids])
+
+
+def _put_exact_titles_first(searcher: Searcher, ranked: Retrieved, titles: Sequence[str | None]) -> Retrieved:
+    pairs = zip(ranked.docids, titles, strict=True)
+    heads = [docids[: searcher.exact_title_depth].tolist() if title else [] for docids, title in pairs]
+    found = searcher.view.titles_by_docid({docid for head in heads for docid in head})
+    folded = {docid: fold_title(title) for docid, title in found.items()}
+    scores, orders = [], []
+    for title, head, own in zip(titles, heads, ranked.scores, strict=True):
+        exact = np.flatnonzero([title == folded.get(docid) for docid in head])
+        if len(exact) and exact[-1] >= len(exact):  # another question comes before one of them
+            own = own.copy()
+            own[exact] = own[0] + EXACT_BONUS * max(1.0, abs(own[0]))
+        scores.append(own)
+        orders.append(np.argsort(-own, kind="stable"))
+    return replace(ranked, scores=scores).select(orders)
 
 
 def explain_ids(

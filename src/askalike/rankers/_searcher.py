@@ -24,6 +24,8 @@ Docids = NDArray[np.int64]
 Texts = Mapping[int, Question]
 Explanations = dict[int, Explanation]
 """Docid → why that document has its score."""
+TYPED_DEPTH = 48
+"""Maximum number of documents from each part of a hybrid while a question is typed; also see exact_title_depth."""
 DEPTH_FACTOR = 4
 """Factor by which the depth of a search is increased if too few hits remain."""
 
@@ -89,6 +91,11 @@ class Searcher(ABC):
     """Whether the language of a query matters where neither query nor archive has one."""
     proposes = True
     """Whether it can retrieve, and not only score documents that other rankers retrieve."""
+    exact_title_depth = 0
+    """Number of documents among which a question with exactly the typed title is looked for, to come first.
+
+    0 if titles are not searched as a field beside others.
+    """
     has_similarity = False
     """Whether a score is a similarity of two texts, independent of the other hits, as a cosine is."""
 

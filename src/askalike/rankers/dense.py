@@ -6,17 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Annotated, Any, Self, cast
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from askalike import encoders
 from askalike.core import registry
-from askalike.core.config import Settings, validate_settings
+from askalike.core.config import FieldNames, NumberList, Settings, validate_settings
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.parallel import map_pieces
 from askalike.core.types import AllowedDocs, Answer, Question, TopDocs, Vectors
+from askalike.core.values import check_field_weights, check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
 from askalike.index.rows import DocAttributes, find_positions, score_missing
@@ -24,10 +25,12 @@ from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayo
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors
+from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._queries import TITLE_FACTOR, ResolvedQuery, has_title_beside_others
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
+    TYPED_DEPTH,
     Docids,
     Explanations,
     Retrieved,
@@ -53,8 +56,17 @@ If there are more, a slow encoder's vectors are cached for other rankers and com
 class DenseSettings(Settings):
     """The fields that are encoded, and the storage of vectors."""
 
-    fields: Literal["title", "body", "text"] = Field(
-        "text", description="the fields that are encoded (text: both, as one text)"
+    fields: FieldNames = Field(
+        "text", description="the fields that are encoded; text is title and body as one text, as in papers"
+    )
+    field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
+        None, description="the weight of each field's similarity; by default the encoder's"
+    )
+    title_factor: float = Field(
+        TITLE_FACTOR,
+        gt=0,
+        le=1,
+        description="factor of the title's weight for queries with bodies, with several fields",
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     storage: Storage = Field("f16", description="number format of stored vectors: f16, int8 (half the space) or f32")
@@ -64,6 +76,16 @@ class DenseSettings(Settings):
         ge=1,
         description="maximum number of vectors that an engine compares exactly; above it, it may follow a graph",
     )
+
+    @model_validator(mode="after")
+    def _check_field_weights(self) -> Self:
+        check_field_weights(self.field_names, self.field_weights)
+        return self
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The fields in their order in a row."""
+        return tuple(self.fields.split(","))
 
 
 class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
@@ -167,20 +189,23 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         if not rows:
             return index.search_with(None, sorted(gone))
         docids, phrasings, documents = zip(*rows, strict=True)
-        vectors = self.encoder.approximate_documents(documents)
+        vectors = self.field_encoder(view).encode_documents(documents, approximate=True)
         pending = PendingVectors(np.array(docids, np.int64), np.array(phrasings, np.uint16), vectors)
         return index.search_with(pending, sorted(gone))
 
-    def select_fields(self, question: Question) -> Question:
-        """Return the question without the fields that are not encoded."""
-        if self.settings.fields == "title" and question.body:
-            return replace(question, body="")
-        return replace(question, title="") if self.settings.fields == "body" else question
+    def field_encoder(self, view: View) -> FieldEncoder:
+        """Return the encoder of the view's documents and of queries; an answer has only one field."""
+        fields, weights = self.settings.field_names, self.settings.field_weights
+        if len(fields) > 1 and view.kind == "answers":
+            fields, weights = ("text",), None
+        default = tuple(self.encoder.title_weight if field == "title" else 1.0 for field in fields)
+        return FieldEncoder(self.encoder, fields, weights or default, self.settings.title_factor)
 
     @cached_property
     def _digest(self) -> str:
         vectors = self.encoder.document_fingerprint
-        values = [vectors, self.settings.fields, self.settings.rephrasings, self.settings.storage]
+        fields = self.settings.field_names
+        values = [vectors, fields if len(fields) > 1 else fields[0], self.settings.rephrasings, self.settings.storage]
         return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
     def _index_name(self, view: View) -> str:
@@ -197,7 +222,7 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
             self.encoder.share_vectors(view.path, len(view))
         done = 0
         batches = self._batches(view, writer.change, writer.sent_docid)
-        for batch, vectors in map_pieces(partial(_encode_batch, self.encoder), batches):
+        for batch, vectors in map_pieces(partial(_encode_batch, self.field_encoder(view)), batches):
             docids, phrasings, _, attributes = zip(*batch, strict=True)
             writer.add(np.array(docids), np.array(phrasings), vectors, attributes)
             done += phrasings.count(0)
@@ -222,8 +247,13 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
                 yield docid, [document], attributes
                 continue
             others = document.rephrasings if self.settings.rephrasings else ()
-            phrasings = [self.select_fields(document), *(replace(document, title=text, body="") for text in others)]
-            yield docid, list(phrasings), attributes
+            yield docid, [document, *(self._rephrased(document, text) for text in others)], attributes
+
+    def _rephrased(self, question: Question, text: str) -> Question:
+        """Return the question with a rephrasing as its title; if only bodies are encoded, as its body."""
+        if self.settings.fields == "body":
+            return replace(question, title="", body=text, markup="text")
+        return replace(question, title=text, body="")
 
 
 class DenseSearcher(Searcher):
@@ -234,7 +264,8 @@ class DenseSearcher(Searcher):
     def __init__(self, ranker: DenseRanker, view: View, vectors: VectorsSearcher) -> None:
         super().__init__(ranker.name, view)
         self._ranker = ranker
-        self._vectors = vectors
+        self._vectors, self._fields = vectors, ranker.field_encoder(view)
+        self.exact_title_depth = TYPED_DEPTH if has_title_beside_others(ranker.settings.field_names) else 0
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""
@@ -242,7 +273,7 @@ class DenseSearcher(Searcher):
         tops: Sequence[TopDocs] = self._vectors.search(encoded, k, allowed) if encoded else []
         if lowest is not None:
             tops = [TopDocs(top.docids[top.scores >= lowest], top.scores[top.scores >= lowest]) for top in tops]
-        return _found(queries, [top.docids for top in tops], [top.scores for top in tops], encoded)
+        return self._found(queries, [top.docids for top in tops], [top.scores for top in tops], encoded)
 
     def score(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
@@ -250,7 +281,7 @@ class DenseSearcher(Searcher):
         encoded: VectorQueries | None = known.encoded if known else self._encode(queries)
         topdocs = known.topdocs if known else None
         scores = score_missing(topdocs, docids, partial(self._vectors.score, encoded)) if encoded else []
-        return _found(queries, docids, scores, encoded)
+        return self._found(queries, docids, scores, encoded)
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the contribution of each query word with the document's most similar word, or only the score."""
@@ -261,10 +292,14 @@ class DenseSearcher(Searcher):
         if not queries:
             return None
         excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
-        return VectorQueries(self._ranker.encoder.encode_queries(list(map(self._encoded_text, queries))), excluded)
+        return VectorQueries(self._fields.encode_queries([one.finished or one.query for one in queries]), excluded)
 
-    def _encoded_text(self, one: ResolvedQuery) -> Question:
-        return self._ranker.select_fields(one.finished or one.query)
+    def _found(
+        self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], scores: Sequence[Scores],
+        encoded: VectorQueries | None,
+    ) -> Retrieved:  # fmt: skip
+        vectors = self._fields.merge_fields(encoded.vectors) if encoded else None
+        return Retrieved(queries, docids, scores, scores, scores, vectors, encoded=encoded)
 
     def _explain_query(self, retrieved: Retrieved, row: int, docids: Docids, texts: Texts) -> Explanations:
         if not len(docids):
@@ -272,7 +307,8 @@ class DenseSearcher(Searcher):
         scores = fill_missing(retrieved.scores[row][find_positions(retrieved.docids[row], docids)]).tolist()
         documents = [self._phrasing_fields(retrieved.encoded, row, texts[docid], docid) for docid in docids.tolist()]
         encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
-        reasons = explain_by_vectors(encoder, self.name, self._encoded_text(query), documents, scores, reader)
+        text = self._fields.select_explained(query.finished or query.query)
+        reasons = explain_by_vectors(encoder, self.name, text, documents, scores, reader)
         return dict(zip(docids.tolist(), reasons, strict=True))
 
     def _phrasing_fields(
@@ -284,23 +320,16 @@ class DenseSearcher(Searcher):
             return {}
         if phrasing:
             return {"rephrasing": TextField(question.rephrasings[phrasing - 1], language=question.language)}
-        fields, markup, language = self._ranker.settings.fields, question.markup, question.language
+        fields, markup, language = self._ranker.settings.field_names, question.markup, question.language
         texts = {}
-        if fields != "body" and question.title:
+        if fields != ("body",) and question.title:
             texts["title"] = TextField(question.title, "", markup, language)
-        if fields != "title" and question.body:
+        if fields != ("title",) and question.body:
             texts["body"] = TextField("", question.body, markup, language)
         return texts
 
 
-def _found(
-    queries: Sequence[ResolvedQuery], docids: Sequence[Docids], scores: Sequence[Scores], encoded: VectorQueries | None
-) -> Retrieved:
-    vectors = encoded.vectors if encoded else None
-    return Retrieved(queries, docids, scores, scores, scores, vectors, encoded=encoded)
-
-
-def _encode_batch(encoder: Encoder, batch: list[EncodedDocument]) -> tuple[list[EncodedDocument], Vectors]:
+def _encode_batch(encoder: FieldEncoder, batch: list[EncodedDocument]) -> tuple[list[EncodedDocument], Vectors]:
     return batch, encoder.encode_documents([text for _, _, text, _ in batch])
 
 

@@ -26,12 +26,9 @@ from askalike.rankers._composite import (
 )
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._ranking import Candidates, find_pools, rank_pools, resolve, to_run
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Texts, fill_missing
+from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_pools, resolve, to_run
+from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrieved, Scores, Texts, fill_missing
 from askalike.store import View
-
-TYPED_DEPTH = 48
-"""Maximum number of documents from each part while a question is typed."""
 
 
 class HybridSettings(CompositeSettings):
@@ -48,6 +45,7 @@ class HybridRanker(CompositeRanker):
 
     settings_class: ClassVar[type[CompositeSettings]] = HybridSettings
     settings: HybridSettings
+    default_fields = "title,text"
 
     def __init__(self, parts: Sequence[Ranker], settings: HybridSettings, name: str = "hybrid") -> None:
         super().__init__(parts, settings, name)
@@ -111,13 +109,15 @@ class HybridSearcher(CompositeSearcher):
         candidates: Candidates | None = None,
     ) -> list[Run]:
         """Return `rank` with each of several choices of weights; the parts retrieve and score only once."""
-        resolved = resolve(self, queries)
+        resolved, depth = resolve(self, queries), max(k, self.exact_title_depth)
         if candidates is None:
             parts = self.retrieve_parts(resolved, k)
-            return [to_run(self.view, self._fuse(parts, weights).best(k)) for weights in choices]
-        pools = find_pools(self.view, resolved, candidates)
-        parts = [part.score(resolved, pools) for part in self.parts]
-        return [to_run(self.view, rank_pools(self._fuse(parts, weights), k)) for weights in choices]
+            ranked = [self._fuse(parts, weights).best(depth) for weights in choices]
+        else:
+            pools = find_pools(self.view, resolved, candidates)
+            parts = [part.score(resolved, pools) for part in self.parts]
+            ranked = [rank_pools(self._fuse(parts, weights), depth) for weights in choices]
+        return [to_run(self.view, first_hits(self, one, k)) for one in ranked]
 
     def retrieve_parts(
         self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None

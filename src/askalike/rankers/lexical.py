@@ -10,7 +10,6 @@ from pydantic import AfterValidator, Field, model_validator
 
 from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, Settings, validate_settings
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.types import (
     AllowedDocs,
@@ -21,15 +20,15 @@ from askalike.core.types import (
     Question,
     Span,
 )
-from askalike.core.values import check_weights
+from askalike.core.values import check_field_weights, check_weights
 from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, TermsSearcher, TermsWriter
 from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import ResolvedQuery
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Searcher, Texts
+from askalike.rankers._queries import TITLE_FACTOR, ResolvedQuery, has_title_beside_others
+from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrieved, Searcher, Texts
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
@@ -53,6 +52,12 @@ class LexicalSettings(AnalyzerSettings):
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
         None, description="the weight of each field's score; by default 1, and 1.5 for text beside other fields"
     )
+    title_factor: float = Field(
+        TITLE_FACTOR,
+        gt=0,
+        le=1,
+        description="factor of the title's weight, with several fields, in queries with bodies",
+    )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     lengths: Literal["byte", "exact"] = Field(
         "byte", description="document lengths, rounded to a byte as Lucene does, or exact"
@@ -61,9 +66,7 @@ class LexicalSettings(AnalyzerSettings):
 
     @model_validator(mode="after")
     def _check_field_weights(self) -> Self:
-        if self.field_weights is not None and len(self.field_weights) != len(self.field_names):
-            given = format_count(len(self.field_weights), "weight")
-            raise ValueError(f"fields={self.fields}, but field_weights has {given}; expected one for each field")
+        check_field_weights(self.field_names, self.field_weights)
         return self
 
     @property
@@ -81,7 +84,7 @@ class LexicalSettings(AnalyzerSettings):
     @property
     def digest(self) -> str:
         """A digest of the settings that the index depends on, for its name: other settings have other indexes."""
-        of_index = self.model_dump(exclude={"spelling", "field_weights"})
+        of_index = self.model_dump(exclude={"spelling", "field_weights", "title_factor"})
         return hashlib.sha256(json.dumps(of_index, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -166,7 +169,11 @@ class TermExtractor:
         every = [term for own in terms for term in own]
         fields = self.fields if kind == "questions" else ("text",)
         marked = _mark_fields(fields, {"title": terms[0], "body": every, "text": every})
-        return QueryTerms(marked, unfinished, *excluded, self.analyzer.analyze(unfinished or "", language))
+        factors = tuple(self.settings.title_factor if field == "title" else 1.0 for field in fields)
+        if len(fields) == 1 or not resolved.query.body:
+            factors = ()
+        whole = self.analyzer.analyze(unfinished or "", language)
+        return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors)
 
     def surface_forms(self, resolved: ResolvedQuery) -> dict[str, str]:
         """Return term → its word in the query, as typed."""
@@ -272,6 +279,7 @@ class LexicalSearcher(Searcher):
         self._postings = postings
         self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
         self.detects_language = ranker.settings.language == "auto"
+        self.exact_title_depth = TYPED_DEPTH if has_title_beside_others(ranker.settings.field_names) else 0
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""

@@ -17,7 +17,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
 from askalike.core.states import ANSWERED_FIRST
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
-from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve
+from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve, retrieve
 from askalike.search.answering.replies import answer_question
 from askalike.search.answering.reply import AnswerMode, Reply
 from askalike.search.explain import explain_shown, extract_shown_snippet, name_links
@@ -227,7 +227,7 @@ class LocalEngine:
         min_probability = calibrator.min_probability(request.min_probability)
         resolved = resolve(searcher, {question.id: question for question, _ in queries}, request.prefix)
         depth, allowed = calibrator.retrieval_depth(request.k), allowed_docs(self._view, filter)
-        retrieved = searcher.retrieve(resolved, depth, allowed)
+        retrieved = retrieve(searcher, resolved, depth, allowed)
         limits = Limits(
             request.k, filter, calibrator if calibration else None, min_probability,
             self._min_similarities(retrieved, request, calibration), request.min_similarity is not None,
@@ -239,7 +239,7 @@ class LocalEngine:
             if not lack_hits(rows, retrieved, request.k, depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
             depth *= DEPTH_FACTOR
-            retrieved = searcher.retrieve(resolved, depth, allowed)
+            retrieved = retrieve(searcher, resolved, depth, allowed)
         reasons = explain_shown(searcher, retrieved, rows) if request.explain else [{} for _ in rows]
         hits = [
             [_make_hit(one, own.get(one.docid), calibration is not None) for one in row if one.is_shown]

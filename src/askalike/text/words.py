@@ -37,6 +37,11 @@ def _complex_script_pattern() -> re.Pattern[str]:
     return re.compile(f"[{_CJK}{_combining_marks()}]")
 
 
+def fold_title(title: str) -> str:
+    """Return the words of a plain title, in the form in which titles are equal but for case and punctuation."""
+    return " ".join(WORD.findall(unicodedata.normalize("NFKC", title).casefold()))
+
+
 @cache
 def word_pattern(tokenizer: Tokenizer, plain: bool, joined: bool = False) -> re.Pattern[str]:
     """Return the pattern of one word of a tokenizer; for a plain text there is a faster equivalent pattern.

@@ -32,7 +32,7 @@ class QueryTerms:
     stands for in case it is complete, not marked. excluded_docid: a question that must not be found, −1 for none.
     excluded_phrasing: the one phrasing of it that must not be used, −1 for all of them. weights: term → its weight,
     instead of its frequency in `terms`. completion_weights: word → its weight as a completion of the unfinished word,
-    1 for any other.
+    1 for any other. field_factors: factors of the fields' weights; empty for 1 each.
     """
 
     terms: Sequence[str]
@@ -42,6 +42,7 @@ class QueryTerms:
     prefix_terms: Sequence[str] = ()
     weights: Mapping[str, float] | None = None
     completion_weights: Mapping[str, float] = field(default_factory=dict)
+    field_factors: Sequence[float] = ()
 
 
 FieldWeights = tuple[float, ...]
@@ -79,6 +80,10 @@ class PreparedBatch:
         """Weigh the queries' terms. numbers: (M), of each term among the known ones, whose scores are computed."""
         counts = np.array(terms.counts, np.float64)
         weights = counts * np.array(fields)[scores.terms.fields[numbers]] if fields else counts
+        if any(query.field_factors for query in queries):
+            each = (1.0,) * len(scores.terms.statistics)
+            factors = np.array([query.field_factors or each for query in queries], np.float64)
+            weights = weights * factors[terms.rows, scores.terms.fields[numbers]]
         bounds = np.bincount(terms.rows, weights * scores.bounds[numbers], len(queries))
         columns = QueryBatch(
             np.array(terms.offsets, np.int64), numbers, weights, np.array(terms.words, np.int64),

@@ -97,6 +97,8 @@ class Segment:
         wrong = [name for name, length in lengths.items() if len(getattr(self, name)) != length]
         if wrong := wrong or (["lengths"] if self.lengths.shape[1:] != (documents,) else []):
             raise ValueError(f"{wrong[0]} has another length than it should have")
+        if self.lengths.shape[1:] != (documents,):
+            raise ValueError("lengths has another length than it should have")
         if self.bitmap_of.max(initial=-1) >= len(self.bitmaps) or bool((self.docids[1:] < self.docids[:-1]).any()):
             raise ValueError("its documents do not ascend, or a bitmap is missing")
 

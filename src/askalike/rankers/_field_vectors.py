@@ -1,0 +1,98 @@
+"""The vectors of a question's fields, side by side in one row, so that one dot product compares all of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from askalike.core.types import Answer, Question, VectorPart, Vectors
+from askalike.encoders import Encoder, concatenate_parts
+
+Text = Question | Answer
+
+
+class FieldEncoder:
+    """Encodes the fields of texts.
+
+    A single field has the encoder's own vectors. With several, a document's row has a vector of length 1 for each
+    field, and a query's row has the same, times the field's weight. So the dot product of two rows is the weighted mean
+    of the fields' similarities. Fields with the same text, such as the title and the text of a question without a body,
+    are encoded once.
+    """
+
+    def __init__(
+        self, encoder: Encoder, fields: Sequence[str], weights: Sequence[float], title_factor: float = 1.0
+    ) -> None:
+        """weights: one for each field. title_factor: of the title's weight in queries with a body.
+
+        Encoding raises SettingsError for several fields if the encoder's vectors are compared by Euclidean distance.
+        """
+        self._encoder, self._fields = encoder, tuple(fields)
+        with_body = [weight * (title_factor if f == "title" else 1) for f, weight in zip(fields, weights, strict=True)]
+        self._weights = np.array([_normalise(weights), _normalise(with_body)], np.float32)
+
+    def encode_documents(self, texts: Sequence[Text], *, approximate: bool = False) -> Vectors:
+        """Return the vectors of n documents. approximate: see Encoder.approximate_documents."""
+        encode = self._encoder.approximate_documents if approximate else self._encoder.encode_documents
+        if len(self._fields) == 1:
+            return encode([select_field(text, self._fields[0]) for text in texts])
+        return _join(_encode_fields(encode, [[select_field(text, f) for text in texts] for f in self._fields]))
+
+    def encode_queries(self, queries: Sequence[Question]) -> Vectors:
+        """Return the vectors of n queries: of the title for documents' titles, of the whole text for other fields."""
+        if len(self._fields) == 1:
+            return self._encoder.encode_queries([select_field(query, self._fields[0]) for query in queries])
+        compared = ["title" if field == "title" else "text" for field in self._fields]
+        texts = [[select_field(query, field) for query in queries] for field in compared]
+        weights = self._weights[[int(bool(query.body)) for query in queries]]
+        vectors = _encode_fields(self._encoder.encode_queries, texts)
+        return _join([_scale_rows(own, weights[:, n]) for n, own in enumerate(vectors)])
+
+    def select_explained(self, query: Question) -> Question:
+        """Return the text of a query that explanations read."""
+        selected: Question = select_field(query, self._fields[0] if len(self._fields) == 1 else "text")
+        return selected
+
+    def merge_fields(self, queries: Vectors) -> Vectors:
+        """Return for each query's row the vector whose product with a text is the text's score if it is every field."""
+        if len(self._fields) == 1:
+            return queries
+        values = queries.parts[0].values
+        width = values.shape[1] // len(self._fields)
+        total = sum(values[:, n * width : (n + 1) * width] for n in range(len(self._fields)))
+        return Vectors((VectorPart(total, "cosine"),))
+
+
+def select_field(text: Any, field: str) -> Any:
+    """Return the question with only one field, or all of it for the field `text`. An answer is returned unchanged."""
+    if isinstance(text, Answer) or field == "text":
+        return text
+    if field == "body":
+        return replace(text, title="")
+    return replace(text, body="") if text.body else text
+
+
+def _normalise(weights: Sequence[float]) -> list[float]:
+    return [weight / sum(weights) for weight in weights]
+
+
+def _encode_fields(encode: Callable[[Sequence[Text]], Vectors], fields: Sequence[Sequence[Text]]) -> list[Any]:
+    """Return the unit vectors of each field's n texts, (n, dim) each: dense, or CSR arrays."""
+    distinct = {id(text): text for texts in fields for text in texts}
+    places = {key: place for place, key in enumerate(distinct)}
+    vectors = concatenate_parts(encode(list(distinct.values())))
+    return [vectors[[places[id(text)] for text in texts]] for texts in fields]
+
+
+def _scale_rows(rows: Any, factors: Any) -> Any:
+    return rows * factors[:, None] if isinstance(rows, np.ndarray) else rows.multiply(factors[:, None]).tocsr()
+
+
+def _join(fields: Sequence[Any]) -> Vectors:
+    """Return the fields' vectors side by side."""
+    if isinstance(fields[0], np.ndarray):
+        return Vectors((VectorPart(np.concatenate(fields, 1), "dot"),))
+    from scipy.sparse import hstack  # slow to import
+
+    return Vectors((VectorPart(hstack(fields, format="csr"), "dot"),))

@@ -1,0 +1,153 @@
+"""Fields of questions in vectors and hybrids, and exact titles, which come first."""
+
+import numpy as np
+import pytest
+
+from askalike import rankers
+from askalike.core.errors import SettingsError
+from askalike.core.types import Question, VectorPart, Vectors
+from askalike.encoders import Encoder
+from askalike.rankers._field_vectors import FieldEncoder
+from askalike.store import Archive
+from askalike.text.words import fold_title
+
+LETTERS = "abcdefgh"
+QUESTIONS = [
+    Question("long", "cab", "a bag, a cab, a bed and a face"),
+    Question("short", "Cab bag!"),
+    Question("phrased", "deed", "fed", rephrasings=("bag cab",)),
+]
+
+
+class LetterEncoder(Encoder):
+    """Counts letters; counts its texts, too."""
+
+    def __init__(self, metric="cosine"):
+        self.metric, self.encoded = metric, 0
+
+    @classmethod
+    def from_settings(cls, values):
+        return cls(**values)
+
+    @property
+    def fingerprint(self):
+        return "letters"
+
+    def encode_queries(self, texts):
+        self.encoded += len(texts)
+        counts = [[f"{t.title} {t.body}".lower().count(letter) for letter in LETTERS] for t in texts]
+        return Vectors((VectorPart(np.array(counts, np.float32), self.metric),))
+
+
+def cosine(one, other):
+    a, b = (LetterEncoder().encode_queries([Question("", text)]).parts[0].values[0] for text in (one, other))
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert(QUESTIONS)
+        yield archive
+
+
+def test_a_product_of_rows_is_the_weighted_mean_of_the_fields_cosines():
+    fields = FieldEncoder(LetterEncoder(), ("title", "text"), (1.0, 3.0))
+    [document], [query] = (
+        fields.encode_documents(QUESTIONS[:1]).parts,
+        fields.encode_queries([Question("q", "a bed")]).parts,
+    )
+    whole = f"{QUESTIONS[0].title} {QUESTIONS[0].body}"
+    expected = (cosine("a bed", "cab") + 3 * cosine("a bed", whole)) / 4
+    assert float(query.values[0] @ document.values[0]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_query_with_a_body_compares_titles_with_its_title_and_weighs_them_less():
+    fields = FieldEncoder(LetterEncoder(), ("title", "text"), (1.0, 1.0), title_factor=0.25)
+    [document], [query] = (
+        fields.encode_documents(QUESTIONS[:1]).parts,
+        fields.encode_queries([Question("q", "a bed", "cab face")]).parts,
+    )
+    whole = f"{QUESTIONS[0].title} {QUESTIONS[0].body}"
+    expected = (0.25 * cosine("a bed", "cab") + cosine("a bed cab face", whole)) / 1.25
+    assert float(query.values[0] @ document.values[0]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_text_that_two_fields_share_is_encoded_once():
+    encoder = LetterEncoder()
+    FieldEncoder(encoder, ("title", "text"), (1.0, 1.0)).encode_documents(QUESTIONS)
+    assert encoder.encoded == 5  # two with a body
+
+
+def test_one_field_has_the_encoders_own_vectors():
+    alone = FieldEncoder(LetterEncoder(), ("text",), (1.0,)).encode_documents(QUESTIONS)
+    assert np.array_equal(alone.parts[0].values, LetterEncoder().encode_queries(QUESTIONS).parts[0].values)
+    assert alone.parts[0].metric == "cosine"
+
+
+def test_the_vector_of_a_query_for_equal_fields_is_the_sum_of_its_halves():
+    fields = FieldEncoder(LetterEncoder(), ("title", "text"), (1.0, 1.0))
+    queries = fields.encode_queries([Question("q", "bed")])
+    [document] = fields.encode_documents([Question("d", "bag")]).parts
+    merged = fields.merge_fields(queries).parts[0].values
+    assert float(merged[0] @ document.values[0][: len(LETTERS)]) == pytest.approx(cosine("bed", "bag"), rel=1e-5)
+
+
+def test_vectors_compared_by_distance_have_no_fields():
+    fields = FieldEncoder(LetterEncoder("euclidean"), ("title", "text"), (1.0, 1.0))
+    with pytest.raises(SettingsError, match="cosine or dot product"):
+        fields.encode_documents(QUESTIONS)
+
+
+@pytest.mark.parametrize("settings", [{"fields": "title,text", "field_weights": "1"}, {"field_weights": "1,2"}])
+def test_weights_that_are_not_one_for_each_field_are_refused(settings):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    with pytest.raises(SettingsError, match="expected one for each field"):
+        rankers.create("static", settings)
+
+
+@pytest.mark.parametrize("name", ["static", "lm_jelinek_mercer", "bm25", "hybrid"])
+@pytest.mark.parametrize("title", ["CAB", "cab?", " cab ", "Cab…"])
+def test_an_exact_title_comes_first_but_for_case_and_punctuation(archive, name, title):
+    if name in ("static", "hybrid"):
+        pytest.importorskip("wordllama", reason="needs the extra vectors")
+    archive.upsert([Question(f"other {n}", f"cab cab {word}", "cab " * 9) for n, word in enumerate("abcdefghijkl")])
+    searcher = rankers.open_current(rankers.create(name, {"fields": "title,text"}), archive.view())
+    for k in (1, 5):
+        hits = rankers.rank(searcher, {"q": Question("q", title)}, k)["q"]
+        assert hits[0].id == "long"
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    given = rankers.rank(searcher, {"q": Question("q", title)}, 2, candidates={"q": ["other 1", "long", "short"]})["q"]
+    assert given[0].id == "long"
+
+
+def test_a_question_that_is_asked_again_does_not_find_itself_by_its_title(archive):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    searcher = rankers.open_current(rankers.create("hybrid"), archive.view())
+    assert "long" not in [hit.id for hit in rankers.rank(searcher, {"long": QUESTIONS[0]}, 5)["long"]]
+
+
+def test_a_hybrid_searches_title_and_text_unless_told_otherwise():
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    both, text = rankers.create("hybrid"), rankers.create("hybrid", {"fields": "text"})
+    assert [part.values["fields"] for part in both.parts] == ["title,text"] * 2
+    assert [part.values["fields"] for part in text.parts] == ["text"] * 2
+    assert rankers.create("hybrid", both.values).values == both.values
+
+
+def test_vectors_of_fields_follow_changes_as_if_built_again(archive, tmp_path):
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    ranker, query = rankers.create("static", {"fields": "title,text"}), {"q": Question("q", "bag on a bed")}
+    rankers.open_current(ranker, archive.view())
+    changed = [Question("long", "bed", "bag"), Question("new", "a bag")]
+    archive.upsert(changed)
+    archive.delete(["short"])
+    with Archive.create(tmp_path / "other") as other:
+        other.upsert([changed[0], QUESTIONS[2], changed[1]])
+        again = rankers.rank(rankers.open_current(ranker, other.view()), query, 5)["q"]
+    followed = rankers.rank(rankers.open_current(ranker, archive.view()), query, 5)["q"]
+    assert [(hit.id, hit.score) for hit in followed] == [(hit.id, hit.score) for hit in again]
+
+
+def test_folded_titles_are_equal_but_for_case_and_punctuation():
+    assert fold_title("What’s  a B-tree?") == fold_title("what's a b tree") != fold_title("whats a btree")
