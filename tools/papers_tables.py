@@ -43,7 +43,7 @@ def _cells(report: Report, system: Report) -> Iterator[str]:
         value = system["measures"][measure]
         factor = 1 if value["high"] > 1 else 100  # the rule semeval has measures in percent
         sd = "" if value["sd"] is None else f" ± {factor * value['sd']:.1f}"
-        low, high = factor * value["low"], factor * value["high"]
+        low, high = (round(factor * value[bound], 1) + 0.0 for bound in ("low", "high"))  # -0.0 becomes 0.0
         yield f"{factor * value['mean']:.1f}{sd} [{low:.1f}, {high:.1f}] {''.join(compared[measure]['beats'])}".strip()
     if report["paper"]:
         values = report["paper"].get(label, {})
