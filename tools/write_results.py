@@ -33,6 +33,16 @@ SPEED_END = "<!-- end of speed -->\n"
 SCALE = ROOT / "docs" / "scale.md"
 FAN_OUT_BEGIN = "<!-- fan-out: tools/write_results.py replaces this table by what benchmarks/fan_out.py simulated -->\n"
 FAN_OUT_END = "<!-- end of fan-out -->\n"
+TYPED_BEGIN = "<!-- typed: tools/write_results.py replaces this table by the reports of experiments/typed.toml -->\n"
+TYPED_END = "<!-- end of typed -->\n"
+TYPED_REPORTS = {
+    "typed-cs-known": "a title of the archive",
+    "typed-cs-known-60": "60 % of its words",
+    "typed-cs-title": "a duplicate's title",
+    "typed-cs-title-60": "60 % of its words",
+}
+"""Name of a report → heading of its column in the table of what people type."""
+TYPED_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
 README_SYSTEMS = ("BM25", "default", "distil", "default with MiniLM", "MiniLM")
 README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
 README_MEASURES = ("Success@1", "Success@10")
@@ -134,6 +144,10 @@ def all_files() -> dict[Path, str]:
     distilled = {name: load(f"distil-{name}") or {"systems": []} for name in README_DATASETS}
     if reports.keys() >= set(README_DATASETS):
         readme = replace_block(readme, TABLE_BEGIN, TABLE_END, readme_table(reports, distilled))
+    if all(typed := {name: load(name) for name in TYPED_REPORTS}.values()):
+        readme = replace_block(
+            readme, TYPED_BEGIN, TYPED_END, typed_table(dict(zip(TYPED_REPORTS, typed, strict=True)))
+        )
     if rows := load("search"):
         readme = replace_block(readme, SPEED_BEGIN, SPEED_END, speed_table(rows))
     if rows := load("fan_out"):
@@ -256,6 +270,17 @@ def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report])
             system = systems[name][label]
             first = 100 * system["measures"][README_MEASURES[0]]["mean"]
             cells.append(f"{first:.1f} / {interval(system, README_MEASURES[1])}")
+        rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
+    return "".join(f"{table_row(row)}\n" for row in rows)
+
+
+def typed_table(reports: Mapping[str, Report]) -> str:
+    """Return the README's table of what people type: the first hit, and the first ten, of cs with bodies."""
+    heads = [f"{TYPED_REPORTS[name]} (n = {report['queries']:,})" for name, report in reports.items()]
+    rows = [("first hit right / among the first 10", *heads), ("---",) * (1 + len(reports))]
+    for label in TYPED_SYSTEMS:
+        measured = [next(s for s in report["systems"] if s["label"] == label) for report in reports.values()]
+        cells = [f"{100 * s['measures']['Success@1']['mean']:.1f} / {interval(s, 'Success@10')}" for s in measured]
         rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
     return "".join(f"{table_row(row)}\n" for row in rows)
 

@@ -10,6 +10,9 @@ import pytest
 from askalike.core import registry
 from askalike.core.types import Collection
 from askalike.index.lexical.builder import decoded_lengths, round_lengths
+from askalike.index.lexical.index import LexicalIndex, LexicalLayout
+from askalike.index.lexical.prepared import QueryTerms
+from askalike.index.lexical.terms import mark_terms
 from askalike.similarities import Similarity
 
 COLLECTION = Collection(documents=1000, total=52_500)
@@ -50,6 +53,31 @@ def test_equals_lucene(shared_data):
         tf, length, df, ttf = (float(row[c]) for c in ("freq", "doclen_decoded", "docFreq", "totalTermFreq"))
         ours = settings(row["similarity"]).score(tf, length, df, ttf, COLLECTION)
         assert ours == pytest.approx(float(row["score"]), rel=1e-6), row
+
+
+@pytest.mark.parametrize("name", registry.names("similarity"))
+def test_the_sum_over_two_fields_with_boosts_equals_lucenes_boolean_query(name):
+    """Title and text of 40 documents, boosts 1 and 1.5; see TwoFields.java."""
+    lines = (Path(__file__).parent / "data/lucene-two-fields.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    documents = [row[1:] for row in rows if row[0] == "document"]
+    index = LexicalIndex.create(layout=LexicalLayout(field_count=2))
+    index.add(
+        {n: [*mark_terms(title.split(), 0), *mark_terms(text.split(), 1)] for n, (title, text) in enumerate(documents)}
+    )
+    words = [row[1].split() for row in rows if row[0] == "query"]
+    queries = [QueryTerms([*mark_terms(own, 0), *mark_terms(own, 1)]) for own in words]
+    scores = [(int(row[2]), int(row[3]), float(row[4])) for row in rows if row[:2] == ["score", name]]
+    expected = {(q, n): score for q, n, score in scores if score > 0}  # a document that scores 0 is not found here
+    prepared = index.searcher.prepare(queries, registry.load("similarity", name)(), (1.0, 1.5))
+    found = {
+        (q, n): score
+        for q, top in enumerate(index.searcher.search(prepared, 40))
+        for n, score in zip(top.docids.tolist(), top.scores.tolist(), strict=True)
+    }
+    assert len(expected) > 100
+    # The logarithms of LM-Dirichlet nearly cancel, and Lucene rounds them to float32.
+    assert found == pytest.approx(expected, rel=1e-6, abs=5e-8)
 
 
 def test_length_byte_equals_lucene(shared_data):

@@ -23,7 +23,7 @@ def archive(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("ranker", "explain", "max_files", "max_functions"),
-    [("hybrid", True, 54, 269), ("hybrid", False, 51, 230), ("bm25", True, 39, 174), ("bm25", False, 37, 151)],
+    [("hybrid", True, 57, 292), ("hybrid", False, 54, 252), ("bm25", True, 41, 184), ("bm25", False, 39, 161)],
 )
 def test_search_enters_few_files_and_functions(archive, ranker, explain, max_files, max_functions):
     if ranker == "hybrid":

@@ -27,7 +27,9 @@ from askalike.store.keys import KEY_PATTERN, KEY_PREFIX, has_key_for_origin
 PREFLIGHT_MAX_AGE_S = 600
 """Time for which a browser may cache that a site is allowed."""
 HOST_PATTERN = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\[\]]+)(:\d+)?")
-FORWARDING_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
+FORWARDING_HEADERS = frozenset(
+    (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip")
+)
 ARCHIVE_PATH = re.compile("/v1/([^/]+)/")
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
 REQUEST_ID_PATTERN = re.compile("[A-Za-z0-9._-]{1,64}")
@@ -127,7 +129,7 @@ class LoopbackOnlyMiddleware:
     def __init__(self, app: ASGIApp, behind_proxy: bool) -> None:
         """`behind_proxy`: whether the operator has said that requests come through a proxy."""
         self._app = app
-        self._refused_headers = () if behind_proxy else FORWARDING_HEADERS
+        self._refused_headers = frozenset[bytes]() if behind_proxy else FORWARDING_HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (problem := self._find_problem(Request(scope))):
@@ -139,8 +141,9 @@ class LoopbackOnlyMiddleware:
     def _find_problem(self, request: Request) -> str:
         if not is_loopback(_host_name(request)):
             return "host: without keys only localhost is accepted"
-        if name := next((name for name in self._refused_headers if name in request.headers), ""):
-            return f"{name}: a proxy passes this on, to a service without keys; say that it may with --set public_url"
+        if names := self._refused_headers.intersection(name for name, _ in request.scope["headers"]):
+            advice = "say that it may with --set public_url"
+            return f"{min(names).decode()}: a proxy passes this on, to a service without keys; {advice}"
         return ""
 
 

@@ -16,6 +16,7 @@ import uvicorn
 from threadpoolctl import threadpool_limits
 
 from askalike.core.errors import AskalikeError
+from askalike.core.output import raw_stream
 from askalike.service.app import create_app
 from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
@@ -56,7 +57,7 @@ def run(
         threadpool_limits(1, user_api="blas")
     _prepare(settings)
     parent.recv()
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(raw_stream(sys.stderr))  # the formatter escapes control characters
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("askalike").setLevel(logging.INFO)
