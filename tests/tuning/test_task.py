@@ -89,7 +89,7 @@ def test_without_dev_a_tenth_of_train_chooses(tmp_path):
     assert all(q.startswith("test") for q in tuning_task.test.queries)
 
 
-@pytest.mark.parametrize(("answers", "name"), [(True, "an answer's first words"), (False, "a title without some")])
+@pytest.mark.parametrize(("answers", "name"), [(True, "an answer"), (False, "the first words of a title")])
 def test_without_labels_pseudo_queries_are_used_and_named(tmp_path, answers, name):
     with Archive.open(unlabelled(tmp_path / "a", answers)) as archive:
         tuning_task = make_task(archive)
