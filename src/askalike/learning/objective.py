@@ -1,7 +1,4 @@
-"""The loss of one step: encode a batch's texts, score its pairs and their negatives, apply the loss.
-
-A step of several batches has their mean gradient. Each batch has its own random numbers.
-"""
+"""The loss of one batch: encode its texts, score its pairs and their negatives, apply the loss."""
 
 from typing import NamedTuple
 
@@ -119,20 +116,3 @@ def _join_blocks(scores: Tensor, blocks: list[Tensor], masks: list[Tensor]) -> t
     if not blocks:
         return scores.new_zeros(len(scores), 0), torch.zeros(len(scores), 0, dtype=torch.bool, device=scores.device)
     return torch.cat(blocks, 1), torch.cat(masks, 1)
-
-
-def add_gradient(objective: nn.Module, batch: TrainingBatch, seed: int, reduction: str, share: float) -> float:
-    """Add a share of a batch's gradient to that of the parameters, and return the sum of its losses.
-
-    seed: of the batch's random numbers. reduction: whether the gradient is that of the `mean` or the `sum` of the
-    losses.
-    """
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        losses = objective(batch).float()
-    loss = losses.sum() if reduction == "sum" else losses.mean()
-    parameters = [parameter for parameter in objective.parameters() if parameter.requires_grad]
-    for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters, allow_unused=True), strict=True):
-        if gradient is not None:
-            parameter.grad = gradient * share if parameter.grad is None else parameter.grad + gradient * share
-    return float(losses.detach().sum())

@@ -25,7 +25,7 @@ from askalike.learning.examples import Examples, Indices, make_batches
 from askalike.learning.losses import Loss
 from askalike.learning.negatives import add_random_negatives
 from askalike.learning.networks import Network
-from askalike.learning.objective import Objective, add_gradient, make_training_batch
+from askalike.learning.objective import Objective, make_training_batch
 from askalike.learning.settings import NegativesSettings, TrainingSettings
 from askalike.learning.used_rows import LazyAdam
 
@@ -220,8 +220,7 @@ def _train_step(
     settings = job.settings
     with convert_memory_errors(f"training.batch_size (now {settings.batch_size}) or features.longest"):
         optimizer.zero_grad()
-        add_up = _compute_gradient if settings.accumulate == 1 else _accumulate_gradients
-        total = add_up(fabric, job, objective, batches, epoch, n)
+        total = _compute_gradient(fabric, job, objective, batches, epoch, n)
         if settings.clip:
             fabric.clip_gradients(objective, optimizer, max_norm=settings.clip)
         optimizer.step()
@@ -231,27 +230,16 @@ def _train_step(
 def _compute_gradient(
     fabric: Fabric, job: TrainingJob, objective: Any, batches: Sequence[Indices], epoch: int, n: int
 ) -> float:
-    """Set the gradient to that of one batch and return the sum of its pairs' losses."""
-    [pairs] = batches
-    losses = objective(make_training_batch(job.examples, pairs, fabric.device)).float()
-    total = float(losses.detach().sum())
-    _require_finite(job, pairs, epoch, n, total)
-    fabric.backward(losses.sum() if job.settings.reduction == "sum" else losses.mean())
-    return total
-
-
-def _accumulate_gradients(
-    fabric: Fabric, job: TrainingJob, objective: Any, batches: Sequence[Indices], epoch: int, n: int
-) -> float:
-    """Set the gradient to the mean over several batches and return the sum of their pairs' losses."""
+    """Set the gradient to the mean over the batches and return the sum of their pairs' losses."""
     settings, total = job.settings, 0.0
     for number, pairs in enumerate(batches, n):
-        batch = make_training_batch(job.examples, pairs, fabric.device)
-        seed = settings.seed * 1_000_003 + epoch * 1_009 + number
-        with fabric.autocast():
-            loss = add_gradient(objective.module, batch, seed, settings.reduction, 1 / len(batches))
-        _require_finite(job, pairs, epoch, number, loss)
-        total += loss
+        if settings.accumulate > 1:  # each batch has its own random numbers, whatever the step
+            torch.manual_seed(settings.seed * 1_000_003 + epoch * 1_009 + number)
+        losses = objective(make_training_batch(job.examples, pairs, fabric.device)).float()
+        batch_loss = float(losses.detach().sum())
+        _require_finite(job, pairs, epoch, number, batch_loss)
+        fabric.backward((losses.sum() if settings.reduction == "sum" else losses.mean()) / len(batches))
+        total += batch_loss
     return total
 
 
