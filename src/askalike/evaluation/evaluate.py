@@ -20,6 +20,7 @@ from askalike.evaluation.measures import (
 )
 from askalike.evaluation.outcome import Evaluation, means_and_intervals
 from askalike.evaluation.rules import Rule, get_rule
+from askalike.evaluation.ties import count_tied, shuffle_ties
 
 Hits = Sequence[Hit] | Mapping[str, float]
 AnyRun = Run | Mapping[str, Hits]
@@ -32,6 +33,9 @@ MAX_GRADE = 1_000_000
 """Maximum grade of a document: trec_eval's code allocates eight bytes for each grade up to a query's highest."""
 NOT_RETRIEVED = ""
 """An id that no document has."""
+TIES_MATTER = 0.1
+"""Share of tied hits above which a run is also measured with its ties in random order."""
+TIES_SEED = 0
 CHUNK_SIZE = 256
 """Number of queries passed to ir_measures at once: its dictionaries for a whole run would take gigabytes."""
 
@@ -57,10 +61,15 @@ def evaluate(run: AnyRun, qrels: Qrels, measures: Sequence[str], rule: str = "tr
     columns = {name: tally.get_values(canonical).tolist() for name, canonical in canonical_names.items()}
     values = {name: dict(zip(queries, column, strict=True)) for name, column in columns.items()}
     means, intervals = means_and_intervals(values)
+    tied_share, means_of_random_ties = tally.tied / max(tally.hits, 1), {}
+    if tied_share > TIES_MATTER:
+        columns_of = [(query, _validate_columns(query, run)) for query in queries if query in run]
+        means_of_random_ties = dict(evaluate(dict(shuffle_ties(columns_of, TIES_SEED)), qrels, measures, rule).means)
     return Evaluation(
         rule=chosen_rule.name, describe=chosen_rule.describe(), values=values, means=means, intervals=intervals,
         n=len(queries), unanswered=tally.unanswered, unanswerable=int((tally.relevant == 0).sum()),
         dropped=len(qrels) - len(queries), unjudged=unjudged, self_hits=tally.self_hits,
+        tied_share=tied_share, means_of_random_ties=means_of_random_ties,
     )  # fmt: skip
 
 
@@ -95,7 +104,7 @@ class _Tally:
         self._values = {str(measure): np.zeros(len(queries)) for measure in self._measures}
         self._hits = np.zeros((len(queries), SEMEVAL_DEPTH), np.bool_)
         self.relevant = np.zeros(len(queries), np.int64)
-        self.unanswered = self.self_hits = 0
+        self.unanswered = self.self_hits = self.hits = self.tied = 0
 
     def get_values(self, name: str) -> Values:
         """Return a measure's values by its canonical name: (queries,)."""
@@ -124,6 +133,8 @@ class _Tally:
         ids, scores = _validate_columns(query, run)
         ranked = self._rule.order_hits(query, ids, scores)
         self.self_hits += len(ids) - len(ranked)
+        self.hits += len(ids)
+        self.tied += count_tied(scores)
         return ranked
 
 

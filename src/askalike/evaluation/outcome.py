@@ -17,6 +17,8 @@ Values = Mapping[str, Mapping[str, float]]
 Intervals = Mapping[str, tuple[float, float]]
 BOOTSTRAP_DRAWS = 2_000
 BOOTSTRAP_SEED = 0
+TIES_DECIDE = 0.01
+"""Least difference of a mean by the order of tied hits that is worth a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,9 @@ class Evaluation:
     unanswered: the number of measured queries without hits. unanswerable: of measured queries without a relevant
     document. dropped: of judged queries that the rule does not include. unjudged: of the run's queries without
     judgements. self_hits: of hits dropped because they are the query itself. groups: query id → its group if all groups
-    have the same weight in the means; empty if all queries have.
+    have the same weight in the means; empty if all queries have. tied_share: of the run's hits, those with the score of
+    another hit of their query. means_of_random_ties: measure → mean with ties in random order (one draw), where
+    many hits are tied.
     """
 
     rule: str
@@ -42,6 +46,8 @@ class Evaluation:
     unjudged: int
     self_hits: int
     groups: Mapping[str, str] = field(default_factory=dict)
+    tied_share: float = 0.0
+    means_of_random_ties: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def weights(self) -> Mapping[str, float]:
@@ -60,6 +66,14 @@ class Evaluation:
             if canonical_name(name) == canonical:
                 return values
         raise SettingsError(f"measure {measure!r} was not evaluated; there are: {', '.join(self.values)}")
+
+    def describe_ties(self) -> str:
+        """Return a warning where the order of tied hits decides a mean; "" where it does not."""
+        changed = {m: mean for m, mean in self.means_of_random_ties.items() if abs(mean - self.means[m]) >= TIES_DECIDE}
+        if not changed:
+            return ""
+        values = ", ".join(f"{m} {mean:.4f} instead of {self.means[m]:.4f}" for m, mean in changed.items())
+        return f"ties decide: {self.tied_share:.0%} of hits are tied; with ties in random order: {values}"
 
     def per_query_table(self) -> ResultTable:
         """Return the value of each measure for each query: one row per query, in the order of their ids."""
@@ -82,7 +96,12 @@ class Evaluation:
         counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self._counts().items())
         rows = [(m, f"{mean:.4f}", "{:.4f} – {:.4f}".format(*self.intervals[m])) for m, mean in self.means.items()]
         interval = f"interval: bootstrap over queries, {BOOTSTRAP_DRAWS} draws"
-        notes = (f"n = {format_count(self.n, 'query')} ({counts})", self.describe, interval)
+        notes = (
+            f"n = {format_count(self.n, 'query')} ({counts})",
+            self.describe,
+            interval,
+            *filter(None, [self.describe_ties()]),
+        )
         return ResultTable("Evaluation", ("measure", "mean", "95 % interval"), rows, notes)
 
     def _counts(self) -> dict[str, int]:

@@ -65,7 +65,8 @@ def compare(
     pairs = _compare_pairs(runs, queries, weights, groups, max_differing)
     several = any(len(per_seed) > 1 for per_seed in seeds.values())
     systems = _summarise_systems(runs, pairs, groups)
-    return Comparison(measure, len(queries), systems, pairs, _notes(rule, several, apart))
+    ties = [f"{name}: {text}" for name, (first, *_) in seeds.items() if (text := first.describe_ties())]
+    return Comparison(measure, len(queries), systems, pairs, (*_notes(rule, several, apart), *ties))
 
 
 def estimate_difference(first: Floats, second: Floats, groups: Groups | None = None) -> MeanEstimate:

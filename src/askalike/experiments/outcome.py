@@ -169,7 +169,7 @@ def summary_table(outcome: ExperimentResult) -> ResultTable:
     rows = [_table_row(outcome, i, system) for i, system in enumerate(outcome.systems)]
     first = next(iter(outcome.systems[0].seed_results.values())).evaluation
     comparison = next(iter(outcome.comparisons.values()), None)
-    notes = comparison.notes if comparison else (first.describe,)
+    notes = comparison.notes if comparison else (first.describe, *filter(None, [first.describe_ties()]))
     remarks = [f"{system.label}: {system.remark}" for system in outcome.systems if system.remark]
     tuning = [_describe_tuning(system) for system in outcome.systems if system.tuned]
     diagnostics = [_describe_diagnostics(system) for system in outcome.systems if system.diagnostics()]
