@@ -10,6 +10,7 @@ HIDDEN = ("torch", "lightning_fabric", "sentence_transformers")
 NEEDS_TORCH = (
     "cli/test_train_command.py",
     "contracts/test_held_out_labels.py",
+    "contracts/test_networks.py",
     "core/test_registry.py",
     "docs/test_settings_page.py",
     "encoders/test_asymmetric.py",
