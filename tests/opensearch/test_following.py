@@ -87,7 +87,9 @@ def test_what_is_sent_again_as_an_answer_was_lost_counts_once(archive, monkeypat
     assert lost
     with Archive.open(archive.path) as here:
         expected = rankers.rank(rankers.open_current(rankers.create("bm25"), here.view()), query, 10)["q"]
-    assert {hit.id: hit.score for hit in run} == pytest.approx({hit.id: hit.score for hit in expected}, rel=1e-5, abs=1e-6)
+    assert {hit.id: hit.score for hit in run} == pytest.approx(
+        {hit.id: hit.score for hit in expected}, rel=1e-5, abs=1e-6
+    )
 
 
 def test_what_only_a_node_had_that_was_cut_off_is_sent_again(archive, monkeypatch):

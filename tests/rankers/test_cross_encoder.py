@@ -76,7 +76,7 @@ def test_a_cascade_orders_what_another_ranker_proposes(folder, tmp_path):
         settings = {"parts": ["lm_jelinek_mercer", "cross_encoder"], "cross_encoder.encoder": str(folder)}
         ranker = rankers.create("cascade", settings, archive)
         searcher = rankers.open_current(ranker, archive.view())
-        query = Question("q", "my bike was stolen")
+        query = Question("q", "was my bike stolen")
         retrieved = rankers.search(searcher, {"q": query}, 5)
         documents = archive.view().questions_by_docid(retrieved.distinct_docids)
         texts = [documents[docid] for docid in retrieved.docids[0].tolist()]
