@@ -111,7 +111,9 @@ def test_a_query_of_100_000_words(archive, name):
     ranker = indexed(archive, name)
     rare = " ".join(f"x{i}" for i in range(100_000))
     alone = dict(scores(ranker, "boil rice"))
-    assert dict(scores(ranker, f"{rare} boil rice")) == pytest.approx(alone, rel=5e-3)  # they share one scale
+    assert dict(scores(ranker, f"{rare} boil rice")) == pytest.approx(
+        alone, rel=2e-2
+    )  # they share one scale, over two fields
     often = scores(ranker, "boil rice " * 50_000)
     assert [id for id, _ in often] == found(ranker, "boil rice")
     assert often[0][1] == pytest.approx(50_000 * scores(ranker, "boil rice")[0][1], rel=1e-6)

@@ -119,5 +119,6 @@ def test_words_serve_while_an_encoder_reads_the_archive(serve, archive, tmp_path
         assert "small" in ready.part_names
         wait_for(lambda: [line for line in served.log() if line.get("message") == "ranker"])
         assert served.get(SIMILAR).json["results"]
-        path = rankers.create("small", {}, opened).index_paths(opened.view())[0]
-        assert path.is_dir()
+        paths = rankers.create(ready.ranker, ready.settings, opened).index_paths(opened.view())
+        assert len(paths) == 2
+        assert all(path.is_dir() for path in paths)
