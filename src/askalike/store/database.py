@@ -10,6 +10,7 @@ from threading import RLock
 from typing import Any, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from askalike.core.clock import now
+from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError
 
 ROWS_AT_A_TIME = 256
@@ -110,7 +111,9 @@ def connect(path: Path, *, create: bool = False) -> SharedConnection:
     """
     length = len(os.fsencode((path / DATABASE_FILE).absolute()))
     if length > MAX_PATH_BYTES:
-        raise ArchiveError(f"{path}: the path of its database has {length} bytes; SQLite takes up to {MAX_PATH_BYTES}")
+        raise ArchiveError(
+            f"{path}: the path of its database has {format_count(length, 'byte')}; SQLite takes up to {MAX_PATH_BYTES}"
+        )
     with storage_errors(path):
         if create and not (path / DATABASE_FILE).exists():
             _create_private_file(path / DATABASE_FILE)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from askalike.core.counts import format_count
 from askalike.core.errors import SearchIndexError
 from askalike.core.types import Floats, Metric, VectorPart
 from askalike.index.checksums import check_offsets
@@ -93,7 +94,7 @@ class DensePart(StoredPart):
     def check_bounds(self, n_rows: int) -> None:
         columns = [getattr(self.sketch, name) for name in Sketch.__dataclass_fields__]
         if {len(self.rows) or n_rows, *map(len, columns)} != {n_rows}:
-            raise ValueError(f"its vectors do not have {n_rows} rows each")
+            raise ValueError(f"its vectors do not have {format_count(n_rows, 'row')} each")
 
     def score_bounds(self, queries: Any) -> Bounds:
         return self.sketch.score_bounds(queries, self.metric)
@@ -152,7 +153,7 @@ class SparsePart(StoredPart):
         check_offsets(self.rows.indptr, len(self.rows.indices))
         self.rows.check_format()
         if self.rows.shape[0] != n_rows:
-            raise ValueError(f"its vectors do not have {n_rows} rows")
+            raise ValueError(f"its vectors do not have {format_count(n_rows, 'row')}")
 
     def score_bounds(self, queries: Any) -> Bounds:
         scores = np.array([self._score(self.rows, queries, i) for i in range(queries.shape[0])])
