@@ -3,8 +3,13 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated, Self
 
+from pydantic import AfterValidator, model_validator
+
+from askalike.core.config import FieldNames, NumberList, Settings
 from askalike.core.types import Question
+from askalike.core.values import check_field_weights, check_weights
 from askalike.store import View
 
 TITLE_FACTOR = 0.1
@@ -13,6 +18,23 @@ TITLE_FACTOR = 0.1
 Measured on duplicates among whole questions of cs.stackexchange.com; see experiments/LOG.md.
 """
 PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
+
+
+class FieldSettings(Settings):
+    """The fields of a question that a ranker compares. Each ranker has its own default of `fields`."""
+
+    fields: FieldNames
+    field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = None
+
+    @model_validator(mode="after")
+    def _check_field_weights(self) -> Self:
+        check_field_weights(self.field_names, self.field_weights)
+        return self
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The fields in their order in the index."""
+        return tuple(self.fields.split(","))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any, Self, cast
 
 import numpy as np
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from askalike import encoders
 from askalike.core import registry
-from askalike.core.config import FieldNames, NumberList, Settings, validate_settings
+from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.parallel import map_pieces
 from askalike.core.types import AllowedDocs, Answer, Question, TopDocs, Vectors
-from askalike.core.values import check_field_weights, check_weights
+from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
 from askalike.index.rows import DocAttributes, find_positions, score_missing
@@ -27,7 +27,7 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import TITLE_FACTOR, ResolvedQuery, has_title_beside_others
+from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, has_title_beside_others
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
     TYPED_DEPTH,
@@ -53,7 +53,7 @@ If there are more, a slow encoder's vectors are cached for other rankers and com
 """
 
 
-class DenseSettings(Settings):
+class DenseSettings(FieldSettings):
     """The fields that are encoded, and the storage of vectors."""
 
     fields: FieldNames = Field(
@@ -76,16 +76,6 @@ class DenseSettings(Settings):
         ge=1,
         description="maximum number of vectors that an engine compares exactly; above it, it may follow a graph",
     )
-
-    @model_validator(mode="after")
-    def _check_field_weights(self) -> Self:
-        check_field_weights(self.field_names, self.field_weights)
-        return self
-
-    @property
-    def field_names(self) -> tuple[str, ...]:
-        """The fields in their order in a row."""
-        return tuple(self.fields.split(","))
 
 
 class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):

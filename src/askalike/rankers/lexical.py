@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, Settings, validate_settings
@@ -20,14 +20,14 @@ from askalike.core.types import (
     Question,
     Span,
 )
-from askalike.core.values import check_field_weights, check_weights
+from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, TermsSearcher, TermsWriter
 from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import TITLE_FACTOR, ResolvedQuery, has_title_beside_others
+from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, has_title_beside_others
 from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrieved, Searcher, Texts
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
@@ -43,7 +43,7 @@ TEXT_WEIGHT = 1.5
 """Default weight of a whole text's score beside that of its title: it finds pasted messages, and titles stay first."""
 
 
-class LexicalSettings(AnalyzerSettings):
+class LexicalSettings(FieldSettings, AnalyzerSettings):
     """Settings of the index: the analysis of text, the fields; and how the scores of fields are summed."""
 
     fields: FieldNames = Field(
@@ -63,16 +63,6 @@ class LexicalSettings(AnalyzerSettings):
         "byte", description="document lengths, rounded to a byte as Lucene does, or exact"
     )
     spelling: bool = Field(True, description="whether misspelt words are corrected to words of the archive")
-
-    @model_validator(mode="after")
-    def _check_field_weights(self) -> Self:
-        check_field_weights(self.field_names, self.field_weights)
-        return self
-
-    @property
-    def field_names(self) -> tuple[str, ...]:
-        """The fields in their order in the index."""
-        return tuple(self.fields.split(","))
 
     @property
     def weights(self) -> FieldWeights:
