@@ -54,6 +54,9 @@
     for (const formula of formulas) {
       const source = formula.textContent;
       katex.render(source.replace(DELIMITERS, ""), formula, { displayMode: /^(\$\$|\\\[|\\begin)/.test(source), throwOnError: false, maxSize: 20, maxExpand: 100, strict: "ignore" });
+      const shown = formula.querySelector(".katex-display") ?? formula;
+      if (formula === shown && formula.getClientRects().length && formula.offsetWidth > formula.parentElement.clientWidth) formula.classList.add("wide");
+      if (shown.scrollWidth > shown.clientWidth && shown.clientWidth) shown.tabIndex = 0; // it scrolls by itself
     }
   };
   document.addEventListener("htmx:load", (event) => render(event.target));
