@@ -54,13 +54,13 @@
     await (katexLoaded ??= loadKatex());
     for (const formula of formulas) {
       const source = formula.textContent, place = formula.closest("article, li") ?? document.body;
-      if (!macros.has(place)) macros.set(place, {});
+      if (!macros.has(place)) macros.set(place, { "\\DeclareMathOperator": "\\gdef#1{\\operatorname{#2}}" });
       katex.render(source.replace(DELIMITERS, ""), formula, {
         displayMode: /^(\$\$|\\\[|\\begin)/.test(source), throwOnError: false, errorColor: "inherit", maxSize: 20, maxExpand: 100,
         strict: "ignore", globalGroup: true, macros: macros.get(place),
       });
       const shown = formula.querySelector(".katex-display") ?? formula;
-      if (formula === shown && formula.getClientRects().length && formula.offsetWidth > formula.parentElement.clientWidth) formula.classList.add("wide");
+      if (formula === shown && formula.getClientRects().length && formula.offsetWidth > formula.closest("p, li, h1, h2, h3, td, div").clientWidth) formula.classList.add("wide");
       if (shown.scrollWidth > shown.clientWidth && shown.clientWidth) shown.tabIndex = 0; // it scrolls by itself
     }
   };
