@@ -24,7 +24,7 @@
   const mark = (root) => isCounted && root.querySelectorAll("[name=opened]").forEach((input) => { input.value = "1"; });
   document.addEventListener("click", (event) => {
     const form = event.target.closest("[data-opened]");
-    const link = form && event.target.closest("h3 a");
+    const link = form && event.target.closest("h3 a, .full summary");
     if (!link && !event.target.closest("[name=accept], [name=same]")) return;
     if (link && !isCounted) {
       const headers = JSON.parse(document.body.getAttribute("hx-headers"));
@@ -35,6 +35,18 @@
   });
   document.addEventListener("htmx:load", (event) => mark(event.target));
   mark(document);
+})();
+
+// What was found is announced once somebody pauses, and only when it has changed.
+(() => {
+  const said = document.getElementById("said");
+  let pause;
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const heading = event.target.id === "similar" && document.getElementById("found");
+    if (!heading || !said) return;
+    clearTimeout(pause);
+    pause = setTimeout(() => { if (said.textContent !== heading.textContent) said.textContent = heading.textContent; }, 1000);
+  });
 })();
 
 // Formulas are rendered by KaTeX, which is loaded by the first page that shows one.
