@@ -20,7 +20,7 @@ from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve, retrieve
 from askalike.search.answering.replies import answer_question
 from askalike.search.answering.reply import AnswerMode, Reply
-from askalike.search.explain import explain_shown, extract_shown_snippet, name_links
+from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
 from askalike.search.precedents import Precedent, find_precedents
 from askalike.search.select import Limits, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
@@ -185,7 +185,7 @@ class LocalEngine:
     def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """Return id → why that question would be found for this one, for those of `ids` that exist."""
         explanations = rankers.explain_ids(self.searcher(), question, ids)
-        return {id: name_links(explanation) for id, explanation in explanations.items()}
+        return {id: keep_readable(explanation) for id, explanation in explanations.items()}
 
     def similarity(self, question: Question, id: str) -> float | None:
         """Return a question's absolute score for another one, from 0 to 1; None if it is not in the archive."""

@@ -4,7 +4,7 @@ import html
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from askalike.core.types import Markup
 
@@ -37,18 +37,6 @@ _URL_PART = r"""[^\s<>"()\u3000-\u9fff\uac00-\ud7a3]"""  # Chinese, Japanese and
 _URL = re.compile(  # re.I for the whole pattern would expand a range of 27,000 characters
     rf"(?i:(?<![a-z0-9])(?:https?://|ftp://|www\.))(?:{_URL_PART}|\({_URL_PART}*\))+(?<![.,;:!?'*\]}}])"
 )
-FORMULA: Final = re.compile(
-    r"\$\$(?=\S).{1,2000}?\$\$"
-    r"|(?<![\\$\w])\$(?=[^\s$])[^$\n]{0,500}?(?<=[^\s\\])\$(?![\w$])"
-    r"|\\\((?:[^\\]|\\[^(]){1,1000}?\\\)|\\\[(?:[^\\]|\\[^\[]){1,2000}?\\\]"
-    r"|\\begin\{(?P<environment>[a-z]{1,20}\*?)\}.{1,2000}?\\end\{(?P=environment)\}",
-    re.DOTALL,
-)
-r"""A formula with its MathJax delimiters. As in Pandoc, `$5 and $10` and `$5-$10` contain none.
-
-As in MathJax, a backslash belongs to the character after it, so that the `\\[2pt]` of a matrix is no delimiter. There
-is no second opening delimiter between `\(` and `\)`, or `\[` and `\]`, so that many of these take linear time.
-"""
 
 
 def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Literal["token", "keep"] = "token") -> str:
@@ -68,11 +56,6 @@ def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Lit
 def readable_text(text: str, markup: Markup) -> str:
     """Return the displayed plain text, with code and links, whether these are indexed or not."""
     return plain_text(text, markup, code="keep", links="keep")
-
-
-def has_formula_sign(text: str) -> bool:
-    """Return whether a text may contain a formula, by a quick check."""
-    return "$" in text or "\\" in text
 
 
 @lru_cache(MAX_CACHED_TEXTS)

@@ -127,17 +127,17 @@ def test_hostile_texts_are_only_texts(visit, hostile_title) -> None:
     assert 'print("a long line' in prose.locator("pre code").inner_text()
 
 
-def test_ask_results_on_narrow_pages(visit) -> None:
-    """And beside the whole form on wide ones; the keyboard goes the same way."""
+def test_details_come_before_the_hits_on_narrow_pages(visit) -> None:
+    """On a single line, so that hits stand right below; on wide pages the hits stand beside."""
     page = visit("/a/riverside?title=lost+my+card")
     hit, body = page.locator(".item").first, page.locator("#body")
     for width in (375, 700, 900):
         page.set_viewport_size({"width": width, "height": 800})
-        above, below = hit.bounding_box(), body.bounding_box()
-        assert page.locator("#title").bounding_box()["y"] < above["y"] < below["y"]
-        assert page.locator(".none").bounding_box()["y"] < below["y"]
-        assert above["y"] < 400
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        details, shown = body.bounding_box(), hit.bounding_box()
+        assert page.locator("#title").bounding_box()["y"] < details["y"] < shown["y"] < 460
+        assert details["height"] < 60
+    body.fill("I have looked everywhere.\n" * 4)
+    assert body.bounding_box()["height"] > 90
     page.set_viewport_size({"width": 1200, "height": 800})
     form = body.bounding_box()
     assert hit.bounding_box()["x"] > form["x"] + form["width"]

@@ -55,3 +55,11 @@ def test_a_formula_is_at_most_a_few_lines_large(visit, service) -> None:
     box = page.locator("h1 .katex-rule").bounding_box()
     assert box["width"] < 1_000
     assert box["height"] < 1_000
+
+
+def test_own_commands_of_a_text_hold_for_its_formulas_alone(visit, service) -> None:
+    body = r"<p>$\newcommand{\half}{\frac12}$ Why is $\half$ no integer?</p>"
+    service.send("PUT", "/v1/riverside/questions/half", {"title": r"Halves $\half$", "body": body, "markup": "html"})
+    page = visit("/a/riverside/questions/half")
+    page.locator(".question .prose .katex").nth(1).wait_for()
+    assert page.locator(".question .prose mfrac").count() == 1

@@ -14,7 +14,7 @@ from askalike.service.pages.charts import WIDTH, stacked_bars
 from askalike.service.pages.display import format_percent, render_body
 from askalike.service.pages.marking import extract_words, highlight, highlight_differences
 from askalike.service.pages.quality import VERDICT_LABELS, fill_weeks
-from askalike.service.pages.reasons import matched_words, summarise_explanation
+from askalike.service.pages.reasons import summarise_explanation
 from askalike.service.pages.rendering import create_environment
 
 
@@ -74,6 +74,29 @@ def test_formulas_of_code_stay_code() -> None:
     assert re.findall(r'<span class="math">(.*?)</span>', rendered) == ["$x$", "$u$"]
 
 
+@pytest.mark.parametrize(
+    ("html", "formulas"),
+    [
+        ("<p>$$a<br>+ b$$</p>", ["$$a + b$$"]),
+        ("<p>$x<em>1 + x</em>2$ and <em>so</em> on</p>", ["$x_1 + x_2$"]),
+        ("<p>$\\begin{pmatrix} a \\\\ \n b \\end{pmatrix}$</p>", ["$\\begin{pmatrix} a \\\\ \n b \\end{pmatrix}$"]),
+        ("<p>$5 in one</p><p>and $6 in another</p>", []),
+    ],
+)
+def test_formulas_with_html_between(html: str, formulas: list[str]) -> None:
+    assert re.findall(r'<span class="math">(.*?)</span>', render_body(html, "html"), re.DOTALL) == formulas
+
+
+def test_formulas_over_several_lines_of_plain_text() -> None:
+    rendered = render_body("First\n$$a +\nb$$\nlast", "text")
+    assert rendered == '<p>First<br><span class="math">$$a +\nb$$</span><br>last</p>'
+
+
+def test_escaped_dollars_are_dollars_beside_formulas() -> None:
+    assert highlight("\\$5 for $x$", ()) == '$5 for <span class="math">$x$</span>'
+    assert highlight("a\\$ ends a line", ()) == "a\\$ ends a line"
+
+
 def test_images_become_links() -> None:
     html = render_body(
         '<p>See <img src="https://x.example/a.png?a&amp;b" alt="a <plan>"> <img src="javascript:x"></p>', "html"
@@ -111,15 +134,6 @@ def test_an_explanation_is_summarised_in_words() -> None:
     assert summary.parts == [("meaning", 0.6), ("shared words", 0.4)]
     assert summary.matched == {"bike"}
     assert summarise_explanation(None).words == []
-
-
-def test_commands_of_formulas_are_no_reasons() -> None:
-    text = r"a \frac{x}{y} and \begin{align} text \text{text}"
-    spans = tuple(Span("body", m.start(), m.end()) for m in re.finditer("frac|align|text", text))
-    words = tuple(Contribution(word, ("body",), 1.0) for word in ("frac", "align", "text"))
-    explanation = Explanation(3.0, words, spans, {"body": text})
-    assert [word.text for word in summarise_explanation(explanation).words] == ["text"]
-    assert matched_words(explanation) == {"text"}
 
 
 def test_weeks_without_feedback_are_shown() -> None:

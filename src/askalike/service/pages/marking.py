@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 from markupsafe import Markup, escape
 
-from askalike.text.clean import FORMULA
+from askalike.text.formulas import find_formulas
 from askalike.text.words import any_word_pattern
 
 WORD_PATTERN = re.compile(r"\w+")
@@ -43,11 +43,14 @@ def extract_words(*texts: str) -> frozenset[str]:
 
 def wrap_matches(text: str, pattern: re.Pattern[str], choose_template: Callable[[str], Markup]) -> Markup:
     """Return the text, escaped, with formulas in MATH and each other match of the pattern in its template."""
-    parts, end = [], 0
-    for formula in FORMULA.finditer(text):
-        parts += [_wrap_plain(text[end : formula.start()], pattern, choose_template), MATH.format(formula[0])]
-        end = formula.end()
-    return Markup("").join([*parts, _wrap_plain(text[end:], pattern, choose_template)])
+    parts, end, formulas = [], 0, find_formulas(text)
+    for start, stop in formulas:
+        parts += [text[end:start], MATH.format(text[start:stop])]
+        end = stop
+    parts.append(text[end:])
+    escaped = [part.replace("\\$", "$") for part in parts[::2]] if formulas else parts  # as MathJax shows them
+    parts[::2] = [_wrap_plain(part, pattern, choose_template) for part in escaped]
+    return Markup("").join(parts)
 
 
 def _wrap_plain(text: str, pattern: re.Pattern[str], choose_template: Callable[[str], Markup]) -> Markup:

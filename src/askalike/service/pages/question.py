@@ -38,6 +38,8 @@ MIN_PROBABILITY = 0.1
 """Minimum probability of asking the same at which a question is listed next to another."""
 MAX_QUERY_BODY_LENGTH = 1_000
 """Maximum number of characters of a body that the search for similar questions uses."""
+MAX_OPEN_LENGTH = 1_200
+"""Number of characters of a body above which it is folded on a narrow screen, so that the answers are near."""
 TAG_SEPARATOR = ", "
 OUT_OF_DATE = (
     "somebody else has changed this in the meantime, and nothing was saved; "
@@ -78,6 +80,7 @@ async def get_question(archive: VisitedArchive, request: Request, id: str, saved
         saved=saved,
         revisions=await _find_revisions(archive, request, id),
         version=text_version,
+        long=MAX_OPEN_LENGTH,
         tag_separator=TAG_SEPARATOR,
     )
 

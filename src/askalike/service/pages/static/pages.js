@@ -42,6 +42,7 @@
   const files = document.currentScript.dataset;
   const DELIMITERS = /^(\$\$?|\\[([])|(\$\$?|\\[)\]])$/g;
   let katexLoaded;
+  const macros = new Map(); // a text's own commands hold for the text and its title
   const loadKatex = () => new Promise((done, failed) => {
     document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: files.katexStyle }));
     document.head.append(Object.assign(document.createElement("script"), { src: files.katex, onload: done, onerror: failed }));
@@ -52,8 +53,15 @@
     formulas.forEach((formula) => formula.classList.add("done"));
     await (katexLoaded ??= loadKatex());
     for (const formula of formulas) {
-      const source = formula.textContent;
-      katex.render(source.replace(DELIMITERS, ""), formula, { displayMode: /^(\$\$|\\\[|\\begin)/.test(source), throwOnError: false, maxSize: 20, maxExpand: 100, strict: "ignore" });
+      const source = formula.textContent, place = formula.closest("article, li") ?? document.body;
+      if (!macros.has(place)) macros.set(place, {});
+      katex.render(source.replace(DELIMITERS, ""), formula, {
+        displayMode: /^(\$\$|\\\[|\\begin)/.test(source), throwOnError: false, errorColor: "inherit", maxSize: 20, maxExpand: 100,
+        strict: "ignore", globalGroup: true, macros: macros.get(place),
+      });
+      const shown = formula.querySelector(".katex-display") ?? formula;
+      if (formula === shown && formula.getClientRects().length && formula.offsetWidth > formula.parentElement.clientWidth) formula.classList.add("wide");
+      if (shown.scrollWidth > shown.clientWidth && shown.clientWidth) shown.tabIndex = 0; // it scrolls by itself
     }
   };
   document.addEventListener("htmx:load", (event) => render(event.target));
