@@ -67,10 +67,15 @@
     for (const formula of formulas) {
       const source = formula.textContent, place = formula.closest("article, li") ?? document.body;
       if (!macros.has(place)) macros.set(place, { "\\DeclareMathOperator": "\\gdef#1{\\operatorname{#2}}" });
-      katex.render(source.replace(DELIMITERS, ""), formula, {
-        displayMode: /^(\$\$|\\\[|\\begin)/.test(source), throwOnError: false, errorColor: "inherit", maxSize: 20, maxExpand: 100,
-        strict: "ignore", globalGroup: true, macros: macros.get(place),
-      });
+      const options = {
+        displayMode: /^(\$\$|\\\[|\\begin)/.test(source), errorColor: "inherit", maxSize: 20, maxExpand: 100, strict: "ignore",
+        globalGroup: true, macros: macros.get(place),
+      };
+      const draw = (throwOnError) => katex.render(source.replace(DELIMITERS, ""), formula, { ...options, throwOnError });
+      try { draw(true); } catch (error) {
+        if (/Undefined control sequence/.test(error)) draw(false); // all but that command
+        else formula.textContent = source;
+      }
       const shown = formula.querySelector(".katex-display") ?? formula;
       if (formula === shown && formula.getClientRects().length && formula.offsetWidth > formula.closest("p, li, h1, h2, h3, td, div").clientWidth) formula.classList.add("wide");
       if (shown.scrollWidth > shown.clientWidth && shown.clientWidth) shown.tabIndex = 0; // it scrolls by itself
