@@ -26,6 +26,8 @@ Use = Literal["title", "question"]
 ABSTENTION_SUFFIX = ".abstention.json"
 TITLE_SUFFIX = ".title"
 """Part of the file name of a calibration made on titles of questions that have bodies."""
+LIKELY_FROM = 0.5
+"""Probability from which a hit likely asks the same, unless a threshold was chosen by its precision."""
 MAX_DRIFT = 0.1
 """The share of the archive's questions that may be added, changed or deleted before a calibration is stale."""
 
@@ -97,6 +99,12 @@ class Calibration(Settings):
         1.0, gt=0, le=1, description="share of queries in use that have a duplicate; all fitted queries have one"
     )
     quality: CalibrationQuality | None = None
+
+    @property
+    def likely_from(self) -> float:
+        """The probability from which a hit likely asks the same: a threshold chosen by precision, else LIKELY_FROM."""
+        by_precision = self.threshold and self.threshold.criterion == "precision"
+        return self.threshold.probability if self.threshold and by_precision else LIKELY_FROM
 
     def curve_probabilities(self, features: Floats) -> Floats:
         """Return decreasing probabilities, (hits,), given a duplicate exists. features: (hits, columns), best first."""

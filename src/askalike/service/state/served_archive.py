@@ -152,6 +152,11 @@ class ServedArchive:
         return await self._encoder_executor.run(work)
 
     @property
+    def takes_questions(self) -> bool:
+        """Whether people may post questions to the drafts."""
+        return self._settings.take_questions
+
+    @property
     def writes_grounded_answers(self) -> bool:
         """Whether an endpoint for grounded answers is configured."""
         return bool(self._settings.endpoint)
