@@ -59,7 +59,7 @@ def test_without_a_calibration_there_are_no_probabilities(archive):
     assert calibrator.stale_reason == f"only {RANKER} is calibrated"
     assert calibrator.retrieval_depth(3) == 3
     assert calibrator.min_probability(None) == 0
-    with pytest.raises(SettingsError, match=f"bm25 with these settings is not calibrated .only {RANKER} is calibrated., so"):
+    with pytest.raises(SettingsError, match=f"is not calibrated .only {RANKER} is calibrated., so there are"):
         calibrator.min_probability(0.5)
     with pytest.raises(SettingsError, match="run: askalike calibrate"):
         calibrator.estimate(QUERY, np.empty(0), [])
