@@ -3,7 +3,7 @@
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.readers._json import PlacedRow
 from askalike.readers._rows import open_table
-from askalike.readers._source import DerivedIds, SourceFiles, find_files, parse_rows
+from askalike.readers._source import DerivedIds, SourceFiles, find_files, parse_rows, refuse_damage
 from askalike.readers._values import derive_id, to_text
 from askalike.text.clean import replace_forbidden
 
@@ -130,37 +130,28 @@ def _text(row: Mapping[str, Any], name: str) -> str:
 
 def _read_workbook(file: Path) -> Iterator[PlacedRow]:
     """Yield the rows of the first sheet with the needed columns: only values; formulas and macros are not run."""
-    _refuse_bomb(file)
     try:
         from openpyxl import load_workbook
-        from openpyxl.utils.exceptions import InvalidFileException
     except ModuleNotFoundError:
         raise SettingsError("openpyxl is not installed: pip install 'askalike[excel]'") from None
-    try:
-        workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, SyntaxError, OSError) as error:
-        raise InputError(f"{file}: is not an Excel workbook, or is damaged ({error}); export it again") from None
-    try:
-        for sheet in workbook.worksheets:
-            rows = enumerate(sheet.iter_rows(values_only=True), 1)
-            header = [to_text(cell) for cell in next(rows, (0, ()))[1]]
-            if all(name in header for name in NEEDED):
-                for line, cells in rows:
-                    if any(cell is not None for cell in cells):
-                        row = dict(zip(header, map(replace_forbidden, map(to_text, cells)), strict=False))
-                        yield Place(str(file), line), row
-                return
-        raise InputError(f"{file}: no sheet has the columns {' and '.join(NEEDED)}; expected an export of the project")
-    finally:
-        workbook.close()
+    with refuse_damage(file, "an Excel workbook"):
+        _refuse_bomb(file)
+        with closing(load_workbook(file, read_only=True, data_only=True, keep_links=False)) as workbook:
+            for sheet in workbook.worksheets:
+                rows = enumerate(sheet.iter_rows(values_only=True), 1)
+                header = [to_text(cell) for cell in next(rows, (0, ()))[1]]
+                if all(name in header for name in NEEDED):
+                    for line, cells in rows:
+                        if any(cell is not None for cell in cells):
+                            row = dict(zip(header, map(replace_forbidden, map(to_text, cells)), strict=False))
+                            yield Place(str(file), line), row
+                    return
+    raise InputError(f"{file}: no sheet has the columns {' and '.join(NEEDED)}; expected an export of the project")
 
 
 def _refuse_bomb(file: Path) -> None:
-    """Raise InputError for a workbook that is not a ZIP archive, or whose unpacked size would be too large."""
-    try:
-        with zipfile.ZipFile(file) as packed:
-            size = sum(member.file_size for member in packed.infolist())
-    except (zipfile.BadZipFile, OSError) as error:
-        raise InputError(f"{file}: is not an Excel workbook, or is damaged ({error}); export it again") from None
+    """Raise InputError for a workbook whose unpacked size would be too large."""
+    with zipfile.ZipFile(file) as packed:
+        size = sum(member.file_size for member in packed.infolist())
     if size > MAX_UNPACKED_BYTES and size > MAX_UNPACKED_RATIO * file.stat().st_size:
         raise InputError(f"{file}: would unpack to {size >> 20} MB, more than 100 times its size; refused")
