@@ -1,4 +1,4 @@
-"""Random damage to the sources of every reader, and random queries: each is refused in one line or read, never an exception."""
+"""Random damage to the sources of every reader, and random queries: each is read or refused in one line."""
 
 import random
 import shutil

@@ -134,9 +134,9 @@ def _read_workbook(file: Path) -> Iterator[PlacedRow]:
         from openpyxl import load_workbook
     except ModuleNotFoundError:
         raise SettingsError("openpyxl is not installed: pip install 'askalike[excel]'") from None
-    with refuse_damage(file, "an Excel workbook"):
+    with file.open("rb") as stream, refuse_damage(file, "an Excel workbook"):
         _refuse_bomb(file)
-        with closing(load_workbook(file, read_only=True, data_only=True, keep_links=False)) as workbook:
+        with closing(load_workbook(stream, read_only=True, data_only=True, keep_links=False)) as workbook:
             for sheet in workbook.worksheets:
                 rows = enumerate(sheet.iter_rows(values_only=True), 1)
                 header = [to_text(cell) for cell in next(rows, (0, ()))[1]]
