@@ -109,6 +109,7 @@ def make_packed_sources() -> list[Source]:
         archive.writestr(f"<posts>{POSTS}</posts>", "Posts.xml")
     return [
         ("azure_qna", {}, {"faq.xlsx": workbook.getvalue()}),
+        ("table", {}, {"faq.xlsx": workbook.getvalue()}),
         ("parquet", {}, {"rows.parquet": table.getvalue()}),
         ("stackexchange", {}, {"site.7z": packed.getvalue()}),
     ]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from imported import Importing
+from openpyxl import Workbook
 
 from askalike.core.errors import InputError
 from askalike.core.types import Link
@@ -37,8 +38,7 @@ def write_tsv(path: Path, rows: list[list[str]]) -> Path:
 
 
 def write_workbook(path: Path, rows: list[list[str]]) -> Path:
-    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra excel")
-    workbook = openpyxl.Workbook()
+    workbook = Workbook()
     workbook.active.title = "Synonyms"
     sheet = workbook.create_sheet("QnAs")
     for row in rows:
