@@ -11,7 +11,7 @@ import numpy as np
 
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionThreshold
-from askalike.calibration.calibration import Calibration, Use
+from askalike.calibration.calibration import LIKELY_FROM, Calibration, Use
 from askalike.calibration.calibrator import Calibrator
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
@@ -68,6 +68,8 @@ class SearchResult(Sequence[SearchHit]):
     hits: Sequence[SearchHit]
     took_ms: float
     """Duration of the search, together with the others of its batch."""
+    likely_from: float = LIKELY_FROM
+    """Probability from which a hit likely asks the same; one below is only related."""
 
     @property
     def abstained(self) -> bool:
@@ -142,6 +144,11 @@ class LocalEngine:
     def stale_reason(self) -> str | None:
         """Why the saved calibration is no longer valid; None if it is valid or none was saved."""
         return self._calibrators["title"].stale_reason
+
+    @property
+    def calibration_advice(self) -> str | None:
+        """What to do about a saved calibration that is not used; None if it is used or none was saved."""
+        return self._calibrators["title"].advice
 
     @property
     def typical_threshold(self) -> float | None:
@@ -246,7 +253,8 @@ class LocalEngine:
             for row, own in zip(rows, reasons, strict=True)
         ]
         took_ms = (time.perf_counter() - started) * 1000
-        return [SearchResult(row, took_ms) for row in hits]
+        likely_from = calibration.likely_from if calibration else LIKELY_FROM
+        return [SearchResult(row, took_ms, likely_from) for row in hits]
 
     def _min_similarities(
         self, retrieved: Retrieved, request: SearchRequest, calibration: Calibration | None

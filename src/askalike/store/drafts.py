@@ -1,5 +1,6 @@
 """Drafts: proposed FAQ entries, hidden until a moderator accepts them; chat conversations are imported as such."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,8 @@ from askalike.text.clean import collapse_spaces, readable_text
 
 DraftState = Literal["open", "accepted", "rejected"]
 FAQ_ID_PREFIX = "faq-"
+ASKED_ORIGIN = "asked/"
+"""How the origin begins of a draft that somebody posted on *Ask*."""
 COLUMNS = """number, title, rephrasings, answer, markup, source_ids, created_at, state, decided_at, decided_by, body,
     origin, url"""
 
@@ -72,6 +75,11 @@ class Draft:
     url: str | None = None
 
     @property
+    def is_asked(self) -> bool:
+        """Whether somebody posted it as a question, without an answer."""
+        return (self.origin or "").startswith(ASKED_ORIGIN)
+
+    @property
     def question_id(self) -> str:
         """The id of the question that an accepted draft becomes."""
         return f"{FAQ_ID_PREFIX}draft-{self.number}"
@@ -98,6 +106,12 @@ def put_thread(archive: Archive, origin: str, thread: ThreadDraft) -> ThreadEffe
     before = fetch_int(archive, "SELECT COUNT(*) FROM drafts WHERE origin = ?", origin)
     is_written = execute(archive, UPSERT_THREAD_SQL, *values).rowcount > 0
     return "unchanged" if not is_written else "updated" if before else "added"
+
+
+def put_asked(archive: Archive, title: str, body: str) -> ThreadEffect:
+    """Store a draft without an answer for a question that somebody posted; the same text is stored once."""
+    id = hashlib.blake2b(f"{title}\n{body}".encode(errors="replace"), digest_size=6).hexdigest()
+    return put_thread(archive, f"{ASKED_ORIGIN}{id}", ThreadDraft(id, title, body, ""))
 
 
 def add_drafts(archive: Archive, drafts: Iterable[Draft]) -> int:

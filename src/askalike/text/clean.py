@@ -4,7 +4,7 @@ import html
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from askalike.core.types import Markup
 
@@ -23,6 +23,8 @@ _BLOCKS = (
 _TAG_END = r"""(?=[\s/>])[^<>"']*(?:(?:"[^"]*"|'[^']*')[^<>"']*)*>"""
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_TAG_END}", re.I)
 _PRE = re.compile(rf"</?pre{_TAG_END}", re.I)
+_PRE_BLOCK = re.compile(r"<pre(?=[\s>])[^<>]*>(.*?)</pre\s*>", re.I | re.DOTALL)
+_CODE_TAG = re.compile(r"</?[a-z][^<>]*>", re.I)
 _CODE = re.compile(r"<(/?)(?:pre|code)(?=[\s/>])", re.I)
 
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -56,6 +58,27 @@ def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Lit
 def readable_text(text: str, markup: Markup) -> str:
     """Return the displayed plain text, with code and links, whether these are indexed or not."""
     return plain_text(text, markup, code="keep", links="keep")
+
+
+class TextBlock(NamedTuple):
+    """A part of a text: prose, or code with its lines as they are."""
+
+    text: str
+    is_code: bool
+
+
+def readable_blocks(text: str, markup: Markup) -> list[TextBlock]:
+    """Return the displayed plain text in parts; the code of `<pre>` keeps its line breaks and indentation."""
+    if markup == "text":
+        return [TextBlock(readable_text(text, markup), False)]
+    blocks = []
+    for number, part in enumerate(_PRE_BLOCK.split(text)):
+        is_code = number % 2 == 1
+        content = _CODE_TAG.sub("", part) if is_code else readable_text(part, markup)
+        content = html.unescape(content).strip("\n") if is_code else content
+        if content.strip():
+            blocks.append(TextBlock(content, is_code))
+    return blocks
 
 
 @lru_cache(MAX_CACHED_TEXTS)

@@ -12,10 +12,11 @@ from askalike.core.types import Contribution, Explanation, Span
 from askalike.service.pages.assets import list_static_files
 from askalike.service.pages.charts import WIDTH, stacked_bars
 from askalike.service.pages.display import format_percent, render_body
-from askalike.service.pages.marking import extract_words, highlight, highlight_differences
+from askalike.service.pages.marking import compare_texts, highlight, mark_stretches
 from askalike.service.pages.quality import VERDICT_LABELS, fill_weeks
 from askalike.service.pages.reasons import summarise_explanation
 from askalike.service.pages.rendering import create_environment
+from askalike.text.clean import readable_blocks
 
 
 @pytest.mark.parametrize(
@@ -32,15 +33,31 @@ def test_words_are_highlighted(text: str, words: set[str], expected: str) -> Non
     assert highlight(text, words) == expected
 
 
-def test_differences_are_marked() -> None:
-    html = highlight_differences("Hire a <bike> today", extract_words("hire a car"), {"bike"})
-    assert html == 'Hire a &lt;<mark>bike</mark>&gt; <em class="only">today</em>'
+def test_the_same_passage_is_marked_in_both_texts_and_what_differs_between() -> None:
+    one, other = "I hired a <bike> shop today, and so on", "Somebody said: I hired a car shop today. Bye"
+    first, second = compare_texts(one, other, {"i", "a"})
+    assert mark_stretches(one, first).startswith("I hired a &lt;bike&gt; <mark>shop today</mark>")
+    first, second = compare_texts(one, other)
+    assert mark_stretches(one, first) == (
+        '<mark>I hired a</mark> &lt;<em class="only">bike</em>&gt; <mark>shop today</mark>, and so on'
+    )
+    assert mark_stretches(other, second) == (
+        'Somebody said: <mark>I hired a</mark> <em class="only">car</em> <mark>shop today</mark>. Bye'
+    )
+    assert compare_texts("the bike and the shop", "the shop and the bike", {"the", "and"}) == ([], [])
+
+
+@given(st.text("ab \n<$\\", max_size=40), st.text("ab \n<$\\", max_size=40))
+def test_marking_changes_no_text(one: str, other: str) -> None:
+    for text, stretches in zip((one, other), compare_texts(one, other), strict=True):
+        shown = mark_stretches(text, stretches).striptags().replace("\\$", "$").split()
+        assert shown == type(mark_stretches("", [])).escape(text).striptags().replace("\\$", "$").split()
 
 
 @given(st.text(), st.sets(st.text(max_size=5), max_size=5))
 def test_highlighting_changes_no_text(text: str, words: set[str]) -> None:
-    for html in (highlight(text, words), highlight_differences(text, words)):
-        assert html.striptags().split() == type(html)(html.__class__.escape(text)).striptags().split()
+    html = highlight(text, words)
+    assert html.striptags().split() == type(html)(html.__class__.escape(text)).striptags().split()
 
 
 @pytest.mark.parametrize(
@@ -172,3 +189,8 @@ def test_templates_and_files_are_part_of_the_package() -> None:
     assert len(templates) >= 12
     for name in templates:
         create_environment().get_template(name)
+
+
+def test_code_keeps_its_lines() -> None:
+    blocks = readable_blocks("<p>a\n b</p><pre><code>x\n  y &lt;</code></pre>c", "html")
+    assert [tuple(block) for block in blocks] == [("a b", False), ("x\n  y <", True), ("c", False)]

@@ -26,7 +26,7 @@ from askalike.store.drafts import (
     list_drafts,
     reject_draft,
 )
-from askalike.text.clean import readable_text
+from askalike.text.clean import readable_blocks
 
 router = APIRouter()
 MAX_SHOWN = 50
@@ -129,4 +129,4 @@ def _accept(archive: Archive, number: int, form: Form, moderator: str) -> None:
 
 
 def _readable_answer(draft: Draft) -> str:
-    return readable_text(draft.answer, draft.markup)
+    return "\n".join(block.text for block in readable_blocks(draft.answer, draft.markup))

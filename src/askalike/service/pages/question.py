@@ -55,7 +55,7 @@ class RelatedQuestion:
     relation: str
     why: ExplanationSummary
     probability: float | None = None
-    """The probability that both ask the same; None for a linked question, or without a calibration."""
+    """The probability that both ask the same; None for a linked or only related question, or without a calibration."""
     similarity: float | None = None
     """Without a calibration: the similarity, on the same scale for every question."""
 
@@ -116,7 +116,9 @@ def _find_similar(engine: LocalEngine, question: Question, relations: Relations)
     others = [hit for hit in hits if hit.question.id not in relations and not _is_improbable(hit)][:MAX_SIMILAR]
     return [
         replace(
-            _relate(hit.question, "similar", hit.explanation), probability=hit.probability, similarity=hit.similarity
+            _relate(hit.question, "similar", hit.explanation),
+            probability=hit.probability if (hit.probability or 0) >= hits.likely_from else None,
+            similarity=hit.similarity,
         )
         for hit in others
     ]
