@@ -81,7 +81,8 @@ CHECKS = {
 """Setting of a reader → check of its value, before any file is read."""
 SHOWN_DEFAULTS = {
     "COLUMN": "recognised by its name",
-    "channels": "all public ones", "dates": "as the file's dates show", "id": "recognised, else made from the text",
+    "channels": "all public ones", "pages": "all", "dates": "as the file's dates show",
+    "id": "recognised, else made from the text",
     "query_id": "recognised, else made from the text", "candidate_id": "recognised, else made from the text",
     "repeated_ids": "keep; with --strict reject", "responses": "in the user's cache", "sheet": "the first with a row",
     "semeval split": "as the files' names say", "yahoo lang": "all languages",
