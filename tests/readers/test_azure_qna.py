@@ -126,7 +126,10 @@ def test_bad_files_are_one_clear_error(tmp_path: Path) -> None:
     cases[tmp_path / "bomb.xlsx"] = "would unpack to 101 MB"
     with zipfile.ZipFile(tmp_path / "broken.xlsx", "w") as broken:
         broken.writestr("[Content_Types].xml", "<Types/><Types/>")
-    cases[tmp_path / "broken.xlsx"] = "is not an Excel workbook, or is damaged"
+    torn = write_workbook(tmp_path / "torn.xlsx", [HEADER, *ROWS])
+    head, sheet, rest = torn.read_bytes().partition(b"xl/worksheets/sheet2.xml")
+    torn.write_bytes(head + sheet + rest[:40] + b"\xff" * 40 + rest[80:])
+    cases |= dict.fromkeys((tmp_path / "broken.xlsx", torn), "is not an Excel workbook, or is damaged")
     for path, message in cases.items():
         with pytest.raises(InputError) as error:
             import_archive("azure_qna", [path], tmp_path / "out")

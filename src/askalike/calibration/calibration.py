@@ -1,6 +1,5 @@
 """A ranker's calibrations on an archive, saved as `DIR/calibration/RANKER-DIGEST.json` and `….title.json`."""
 
-import glob
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -162,12 +161,18 @@ def load_calibration(archive: Archive, ranker: Ranker, use: Use = "question") ->
     return calibration
 
 
-def is_calibrated_otherwise(archive: Archive, ranker: Ranker) -> bool:
-    """Return whether there are calibrations of a ranker, but all with other settings, such as other fields."""
+def misfit_reason(archive: Archive, ranker: Ranker) -> str | None:
+    """Return why no calibration in the archive is this ranker's; None if one is, or if there are none.
+
+    They may be of other settings or rankers, also because another version of askalike has other defaults.
+    """
     if any(path.exists() for path in _paths_by_fitness(archive, ranker, "question")):
-        return False
-    others = (archive.path / FOLDER).glob(f"{glob.escape(ranker.name)}-*.json")
-    return any(not path.name.endswith(ABSTENTION_SUFFIX) for path in others)
+        return None
+    paths = (archive.path / FOLDER).glob("*.json")
+    others = sorted({path.name.rpartition("-")[0] for path in paths if not path.name.endswith(ABSTENTION_SUFFIX)})
+    if ranker.name in others:
+        return "it was made with other settings"
+    return f"only {' and '.join(others)} is calibrated" if others else None
 
 
 def calibration_version(archive: Archive, ranker: Ranker) -> int:

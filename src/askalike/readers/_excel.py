@@ -2,16 +2,17 @@
 
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import IO, Any
 
 from askalike.core.errors import InputError
-from askalike.readers._source import SourceFiles
+from askalike.readers._source import SourceFiles, refuse_damage
 from askalike.readers._values import to_text
 from askalike.text.clean import replace_forbidden
 
+WORKBOOK = "an Excel workbook"
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
 MAX_UNPACKED_BYTES = 100 << 20
 MAX_UNPACKED_RATIO = 100
@@ -31,27 +32,22 @@ def is_workbook(path: Path) -> bool:
 def open_sheets(source: SourceFiles, path: Path) -> Iterator[dict[str, Iterator[CellRow]]]:
     """Yield the name and the rows of each sheet, without empty rows. Raises InputError."""
     from openpyxl import load_workbook
-    from openpyxl.utils.exceptions import InvalidFileException
 
     with source.open(path, unpack=False) as stream:
-        try:
+        with refuse_damage(path, WORKBOOK):
             _refuse_bomb(path, stream)
             workbook = load_workbook(stream, read_only=True, data_only=True, keep_links=False)
-        except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, SyntaxError, OSError) as error:
-            problem = f"is not an Excel workbook, or is damaged ({error}); export it again"
-            raise InputError(f"{path}: {problem}") from None
-        try:
-            yield {sheet.title: _read_rows(sheet) for sheet in workbook.worksheets}
-        finally:
-            workbook.close()
+        with closing(workbook):
+            yield {sheet.title: _read_rows(path, sheet) for sheet in workbook.worksheets}
 
 
-def _read_rows(sheet: Any) -> Iterator[CellRow]:
-    sheet.reset_dimensions()  # some programs write a wrong size, beyond which cells would be lost
-    for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
-        texts = _to_texts(cells)
-        if any(texts):
-            yield number, texts
+def _read_rows(path: Path, sheet: Any) -> Iterator[CellRow]:
+    with refuse_damage(path, WORKBOOK):
+        sheet.reset_dimensions()  # some programs write a wrong size, beyond which cells would be lost
+        for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
+            texts = _to_texts(cells)
+            if any(texts):
+                yield number, texts
 
 
 def _to_texts(cells: Sequence[Any]) -> list[str]:

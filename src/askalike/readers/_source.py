@@ -17,7 +17,7 @@ from typing import IO, Any, TypeVar
 from pydantic import Field
 
 from askalike.core.config import DateText, Settings
-from askalike.core.errors import InputError
+from askalike.core.errors import AskalikeError, InputError
 from askalike.core.types import LocatedRecord, Place, Record, RejectedRow
 from askalike.readers._encoding import CHUNK_SIZE, describe_invalid_utf8, recode, refuse_binary
 from askalike.store.database import DATABASE_FILE
@@ -252,6 +252,18 @@ def _read_checked(read: Callable[[], bytes], place: Place) -> bytes:
     except DAMAGE_ERRORS as error:
         problem = f"reading failed ({error}); the file is damaged or cut short, fetch it again"
         raise InputError(f"{place}: {problem}") from None
+
+
+@contextmanager
+def refuse_damage(path: Path, format: str) -> Iterator[None]:
+    """Raise InputError if another package's parser fails in the block: it checks little, and may raise anything."""
+    try:
+        yield
+    except AskalikeError:
+        raise
+    except Exception as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0] or type(error).__name__
+        raise InputError(f"{path}: is not {format}, or is damaged ({reason}); fetch it again") from None
 
 
 class FollowUpReader(Settings):

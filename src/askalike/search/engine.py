@@ -146,6 +146,11 @@ class LocalEngine:
         return self._calibrators["title"].stale_reason
 
     @property
+    def calibration_advice(self) -> str | None:
+        """What to do about a saved calibration that is not used; None if it is used or none was saved."""
+        return self._calibrators["title"].advice
+
+    @property
     def typical_threshold(self) -> float | None:
         """The usual minimum absolute score of hits without a calibration; None if not yet known."""
         rule = self._abstention.saved_rule

@@ -11,12 +11,12 @@ from askalike.moderation.gaps import GapCache
 from askalike.rankers import Ranker
 from askalike.search.answering.chat_endpoint import ChatEndpoint, named_endpoint
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
+from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders
 from askalike.service.state.batching import RequestBatcher
 from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status, is_present
 from askalike.service.state.peers import PeerRouter
-from askalike.service.telemetry import log_event
 from askalike.store import Archive
 
 POLL_S = 0.5
