@@ -139,6 +139,11 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return self.encoder.lexical_weight
 
     @property
+    def languages(self) -> Sequence[str] | None:
+        """The encoder's."""
+        return self.encoder.languages
+
+    @property
     def min_score(self) -> float | None:
         """The score below which nothing is retrieved; None for no minimum."""
         return self.encoder.min_score if self.settings.min_score is None else self.settings.min_score
@@ -253,7 +258,7 @@ class DenseSearcher(Searcher):
 
     def __init__(self, ranker: DenseRanker, view: View, vectors: VectorsSearcher) -> None:
         super().__init__(ranker.name, view)
-        self._ranker = ranker
+        self._ranker, self.languages = ranker, ranker.languages
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
         self.exact_title_depth = TYPED_DEPTH if has_title_beside_others(ranker.settings.field_names) else 0
 

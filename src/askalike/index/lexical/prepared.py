@@ -32,7 +32,8 @@ class QueryTerms:
     stands for in case it is complete, not marked. excluded_docid: a question that must not be found, −1 for none.
     excluded_phrasing: the one phrasing of it that must not be used, −1 for all of them. weights: term → its weight,
     instead of its frequency in `terms`. completion_weights: word → its weight as a completion of the unfinished word,
-    1 for any other. field_factors: factors of the fields' weights; empty for 1 each.
+    1 for any other. field_factors: factors of the fields' weights; empty for 1 each. word_factors: word → the factor of
+    its weight, 1 for any other.
     """
 
     terms: Sequence[str]
@@ -43,6 +44,7 @@ class QueryTerms:
     weights: Mapping[str, float] | None = None
     completion_weights: Mapping[str, float] = field(default_factory=dict)
     field_factors: Sequence[float] = ()
+    word_factors: Mapping[str, float] = field(default_factory=dict)
 
 
 FieldWeights = tuple[float, ...]
@@ -84,6 +86,12 @@ class PreparedBatch:
             each = (1.0,) * len(scores.terms.statistics)
             factors = np.array([query.field_factors or each for query in queries], np.float64)
             weights = weights * factors[terms.rows, scores.terms.fields[numbers]]
+        if any(query.word_factors for query in queries):
+            weighed = [
+                queries[row].word_factors.get(word_of(name), 1.0)
+                for row, name in zip(terms.rows, terms.names, strict=True)
+            ]
+            weights = weights * np.array(weighed, np.float64)
         bounds = np.bincount(terms.rows, weights * scores.bounds[numbers], len(queries))
         columns = QueryBatch(
             np.array(terms.offsets, np.int64), numbers, weights, np.array(terms.words, np.int64),
