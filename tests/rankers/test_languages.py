@@ -80,10 +80,9 @@ def test_words_weigh_more_in_languages_that_the_encoder_does_not_know(static, ar
     assert ranker.weights_for("ru")[0] > ranker.weights[0]
     assert sum(ranker.weights_for("ru")) == pytest.approx(1)
     assert rankers.create("hybrid", {"weights": [1, 1]}).weights_for("ru") == (1, 1)
-    found_both = rankers.search(searcher_of(archive), {c: Question(c, "Bestellung", language=c) for c in ("de", "en")}, 1)
-    for one, score, *parts in zip(
-        found_both.queries, found_both.scores, *(part.absolute for part in found_both.parts), strict=True
-    ):
+    queries = {code: Question(code, "Bestellung", language=code) for code in ("de", "en")}
+    both = rankers.search(searcher_of(archive), queries, 1)
+    for one, score, *parts in zip(both.queries, both.scores, *(part.absolute for part in both.parts), strict=True):
         weights = ranker.weights_for(one.language)
         assert score[0] == pytest.approx(max(weights[0] * parts[0] + weights[1] * np.nan_to_num(parts[1])))
 

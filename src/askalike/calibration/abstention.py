@@ -33,7 +33,7 @@ from askalike.text.analyzer import content_analyzer
 QUESTIONS_FILE = "off_topic.tsv"
 BACKGROUND_WEIGHT = 0.5
 """Weight of the similarity to everyday questions; a score has weight 1."""
-ABSTENTION_SHARE, ABSTENTION_SHARE_UNKNOWN = 0.93, 0.85
+ABSTENTION_SHARE, ABSTENTION_SHARE_UNKNOWN = 0.93, 0.8
 """Minimum share of everyday questions that get nothing; and in languages that the encoder does not know, in which
 rephrasings score little more than they do."""
 OWN_ABSTENTION_SHARES = (0.15, 0.3, 0.6)
