@@ -18,6 +18,7 @@ from askalike.core.types import Answer, Explanation, Question, SearchHit
 from askalike.search.engine import LocalEngine
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
+from askalike.service.pages.languages import mark
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import archive_url, render_page
 from askalike.service.requests.actions import QuestionDetails, load_question
@@ -97,7 +98,7 @@ def _relations(details: QuestionDetails) -> Relations:
     relations: Relations = {}
     for link in reversed(details.links):
         is_source = link.source == details.question.id
-        duplicate = "the original" if is_source else "a duplicate of this"
+        duplicate = mark("the original") if is_source else mark("a duplicate of this")
         relations[link.target if is_source else link.source] = RELATED if link.kind == "related" else duplicate
     return relations
 
