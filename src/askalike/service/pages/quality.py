@@ -15,7 +15,8 @@ from askalike.service.pages.auth import UserArchive
 from askalike.service.pages.charts import ProportionBar
 from askalike.service.pages.rendering import render_page
 from askalike.store import Archive
-from askalike.store.deployments import serving_history
+from askalike.store.deployments import get_archive_encoder, serving_history
+from askalike.store.encoding import read_encoding
 from askalike.store.query_log import DailyUse, daily_use, sum_use, weekly_verdicts
 
 router = APIRouter()
@@ -68,6 +69,7 @@ async def get_quality(archive: UserArchive, request: Request) -> Response:
         bars=bars,
         replay=await archive.run_on_store(lambda store: _load_replay(store, archive.model)),
         weeks=[(_day_name(monday), counts) for monday, counts in fill_weeks(verdicts)[-MAX_WEEKS:]],
+        encoding=await archive.run_on_store(_describe_encoding),
         served=await archive.run_on_store(serving_history),
         verdicts=VERDICT_LABELS,
         use=use,
@@ -75,6 +77,13 @@ async def get_quality(archive: UserArchive, request: Request) -> Response:
         use_bars=[(_day_name(each.day), _outcomes(each)) for each in use],
         outcomes=USE_LABELS,
     )
+
+
+def _describe_encoding(archive: Archive) -> str | None:
+    """Return how far the vectors of the archive's encoder are; None if none are missing."""
+    encoder = get_archive_encoder(archive)
+    progress = read_encoding(archive.path, encoder.name) if encoder else None
+    return f"The encoder {encoder.name} is not used yet: {progress.describe()}." if encoder and progress else None
 
 
 def fill_weeks(weeks: Sequence[WeeklyVerdicts]) -> list[WeeklyVerdicts]:
