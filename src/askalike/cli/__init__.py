@@ -19,6 +19,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
         "demo": ("demo", "Import, search and measure an example archive; each command is shown before it runs."),
+        "init": ("archives", "Create an empty archive, which an application fills over HTTP."),
         "import": ("archives", "Import questions and answers from files, a dump or a running site."),
         "check": ("health", "Check an archive: titles, templates, label leaks, languages, references."),
         "info": ("health", "Show what an archive holds: counts, lengths, dates, tags, splits, sizes."),
@@ -49,6 +50,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "compare": ("evaluate", "Compare runs query by query, with intervals and significance."),
         "split": ("evaluate", "Divide a split into train, dev and test, or folds."),
         "experiment": ("evaluate", "Run the experiment that a TOML file declares, into a folder that reproduces it."),
+        "backtest": (
+            "backtest",
+            "Measure what comments on the latest questions would have been made, and how many of them right.",
+        ),
         "replay": (
             "ranking",
             "Search again for every known duplicate, in the archive as it was when somebody asked it.",

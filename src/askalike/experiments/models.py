@@ -90,8 +90,8 @@ def distil(
 
     model: a model of the archive, an encoder of an extra, a sentence-transformers folder or package; "" for the
     archive's own encoder. values: of DistillationSettings. teacher: that encoder, if it is loaded already.
-    excluded_ids: the questions not to learn from. The same call resumes an interrupted one. Raises SettingsError if there is no such
-    encoder, ArchiveError if a model already has the name.
+    excluded_ids: the questions not to learn from. The same call resumes an interrupted one. Raises SettingsError if
+    there is no such encoder, ArchiveError if a model already has the name.
     """
     from askalike.learning.distil import learn_lookup, load_teacher
     from askalike.learning.settings import DistillationSettings

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 from askalike.core import registry
@@ -27,8 +29,8 @@ from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, has_title_beside_others
-from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrieved, Searcher, Texts
+from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, is_title
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Searcher, Texts
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
@@ -39,6 +41,8 @@ TermScores = Sequence[tuple[str, float]]
 FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
 """A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
+EXACT_TITLE_SCORE = 0.5
+"""Minimum absolute score of a question with exactly the typed title: 1, or less where joined words were added to it."""
 TEXT_WEIGHT = 1.5
 """Default weight of a whole text's score beside that of its title: it finds pasted messages, and titles stay first."""
 
@@ -56,7 +60,7 @@ class LexicalSettings(FieldSettings, AnalyzerSettings):
         TITLE_FACTOR,
         gt=0,
         le=1,
-        description="factor of the title's weight, with several fields, in queries with bodies",
+        description="factor of the title's weight, with several fields, in queries with bodies or pasted from code",
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     lengths: Literal["byte", "exact"] = Field(
@@ -160,7 +164,7 @@ class TermExtractor:
         fields = self.fields if kind == "questions" else ("text",)
         marked = _mark_fields(fields, {"title": terms[0], "body": every, "text": every})
         factors = tuple(self.settings.title_factor if field == "title" else 1.0 for field in fields)
-        if len(fields) == 1 or not resolved.query.body:
+        if len(fields) == 1 or is_title(resolved.query):
             factors = ()
         whole = self.analyzer.analyze(unfinished or "", language)
         return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors)
@@ -269,7 +273,7 @@ class LexicalSearcher(Searcher):
         self._postings = postings
         self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
         self.detects_language = ranker.settings.language == "auto"
-        self.exact_title_depth = TYPED_DEPTH if has_title_beside_others(ranker.settings.field_names) else 0
+        self.look_for_titles(ranker.settings.field_names)
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
@@ -282,13 +286,14 @@ class LexicalSearcher(Searcher):
     ) -> Retrieved:
         """See Searcher.score. Documents that share no word with the query score 0.
 
-        The absolute score is the mean of two ratios: score to the query's self-score, and matched to total idf.
+        For the absolute score see CandidateMatches.
         """
         encoded = known.encoded if known else self._look_up(queries)
         matches = self._postings.match(encoded, docids, known.topdocs if known else None)
-        rows = zip(matches.scores, self._postings.self_scores(encoded), matches.coverage, strict=True)
-        absolute = [(scores / (unit or 1.0) + share) / 2 for scores, unit, share in rows]
-        return Retrieved(queries, docids, matches.scores, absolute, encoded=encoded, matches=matches)
+        return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
+
+    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]]:
+        return [scores >= EXACT_TITLE_SCORE for scores in retrieved.absolute or ()]
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""
