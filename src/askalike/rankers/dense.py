@@ -141,6 +141,11 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return self.encoder.lexical_weight
 
     @property
+    def languages(self) -> Sequence[str] | None:
+        """The encoder's."""
+        return self.encoder.languages
+
+    @property
     def min_score(self) -> float | None:
         """The score below which nothing is retrieved; None for no minimum."""
         return self.encoder.min_score if self.settings.min_score is None else self.settings.min_score
@@ -258,7 +263,7 @@ class DenseSearcher(Searcher):
 
     def __init__(self, ranker: DenseRanker, view: View, vectors: VectorsSearcher) -> None:
         super().__init__(ranker.name, view)
-        self._ranker = ranker
+        self._ranker, self.languages = ranker, ranker.languages
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
         self.look_for_titles(ranker.settings.field_names)
 
