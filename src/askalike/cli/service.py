@@ -17,8 +17,8 @@ from askalike.cli._options import (
     Port,
     RankerName,
     announce_compilation,
+    answering_ranker,
     assignment_option,
-    build_ranker,
     checked,
     parse_settings,
 )
@@ -251,7 +251,7 @@ def mcp_command(
 
     with (
         Archive.open(directory, engine) as archive,
-        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
+        LocalEngine(archive, answering_ranker(archive, ranker, settings, fields)) as opened,
     ):
         server = create_server(opened)
         if http:
