@@ -28,7 +28,8 @@ from askalike.service.pages.languages import (
 from askalike.service.pages.rendering import render_page
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive
-from askalike.store.deployments import serving_history
+from askalike.store.deployments import get_archive_encoder, serving_history
+from askalike.store.encoding import EncodingProgress, read_encoding
 from askalike.store.query_log import DailyUse, daily_use, sum_use, weekly_verdicts
 
 router = APIRouter()
@@ -93,9 +94,10 @@ async def _load_report(archive: ServedArchive, request: Request) -> dict[str, An
 
 
 def _load_stored(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str | None) -> dict[str, Any]:
-    days = daily_use(archive, 7 * MAX_WEEKS)
+    days, encoding = daily_use(archive, 7 * MAX_WEEKS), _find_encoding(archive)
     return {
-        "advice": advise(archive, ranker, is_calibrated, stale_reason),
+        "encoding": encoding,
+        "advice": None if encoding else advise(archive, ranker, is_calibrated, stale_reason),
         "replay": _load_replay(archive, ranker),
         "weeks": fill_weeks(weekly_verdicts(archive, MAX_WEEKS))[-MAX_WEEKS:],
         "served": serving_history(archive),
@@ -142,6 +144,13 @@ def sum_weeks(days: Sequence[DailyUse]) -> list[DailyUse]:
         day = date.fromisoformat(each.day)
         weeks.setdefault((day - timedelta(days=day.weekday())).isoformat(), []).append(each)
     return [replace(sum_use(own), day=monday) for monday, own in weeks.items()]
+
+
+def _find_encoding(archive: Archive) -> tuple[str, EncodingProgress] | None:
+    """Return the archive's encoder and how far its vectors are; None if none are missing."""
+    encoder = get_archive_encoder(archive)
+    progress = read_encoding(archive.path, encoder.name) if encoder else None
+    return (encoder.name, progress) if encoder and progress else None
 
 
 def fill_weeks(weeks: Sequence[WeeklyVerdicts]) -> list[WeeklyVerdicts]:
