@@ -84,6 +84,18 @@ def test_threads_that_begin_with_a_question_are_drafts_and_nothing_else(export: 
         assert (printing.title, printing.body, printing.answer) == ("how do I print", "", "Use the queue.")
 
 
+def test_a_channel_is_a_folder_of_the_export_whatever_its_name(export: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "2026-01-05.json").write_text(json.dumps(DAYS["2026-01-05"]))
+    names = ("../elsewhere", str(tmp_path / "elsewhere"), "x" * 5_000, "", "\0", "help")
+    (export / "channels.json").write_text(json.dumps([{"id": f"C{n}", "name": name} for n, name in enumerate(names)]))
+    summary = import_archive("slack", [export], tmp_path / "desk")
+    assert summary.changes["drafts"]["added"] == 2
+    (export / "channels.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match=r"channels\.json: cannot be read"):
+        import_archive("slack", [export], tmp_path / "desk")
+
+
 @pytest.mark.parametrize("ts", ["99999999999999", "5", "soon", None])
 def test_a_message_without_a_date_is_rejected(export: Path, tmp_path: Path, ts: Any) -> None:
     (export / "help/2026-01-07.json").write_text(json.dumps([message(ts, "U2", "At the desk.", ROOT)]))
