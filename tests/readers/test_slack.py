@@ -42,7 +42,7 @@ DAYS = {
         {"type": "message", "subtype": "channel_join", "user": "U1", "ts": "1767600096.0", "text": "joined"},
     ],
     "2026-01-06": [
-        message("1767700000.000100", "U2", "Online.", ROOT, reactions=SOLVED),
+        message("1767700000.000100", "U2", "Online.", ROOT, reactions=[{"name": ["no name"]}, *SOLVED]),
         message("1767700100.000100", "U2", "how do I print", "1767700100.000100", reply_count=1),
         message("1767700200.000100", "U1", "Use the queue.", "1767700100.000100"),
         message("1767700300.000100", "U1", "Whose root is elsewhere", "1700000000.000100"),

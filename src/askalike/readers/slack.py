@@ -154,7 +154,7 @@ def _add_message(
 def _is_solution(row: Row) -> bool:
     reactions = row.get("reactions")
     given = reactions if isinstance(reactions, list) else []
-    return any(isinstance(reaction, dict) and reaction.get("name") in SOLVED_EMOJIS for reaction in given)
+    return any(isinstance(reaction, dict) and to_text(reaction.get("name")) in SOLVED_EMOJIS for reaction in given)
 
 
 def _find_channels(folder: Path, wanted: Sequence[str]) -> list[_Channel]:
