@@ -19,6 +19,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
         "demo": ("demo", "Import, search and measure an example archive; each command is shown before it runs."),
+        "init": ("archives", "Create an empty archive, which an application fills over HTTP."),
         "import": ("archives", "Import questions and answers from files, a dump or a running site."),
         "check": ("health", "Check an archive: titles, templates, label leaks, languages, references."),
         "info": ("health", "Show what an archive holds: counts, lengths, dates, tags, splits, sizes."),

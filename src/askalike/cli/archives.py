@@ -18,7 +18,7 @@ from askalike.cli._output import byte_progress_bar, print_remark, progress_track
 from askalike.core.addresses import parse_url
 from askalike.core.clock import parse_limit
 from askalike.core.counts import format_count
-from askalike.core.errors import SettingsError
+from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.registry import load, names
 from askalike.core.values import parse_encoding, parse_ids, parse_language
 from askalike.export.exporting import export_archive
@@ -81,7 +81,8 @@ CHECKS = {
 """Setting of a reader → check of its value, before any file is read."""
 SHOWN_DEFAULTS = {
     "COLUMN": "recognised by its name",
-    "channels": "all public ones", "dates": "as the file's dates show", "id": "recognised, else made from the text",
+    "channels": "all public ones", "pages": "all", "dates": "as the file's dates show",
+    "id": "recognised, else made from the text",
     "query_id": "recognised, else made from the text", "candidate_id": "recognised, else made from the text",
     "repeated_ids": "keep; with --strict reject", "responses": "in the user's cache", "sheet": "the first with a row",
     "semeval split": "as the files' names say", "yahoo lang": "all languages",
@@ -185,6 +186,38 @@ def _describe_option(reader: str, name: str, field: FieldInfo) -> Any:
     callback = checked(CHECKS[name]) if name in CHECKS and not is_column else None
     value_name = "COLUMN" if is_column else VALUE_NAMES.get(name)
     return Option(help=help, metavar=value_name, min=smallest, callback=callback, show_default=shown or True)
+
+
+def init_command(
+    directory: Annotated[Path, Argument(metavar="DIR", help="A new or empty directory.")],
+    language: Annotated[
+        str | None,
+        Option(
+            metavar="XX",
+            callback=checked(parse_language),
+            help="The language of its questions, e.g. en.",
+            show_default="none",
+        ),
+    ] = None,
+) -> None:
+    """Create an empty archive, which an application fills over HTTP.
+
+    Without a language, words are searched as they are typed: `print` does not find `printed`.
+
+    Examples:
+
+    ```
+    askalike init DIR --language en
+    askalike serve DIR
+    ```
+    """
+    if directory.is_dir() and any(directory.iterdir()):
+        raise ArchiveError(f"{directory}: is not empty; expected a new or empty directory")
+    with Archive.create(directory) as archive:
+        if language:
+            archive.set_meta(language=language)
+    name = directory.resolve().name
+    print(f"{directory}: an empty archive; serve it with askalike serve {directory}, then PUT /v1/{name}/questions/ID")
 
 
 def export_command(

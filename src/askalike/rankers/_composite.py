@@ -18,7 +18,7 @@ from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
 from askalike.learning.recipe_files import list_recipes
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import TYPED_DEPTH, Retrieved, Searcher
+from askalike.rankers._searcher import Retrieved, Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
 
@@ -134,7 +134,7 @@ class CompositeSearcher(Searcher):
         self.parts = tuple(part.open(view) for part in ranker.parts)
         self.depth = ranker.settings.depth
         self.correctors = tuple(corrector for part in self.parts for corrector in part.correctors)
-        self.exact_title_depth = TYPED_DEPTH if any(part.exact_title_depth for part in self.parts) else 0
+        self.exact_title_depth = max(part.exact_title_depth for part in self.parts)
         self.detects_language = any(part.detects_language for part in self.parts)
 
 

@@ -27,10 +27,9 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, has_title_beside_others
+from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
-    TYPED_DEPTH,
     Docids,
     Explanations,
     Retrieved,
@@ -255,7 +254,7 @@ class DenseSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker = ranker
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
-        self.exact_title_depth = TYPED_DEPTH if has_title_beside_others(ranker.settings.field_names) else 0
+        self.look_for_titles(ranker.settings.field_names)
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""

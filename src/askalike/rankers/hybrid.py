@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import rankers
@@ -90,6 +91,14 @@ class HybridSearcher(CompositeSearcher):
         parts = known.parts if known else [None] * len(self.parts)
         pairs = zip(self.parts, parts, strict=True)
         return self._fuse([part.score(queries, docids, own) for part, own in pairs], self.weights)
+
+    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]] | None:
+        """See Searcher.may_have_title. The first part that knows it tells."""
+        for searcher, part in zip(self.parts, retrieved.parts, strict=True):
+            if (may := searcher.may_have_title(part)) is not None:
+                rows = zip(may, part.docids, retrieved.docids, strict=True)
+                return [own[find_positions(pool, docids)] for own, pool, docids in rows]
+        return None
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the words of every part, each part's scaled to its contribution to the score."""

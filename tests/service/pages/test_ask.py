@@ -27,7 +27,7 @@ def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:
     assert "The bike I hired was stolen" in first.inner_text()
     assert {"bike", "stolen"} <= {m.casefold() for m in first.locator("mark").all_inner_texts()}
     assert "Report it to the police" in first.inner_text()
-    assert re.search(r"\d+ % likely the same", first.inner_text())
+    assert re.search(r"\d+% likely the same", first.inner_text())
     page.wait_for_url("**" + ASK + "?title=my+bike+was+stol")
     page.locator("#title").fill("xyzzy")
     page.get_by_role("heading", name="No similar questions").wait_for()
@@ -61,7 +61,7 @@ def test_going_back_shows_the_query_and_its_hits_again(visit) -> None:
 def test_improbable_hits_are_related_without_a_number(visit) -> None:
     page = visit(f"{ASK}?title=my+bike+was+stolen")
     assert re.fullmatch(r"\d likely the same", page.locator("#found").inner_text())
-    shares = [int(share) for share in re.findall(r"(\d+) % likely the same", page.locator("#similar").inner_text())]
+    shares = [int(share) for share in re.findall(r"(\d+)% likely the same", page.locator("#similar").inner_text())]
     assert shares
     assert min(shares) >= 50
     related = page.locator("details.related")
@@ -159,7 +159,7 @@ def test_a_question_shows_its_answers_and_why_its_duplicates_are_thought_so(visi
     also = page.get_by_role("region", name="Also similar")
     assert also.locator(".why .word").count() >= 1
     assert also.locator("mark").count() >= 1
-    shown = [int(share) for share in re.findall(r"(\d+) % likely the same", also.inner_text())]
+    shown = [int(share) for share in re.findall(r"(\d+)% likely the same", also.inner_text())]
     assert len(shown) == also.locator(".item meter").count() <= also.locator(".item").count()
     assert all(share >= 50 for share in shown)
     assert page.locator("article.accepted").count() == 1

@@ -21,7 +21,7 @@ def read_states(service: Service) -> list[str]:
 def test_the_queue_by_keyboard(visit, service) -> None:
     page = visit(QUEUE)
     first = page.locator(".sides h2").first
-    assert "93 % likely the same" in page.locator("#pair").inner_text()
+    assert "93% likely the same" in page.locator("#pair").inner_text()
     title = first.inner_text()
     for key, state in (("a", "accepted"), ("r", "rejected"), ("s", "skipped")):
         page.keyboard.press(key)

@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from askalike.service.pages import forms
 from askalike.service.pages.forms import SubmittedForm, is_https
+from askalike.service.pages.languages import to_local_path
 from askalike.service.pages.rendering import render_page
 from askalike.service.requests.auth import ArchiveName, admit, enforce_rate_limit, find_archive, require_scope
 from askalike.service.requests.context import Caller, app_state
@@ -125,9 +126,3 @@ def _archive_of_path(request: Request, path: str) -> ServedArchive | None:
     """Return the archive that a path of this service belongs to; None if it belongs to none."""
     match = ARCHIVE_PATH.match(unquote(path))
     return app_state(request).archives.get(match[1]) if match else None
-
-
-def to_local_path(next: str) -> str:
-    """Return a path of this service unchanged, and the start page's for anything else."""
-    is_local = next.startswith("/") and not next.startswith("//") and not set(next) & set("\\\r\n\t")
-    return next if is_local else "/"

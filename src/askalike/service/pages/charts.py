@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from askalike.service.pages.languages import format_percent
+
 WIDTH, HEIGHT = 560, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 20, 12, 34
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -38,7 +40,7 @@ def reliability_diagram(bins: Sequence[ProportionBar], description: str) -> Mark
     corners = (_x(0), _y(0), _x(1), _y(1))
     diagonal = Markup('<line class="ideal" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(*corners)
     marks = [_whisker(_x(float(b.label)), b) for b in bins]
-    labels = [_x_label(_x(t), f"{100 * t:.0f} %") for t in TICKS]
+    labels = [_x_label(_x(t), format_percent(t)) for t in TICKS]
     return _svg([*_grid(), diagonal, *marks, *labels], description)
 
 
@@ -75,7 +77,7 @@ def _svg(parts: Sequence[Markup], description: str) -> Markup:
 
 
 def _grid() -> list[Markup]:
-    return [_gridline(t, f"{100 * t:.0f} %") for t in TICKS]
+    return [_gridline(t, format_percent(t)) for t in TICKS]
 
 
 def _gridline(fraction: float, label: str) -> Markup:

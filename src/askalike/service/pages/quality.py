@@ -13,6 +13,7 @@ from askalike.evaluation.intervals import wilson_interval
 from askalike.replay.report import group_into_periods
 from askalike.service.pages.auth import UserArchive
 from askalike.service.pages.charts import ProportionBar
+from askalike.service.pages.languages import format_short_day, mark
 from askalike.service.pages.rendering import render_page
 from askalike.store import Archive
 from askalike.store.deployments import serving_history
@@ -24,14 +25,14 @@ REPLAY_PATH = Path("replay", "replay.json")
 MAX_WEEKS, USE_DAYS = 26, 30
 WeeklyVerdicts = tuple[str, dict[str, int]]
 VERDICT_LABELS = {
-    "accept": "this answers it",
-    "reject": "not the same",
-    "none_of_these": "none of these",
-    "posted_anyway": "posted anyway",
+    "accept": mark("this answers it"),
+    "reject": mark("not the same"),
+    "none_of_these": mark("none of these"),
+    "posted_anyway": mark("posted anyway"),
 }
 
 
-USE_LABELS = {"not_asked": "read instead of asking", "posted": "asked anyway", "other": "neither"}
+USE_LABELS = {"not_asked": mark("read instead of asking"), "posted": mark("asked anyway"), "other": mark("neither")}
 """The outcome of a page view with similar questions."""
 
 
@@ -67,12 +68,12 @@ async def get_quality(archive: UserArchive, request: Request) -> Response:
         measured=measured,
         bars=bars,
         replay=await archive.run_on_store(lambda store: _load_replay(store, archive.model)),
-        weeks=[(_day_name(monday), counts) for monday, counts in fill_weeks(verdicts)[-MAX_WEEKS:]],
+        weeks=[(format_short_day(monday), counts) for monday, counts in fill_weeks(verdicts)[-MAX_WEEKS:]],
         served=await archive.run_on_store(serving_history),
         verdicts=VERDICT_LABELS,
         use=use,
         use_total=sum_use(use),
-        use_bars=[(_day_name(each.day), _outcomes(each)) for each in use],
+        use_bars=[(format_short_day(each.day), _outcomes(each)) for each in use],
         outcomes=USE_LABELS,
     )
 
@@ -85,11 +86,6 @@ def fill_weeks(weeks: Sequence[WeeklyVerdicts]) -> list[WeeklyVerdicts]:
     first, last = (date.fromisoformat(monday) for monday in (weeks[0][0], weeks[-1][0]))
     mondays = [(first + timedelta(days=n)).isoformat() for n in range(0, (last - first).days + 1, 7)]
     return [(monday, counts.get(monday, dict.fromkeys(VERDICT_LABELS, 0))) for monday in mondays]
-
-
-def _day_name(day: str) -> str:
-    """Return `16 Nov` for a date."""
-    return f"{date.fromisoformat(day):%d %b}".removeprefix("0")
 
 
 def _outcomes(use: DailyUse) -> dict[str, int]:

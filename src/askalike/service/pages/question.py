@@ -18,14 +18,15 @@ from askalike.core.types import Answer, Explanation, Question, SearchHit
 from askalike.search.engine import LocalEngine
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
+from askalike.service.pages.languages import mark
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import archive_url, render_page
-from askalike.service.requests.actions import QuestionDetails, load_question
+from askalike.service.requests.actions import MAX_ANSWERS, QuestionDetails, load_question
 from askalike.service.requests.context import caller_id, request_state
 from askalike.service.requests.records import ShortText, Text
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive
-from askalike.store.editing import ChangedRecordError, replace_record
+from askalike.store.editing import ChangedRecordError, get_answer, replace_record
 from askalike.store.revisions import Revision, get_revisions
 from askalike.text.clean import plain_text
 
@@ -72,6 +73,7 @@ async def get_question(archive: VisitedArchive, request: Request, id: str, saved
         "question.html",
         question=question,
         answers=details.answers,
+        n_answers=f"{len(details.answers)}{'+' * (len(details.answers) == MAX_ANSWERS)}",
         duplicates=[other for other in linked if other.relation != RELATED],
         related=[other for other in linked if other.relation == RELATED],
         similar=await archive.run_on_engine(lambda engine: _find_similar(engine, question, relations)),
@@ -97,7 +99,7 @@ def _relations(details: QuestionDetails) -> Relations:
     relations: Relations = {}
     for link in reversed(details.links):
         is_source = link.source == details.question.id
-        duplicate = "the original" if is_source else "a duplicate of this"
+        duplicate = mark("the original") if is_source else mark("a duplicate of this")
         relations[link.target if is_source else link.source] = RELATED if link.kind == "related" else duplicate
     return relations
 
@@ -157,10 +159,11 @@ def text_version(record: Question | Answer) -> str:
 
 
 def _correct(archive: Archive, id: str, form: Form, editor: str) -> None:
-    details = load_question(archive, id)
-    records: dict[str, Question | Answer] = {"": details.question} | {answer.id: answer for answer in details.answers}
-    record = records.get(form.value("answer"))
-    if record is None or form.value("version") != text_version(record):
+    answer_id = form.value("answer")
+    record = get_answer(archive, answer_id) if answer_id else load_question(archive, id).question
+    if record is None or (isinstance(record, Answer) and record.question_id != id):
+        raise HTTPException(409, OUT_OF_DATE)
+    if form.value("version") != text_version(record):
         raise HTTPException(409, OUT_OF_DATE)
     changes = _answer_changes(form, record) if isinstance(record, Answer) else _question_changes(form, record)
     correction = validate_form(Correction, changes)

@@ -12,6 +12,7 @@ from askalike.core.types import Answer, Question
 from askalike.service.pages.auth import ModeratorArchive
 from askalike.service.pages.display import display_title, truncate
 from askalike.service.pages.forms import SubmittedForm, validate_form
+from askalike.service.pages.languages import mark
 from askalike.service.pages.marking import Stretch, compare_texts
 from askalike.service.pages.reasons import function_words, summarise_explanation
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
@@ -82,7 +83,7 @@ async def post_queue(archive: ModeratorArchive, request: Request, form: Submitte
     try:
         await archive.run_on_store(lambda store: apply_decision(store, decided.id, decided.decision, moderator))
     except (AlreadyDecidedError, MissingRecordError):
-        warning = "Somebody else has already decided that pair."
+        warning = mark("Somebody else has already decided that pair.")
     if not is_htmx(request):
         return RedirectResponse(f"{archive_url(archive.name)}/queue", 303)
     return render_page(request, "parts/pair.html", warning=warning, **await _queue_context(archive, request))

@@ -85,6 +85,7 @@ class AnswerResponse(BaseModel):
     text: str | None
     generated: bool
     grounded: bool
+    removed_sentences: int = Field(description="sentences of a model that were left out, as no stored answer says so")
     sources: list[AnswerSourceResponse]
     answer: AnswerRecord | None
     question: SimilarQuestion | None
@@ -194,6 +195,7 @@ async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerR
         text=reply.text,
         generated=reply.generated,
         grounded=reply.grounded,
+        removed_sentences=reply.removed,
         sources=[_to_source_response(source) for source in reply.sources],
         answer=AnswerRecord.from_answer(first.answer) if first else None,
         question=SimilarQuestion.from_hit(match) if match else None,
