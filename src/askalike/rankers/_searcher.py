@@ -89,6 +89,8 @@ class Searcher(ABC):
     """Whether unfinished words of queries are completed, for a part that reads whole words."""
     detects_language = False
     """Whether the language of a query matters where neither query nor archive has one."""
+    languages: Sequence[str] | None = None
+    """The languages that its encoder knows, see Ranker.languages."""
     proposes = True
     """Whether it can retrieve, and not only score documents that other rankers retrieve."""
     exact_title_depth = 0
