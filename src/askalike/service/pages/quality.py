@@ -16,7 +16,8 @@ from askalike.service.pages.charts import ProportionBar
 from askalike.service.pages.languages import format_short_day, mark
 from askalike.service.pages.rendering import render_page
 from askalike.store import Archive
-from askalike.store.deployments import serving_history
+from askalike.store.deployments import get_archive_encoder, serving_history
+from askalike.store.encoding import EncodingProgress, read_encoding
 from askalike.store.query_log import DailyUse, daily_use, sum_use, weekly_verdicts
 
 router = APIRouter()
@@ -69,6 +70,7 @@ async def get_quality(archive: UserArchive, request: Request) -> Response:
         bars=bars,
         replay=await archive.run_on_store(lambda store: _load_replay(store, archive.model)),
         weeks=[(format_short_day(monday), counts) for monday, counts in fill_weeks(verdicts)[-MAX_WEEKS:]],
+        encoding=await archive.run_on_store(_find_encoding),
         served=await archive.run_on_store(serving_history),
         verdicts=VERDICT_LABELS,
         use=use,
@@ -76,6 +78,13 @@ async def get_quality(archive: UserArchive, request: Request) -> Response:
         use_bars=[(format_short_day(each.day), _outcomes(each)) for each in use],
         outcomes=USE_LABELS,
     )
+
+
+def _find_encoding(archive: Archive) -> tuple[str, EncodingProgress] | None:
+    """Return the archive's encoder and how far its vectors are; None if none are missing."""
+    encoder = get_archive_encoder(archive)
+    progress = read_encoding(archive.path, encoder.name) if encoder else None
+    return (encoder.name, progress) if encoder and progress else None
 
 
 def fill_weeks(weeks: Sequence[WeeklyVerdicts]) -> list[WeeklyVerdicts]:
