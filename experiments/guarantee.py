@@ -46,8 +46,9 @@ def main(name: str, precision: str, queries: str, draws: str, *places: str) -> N
             coverage.append(float(np.mean(shown)))
         above = sum(share > 1 - float(precision) for share in wrong)
         print(
-            f"{place}: {claimed} of {draws} draws of about {queries} queries have a threshold; elsewhere {above} show more "
-            f"wrong than {1 - float(precision):.2f}; wrong on average {np.mean(wrong or [0]):.3f}, shown {np.mean(coverage or [0]):.3f}",
+            f"{place}: {claimed} of {draws} draws of about {queries} queries have a threshold; elsewhere {above} show "
+            f"more wrong than {1 - float(precision):.2f}; wrong on average {np.mean(wrong or [0]):.3f}, "
+            f"shown {np.mean(coverage or [0]):.3f}",
             flush=True,
         )
 
