@@ -35,7 +35,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "tune": ("tune", "Find the ranker that suits an archive best, activate it, and calibrate it."),
         "calibrate": ("calibrate", "Turn a ranker's scores into probabilities, and measure how reliable they are."),
         "train": ("models", "Train a network on the archive's own labels."),
-        "encoder": ("models", "Choose the pre-trained encoder of an archive."),
+        "encoder": ("encoders", "List the pre-trained encoders at hand, and choose the one of an archive."),
         "distil": (
             "models",
             "Make searches with a slow encoder fast: look queries up instead; "

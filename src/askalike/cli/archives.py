@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
 from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
+from askalike.cli._encoders import NO_ENCODER, choose_encoder
 from askalike.cli._options import Directory, Json, checked
 from askalike.cli._output import byte_progress_bar, print_remark, progress_tracker, to_json
 from askalike.core.addresses import parse_url
@@ -23,7 +24,7 @@ from askalike.core.registry import load, names
 from askalike.core.values import parse_encoding, parse_ids, parse_language
 from askalike.export.exporting import export_archive
 from askalike.readers import import_archive
-from askalike.store import Archive
+from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, restore, verify_backup
 from askalike.store.import_report import REJECTS_FILE, describe_counts
 
@@ -53,7 +54,12 @@ COMMON_PARAMETERS: dict[str, Any] = {
         ),
     ],
     "encoder": Annotated[
-        str | None, Option(metavar="MODEL", help="Also adopt this pre-trained encoder; see askalike encoder use.")
+        str | None,
+        Option(
+            metavar="MODEL",
+            help="The archive's pre-trained encoder, see askalike encoder use; none for words alone.",
+            show_default="a new archive's: one that is installed and knows its languages",
+        ),
     ],
     "download": Annotated[bool, Option("--download", help="Fetch the encoder from the Hugging Face hub.")],
     "as_json": Annotated[bool, Option("--json", help="Print one JSON object.")],
@@ -139,9 +145,9 @@ def _build_command(reader: str) -> Callable[..., None]:
         common = {name: values.pop(name) for name in COMMON_PARAMETERS}
         paths, output, as_json = (common.pop(name) for name in ("paths", "output", "as_json"))
         encoder, download = common.pop("encoder"), common.pop("download")
-        if encoder:
-            from askalike.store import Archive
-            from askalike.tuning.adoption import adopt_encoder, check_source
+        is_new = not (output / DATABASE_FILE).exists()
+        if encoder and encoder != NO_ENCODER:
+            from askalike.tuning.adoption import check_source
 
             check_source(encoder, download)
         with byte_progress_bar() as bar:
@@ -151,9 +157,9 @@ def _build_command(reader: str) -> Callable[..., None]:
         if summary.rejected:
             see = "" if common["dry_run"] else f": see {output / REJECTS_FILE}"
             print_remark(f"{format_count(summary.rejected, 'row')} rejected{see}")
-        if encoder and not common["dry_run"]:
+        if not common["dry_run"]:
             with Archive.open(output) as archive:
-                print_remark(f"encoder: {adopt_encoder(archive, encoder, download=download).name}")
+                choose_encoder(archive, encoder, is_new, download)
         if as_json:
             print(to_json(asdict(summary) | {"archive": str(output)}))
             return

@@ -24,7 +24,7 @@ from askalike.cli._options import (
     Ray,
     Tags,
     Without,
-    build_ranker,
+    answering_ranker,
     checked,
     parse_settings,
 )
@@ -133,7 +133,7 @@ def search_command(
     filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
     with (
         Archive.open(directory, engine) as archive,
-        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
+        LocalEngine(archive, answering_ranker(archive, ranker, settings, fields)) as opened,
     ):
         started = time.perf_counter()
         matches = opened.search(
@@ -211,7 +211,7 @@ def answer_command(
         named_endpoint(endpoint, model)  # raises before the archive is opened
     with (
         Archive.open(directory, engine) as archive,
-        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
+        LocalEngine(archive, answering_ranker(archive, ranker, settings, fields)) as opened,
     ):
         started = time.perf_counter()
         if mode == "grounded":

@@ -34,6 +34,7 @@ CHECKS: Sequence[Check] = (
     references.broken_related_links,
     references.broken_judgements,
     references.changed_encoder_files,
+    references.missing_vectors,
     references.damaged_indexes,
 )
 """The checks in the order of the report. A new check is a function from CheckContext to Finding, added here."""

@@ -10,7 +10,7 @@ from typing import Any, cast
 from askalike.core import registry
 from askalike.core.errors import IndexBusyError, ReadOnlyIndexError, SettingsError
 from askalike.core.types import Progress
-from askalike.encoders import read_model_file
+from askalike.encoders import PACKAGED_ENCODERS, read_model_file
 from askalike.index.commits import CommittedIndex
 from askalike.learning.recipe_files import builtin_recipes, list_recipes
 from askalike.rankers._queries import ResolvedQuery
@@ -70,7 +70,7 @@ PART_ONLY = ("votes",)
 """Rankers that cannot retrieve, and are used only as parts of others."""
 ANSWER_RANKERS = ("by_question",)
 """Rankers for answers only."""
-PRETRAINED_ENCODERS = ("pretrained", "static")
+PRETRAINED_ENCODERS = ("pretrained", "static", *PACKAGED_ENCODERS)
 FIELD_ENCODERS = ("static", "pretrained", "asymmetric")
 """Encoders whose vectors of titles and of whole texts are comparable, and of one kind."""
 MODELS_FOLDER = "models"

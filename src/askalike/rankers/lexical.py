@@ -42,8 +42,11 @@ TermScores = Sequence[tuple[str, float]]
 FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
 """A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
-EXACT_TITLE_SCORE = 0.5
-"""Minimum absolute score of a question with exactly the typed title: 1, or less where joined words were added to it."""
+EXACT_TITLE_SCORES = (0.5, 0.65)
+"""Minimum absolute score of a question with exactly the typed title, if the query's hyphens were changed, and if not.
+
+It is 1 but for rounded lengths and joined words.
+"""
 TEXT_WEIGHT = 1.5
 """Default weight of a whole text's score beside that of its title: it finds pasted messages, and titles stay first."""
 
@@ -307,7 +310,9 @@ class LexicalSearcher(Searcher):
         return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
 
     def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]]:
-        return [scores >= EXACT_TITLE_SCORE for scores in retrieved.absolute or ()]
+        """See Searcher.may_have_title: those with a high absolute score."""
+        rows = zip(retrieved.queries, retrieved.absolute or (), strict=True)
+        return [scores >= EXACT_TITLE_SCORES[one.text == one.query.title] for one, scores in rows]
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""

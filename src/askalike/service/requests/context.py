@@ -8,6 +8,7 @@ from fastapi import Request, Response
 
 from askalike.service.requests.schema import Problem
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.leases import Leases
 from askalike.service.state.peers import PeerRouter
 from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive
@@ -29,6 +30,7 @@ class AppState:
     rate_limiter: RateLimiter
     peers: PeerRouter
     render_error_page: ErrorPageRenderer
+    leases: Leases
     archives: dict[str, ServedArchive] = field(default_factory=dict)
     """Each archive by its name; filled when the application starts."""
     faults: dict[str, str] = field(default_factory=dict)
