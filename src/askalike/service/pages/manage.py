@@ -2,7 +2,6 @@
 
 import platform
 import shutil
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -52,7 +51,6 @@ def load_care(archive: Archive, ranker: str) -> ArchiveCare:
     versions = {
         "askalike": version("askalike"),
         "Python": platform.python_version(),
-        "SQLite": sqlite3.sqlite_version,
         "schema": str(SCHEMA_VERSION),
         "ranker": ranker,
         "encoder": encoder.source if encoder else "",
