@@ -36,6 +36,8 @@ class Encoder(ABC):
     """Weight of the lexical ranker in a hybrid, in which this encoder has weight 1. Measured with packaged vectors."""
     languages: Sequence[str] | None = None
     """ISO 639-1 codes of the languages that it knows; None for all. For others, hybrids rely more on words."""
+    lexical_power: int | None = None
+    """The power of a lexical score that counts by itself in a hybrid, see `HybridSearcher`; None: none does."""
     title_weight: float = 1.0
     """Weight of the titles' similarity beside that of whole texts, which is 1. Measured with packaged vectors."""
     min_score: float | None = None

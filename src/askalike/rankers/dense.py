@@ -146,6 +146,10 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return self.encoder.languages
 
     @property
+    def lexical_power(self) -> int | None:
+        return self.encoder.lexical_power
+
+    @property
     def min_score(self) -> float | None:
         """The score below which nothing is retrieved; None for no minimum."""
         return self.encoder.min_score if self.settings.min_score is None else self.settings.min_score
