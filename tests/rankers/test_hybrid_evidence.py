@@ -64,3 +64,12 @@ def test_contributions_of_the_parts_add_up_to_the_score(archive, model):
     [explained] = rankers.explain_retrieved(searcher, retrieved, retrieved.docids, texts)
     for docid, score in zip(retrieved.docids[0].tolist(), retrieved.scores[0].tolist(), strict=True):
         assert sum(explained[docid].parts.values()) == pytest.approx(score)
+
+
+def test_absolute_scores_begin_where_texts_have_nothing_in_common(archive, model, monkeypatch):
+    ranker = rankers.create("pretrained", {"encoder": model}, archive)
+    monkeypatch.setattr(type(ranker.encoder), "unrelated_score", 0.5)
+    searcher = rankers.open_current(ranker, archive.view())
+    retrieved = rankers.search(searcher, {"q": Question("q", TITLES[0])}, 4)
+    for score, absolute in zip(retrieved.scores[0].tolist(), retrieved.absolute[0].tolist(), strict=True):
+        assert absolute == pytest.approx(max(0.0, 2 * score - 1), abs=1e-6)

@@ -42,6 +42,8 @@ class Encoder(ABC):
     """Weight of the titles' similarity beside that of whole texts, which is 1. Measured with packaged vectors."""
     min_score: float | None = None
     """The score below which a document is off topic; None if it was not measured."""
+    unrelated_score: float = 0.0
+    """The score of texts that have nothing in common, which is 0 as an absolute score."""
     can_approximate: bool = False
     """Whether `approximate_documents` is much faster than `encode_documents`."""
 

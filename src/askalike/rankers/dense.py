@@ -303,7 +303,9 @@ class DenseSearcher(Searcher):
         encoded: VectorQueries | None,
     ) -> Retrieved:  # fmt: skip
         vectors = self._fields.merge_fields(encoded.vectors) if encoded else None
-        return Retrieved(queries, docids, scores, scores, scores, vectors, encoded=encoded)
+        unrelated = self._ranker.encoder.unrelated_score
+        absolute = [np.maximum((s - unrelated) / (1 - unrelated), 0) for s in scores] if unrelated else scores
+        return Retrieved(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
 
     def _explain_query(self, retrieved: Retrieved, row: int, docids: Docids, texts: Texts) -> Explanations:
         if not len(docids):
