@@ -91,13 +91,19 @@ def _print_training_progress(progress: Any) -> None:
         print("\r\033[K", end="", file=raw_stream(sys.stderr))
     line = (
         f"epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "
-        f"{progress.examples_per_second:,.0f} examples/s  {_format_duration(progress.remaining_s)} left"
+        f"{progress.examples_per_second:,.0f} examples/s  {_format_remaining(progress)}"
     )
     if progress.value is not None:
         best = f"(best {progress.best:.4f})"
         print_remark(f"{line}  {progress.measure} {progress.value:.4f} on dev {best}")
     elif on_terminal:
         print(f"{line}  batch {progress.batch}/{progress.batches}", end="", file=sys.stderr, flush=True)
+
+
+def _format_remaining(progress: Any) -> str:
+    """Return the time until training ends: it stops early if the dev measure no longer rises."""
+    least, most = _format_duration(progress.least_remaining_s), _format_duration(progress.remaining_s)
+    return f"{most} left" if least == most else f"{least} to {most} left"
 
 
 def _format_duration(seconds: float) -> str:

@@ -38,6 +38,8 @@ class Encoder(ABC):
     """ISO 639-1 codes of the languages that it knows; None for all. For others, hybrids rely more on words."""
     lexical_power: int | None = None
     """The power of a lexical score that counts by itself in a hybrid, see `HybridSearcher`; None: none does."""
+    compares_fields: bool = False
+    """Whether its vectors of titles and of whole texts are comparable, so that hybrids search both."""
     title_weight: float = 1.0
     """Weight of the titles' similarity beside that of whole texts, which is 1. Measured with packaged vectors."""
     min_score: float | None = None

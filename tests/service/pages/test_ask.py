@@ -260,3 +260,12 @@ def test_questions_are_taken_only_where_the_operator_allows_it(visit) -> None:
     page.get_by_role("button", name="None of these is my question").click()
     page.get_by_text("Noted as missing.").wait_for()
     assert page.get_by_role("button", name="Post your question").count() == 0
+
+
+def test_a_question_that_is_too_long_for_a_title_goes_on_in_the_details(visit) -> None:
+    page = visit(f"/a/riverside?title={'my+card+is+lost+' * 80}&body=What+now")
+    page.get_by_text("The rest of it is in the details.").wait_for()
+    title, body = page.locator("#title").input_value(), page.locator("#body").input_value()
+    assert len(title) <= 1_000
+    assert " ".join(f"{title} {body}".split()) == "my card is lost " * 80 + "What now"
+    assert page.locator(".item").count()

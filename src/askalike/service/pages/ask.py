@@ -38,6 +38,7 @@ VERDICT_MESSAGES = {
     "none_of_these": mark("Noted as missing."),
     "post": mark("Your question is with the moderators. Search finds it once one of them has answered it."),
 }
+LONG_TITLE_MESSAGE = mark("Your question is too long for its field. The rest of it is in the details.")
 STATE_MESSAGES = (mark("closed"), mark("locked"), mark("outdated"), mark("duplicate"))
 """The states of a hit that its label names."""
 BUTTON_VERDICTS: Mapping[str, FeedbackVerdict] = {"same": "accept", "post": "posted_anyway"}
@@ -67,16 +68,25 @@ async def get_ask(
     archive: VisitedArchive, request: Request, title: str = "", body: str = "", noted: str = ""
 ) -> Response:
     """Show the form, and the questions similar to its text."""
+    is_long = len(title) > MAX_TITLE_LENGTH
+    if is_long:
+        title, body = _split_title(title, body)
     return render_page(
         request,
         "ask.html",
         typed=False,
-        message=VERDICT_MESSAGES.get(noted, ""),
+        message=LONG_TITLE_MESSAGE if is_long else VERDICT_MESSAGES.get(noted, ""),
         offer_now=noted == "none_of_these",
         max_title_length=MAX_TITLE_LENGTH,
         max_body_length=MAX_BODY_LENGTH,
         **await _find_similar(archive, request, title, body, prefix=False),
     )
+
+
+def _split_title(title: str, body: str) -> tuple[str, str]:
+    """Return a title that is not too long, cut at a space, and the rest before the body."""
+    head = title[:MAX_TITLE_LENGTH].rsplit(" ", maxsplit=1)[0]
+    return head, f"{title[len(head) :].strip()}\n\n{body}".strip()
 
 
 @router.post("/a/{archive}/similar")

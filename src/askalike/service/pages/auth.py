@@ -84,8 +84,13 @@ async def get_start(request: Request) -> Response:
 
 @router.get("/login")
 async def get_login(request: Request, next: Annotated[str, Query(max_length=2_000)] = "/") -> Response:
-    """Show the form that asks for a key."""
+    """Show the form that asks for a key.
+
+    A link on another site brings no session with it; a page of this service that opens the address again does.
+    """
     path = to_local_path(next)
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        return render_page(request, "continue.html", next=path)
     return render_page(request, "login.html", next=path, archive_to_open=_archive_of_path(request, path), wrong=False)
 
 
