@@ -57,10 +57,15 @@ def test_marks_of_replies_are_taken_off_a_subject(subject: str, title: str) -> N
 def test_damaged_mails_are_rejected_and_the_others_read(imported: Importing, tmp_path: Path) -> None:
     path = tmp_path / "odd.mbox"
     good = LIST.read_bytes()
+    nested = b"\n".join(b"Content-Type: multipart/mixed; boundary=%d\n\n--%d" % (n, n) for n in range(900))
     path.write_bytes(
         b"From x@example.org Mon Jan  5 09:00:00 2026\nContent-Type: text/plain; charset=no-such\nSubject: a\n\nx\n\n"
         b"From x@example.org Mon Jan  5 09:00:00 2026\n\xff\xfe: \xff\nSubject: \xe4\xf6\nDate: \x00\n\n\xff\xff\n\n"
-        + good
+        b"From x@example.org Mon Jan  5 09:00:00 2026\nDate: 5 Jan 2026 9:0:0 +"
+        + b"9"
+        * 4_000
+        + b"\nSubject: b\n\nx\n\n"
+        b"From x@example.org Mon Jan  5 09:00:00 2026\nSubject: c\n" + nested + b"\nx\n\n" + good
     )
     done = imported("mbox", path)
     assert "1@garden.example" in done.questions

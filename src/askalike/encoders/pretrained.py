@@ -68,6 +68,7 @@ class FoundModel(NamedTuple):
 class PretrainedEncoder(Encoder):
     """A pre-trained encoder. The score is the cosine."""
 
+    compares_fields = True
     lexical_weight = 0.25
     """See Encoder.lexical_weight."""
     title_weight = 0.5

@@ -59,7 +59,7 @@ class SiteClient:
         if value is not None:
             try:
                 stored.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(stored, json.dumps(value, ensure_ascii=False))
+                write_atomically(stored, json.dumps(value))  # ASCII: a text may hold a lone surrogate
             except OSError as error:
                 advice = "free some space, or name another folder with --responses"
                 raise InputError(f"{self._folder}: cannot be written ({error.strerror}); {advice}") from None

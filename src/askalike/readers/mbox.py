@@ -177,7 +177,7 @@ def _parse_mail(place: Place, lines: Sequence[bytes], size: int) -> tuple[Place,
     try:
         message = message_from_bytes(b"".join(lines), policy=policy.default)
         mail = _to_mail(message)
-    except (ValueError, LookupError, TypeError, AttributeError, IndexError) as error:  # what headers make email raise
+    except Exception as error:  # odd headers make the package email raise nearly anything
         return place, reject(place, f"cannot be read as a mail ({error})", b"".join(lines[:20]).decode("latin-1"))
     return place, mail
 
@@ -217,5 +217,5 @@ def _parse_date(text: str) -> str | None:
     """Return a date of RFC 5322 in UTC; None if there is none."""
     try:
         return parse_utc(parsedate_to_datetime(text).isoformat()) if text else None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

@@ -40,6 +40,7 @@ EXAMPLES: Mapping[str, Any] = {
     "PUT questions/{id}": QUESTION,
     "POST answers:batch": {"items": [{"id": "a1", **ANSWER}]},
     "PUT answers/{id}": ANSWER,
+    "GET answers": "question=q1",
     "POST links:batch": {"items": [{"source": "q2", "target": "q1"}]},
     "PUT links": {"source": "q2", "target": "q1", "kind": "duplicate"},
     "GET links": "question=q1",

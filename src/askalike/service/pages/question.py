@@ -20,12 +20,12 @@ from askalike.service.pages.auth import VisitedArchive, WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import archive_url, render_page
-from askalike.service.requests.actions import QuestionDetails, load_question
+from askalike.service.requests.actions import MAX_ANSWERS, QuestionDetails, load_question
 from askalike.service.requests.context import caller_id, request_state
 from askalike.service.requests.records import ShortText, Text
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive
-from askalike.store.editing import ChangedRecordError, get_links, replace_record
+from askalike.store.editing import ChangedRecordError, get_answer, get_links, replace_record
 from askalike.store.revisions import Revision, get_revisions
 from askalike.text.clean import plain_text
 
@@ -72,6 +72,7 @@ async def get_question(archive: VisitedArchive, request: Request, id: str, saved
         "question.html",
         question=question,
         answers=details.answers,
+        n_answers=f"{len(details.answers)}{'+' * (len(details.answers) == MAX_ANSWERS)}",
         duplicates=await archive.run_on_store(lambda store: load_tree(store, id)),
         related=linked,
         similar=await archive.run_on_engine(lambda engine: _find_similar(engine, question, relations)),
@@ -97,7 +98,7 @@ def load_tree(archive: Archive, id: str) -> TreeNode | None:
     """Return the original of a question with all its duplicates, at most MAX_TREE; None if it has none."""
     top, seen = id, {id}
     while target := next((link.target for link in _duplicate_links(archive, top) if link.source == top), None):
-        if target in seen:  # a circle
+        if target in seen or len(seen) > MAX_TREE:  # a circle, or a chain without an end
             break
         top = target
         seen.add(top)
@@ -191,10 +192,11 @@ def text_version(record: Question | Answer) -> str:
 
 
 def _correct(archive: Archive, id: str, form: Form, editor: str) -> None:
-    details = load_question(archive, id)
-    records: dict[str, Question | Answer] = {"": details.question} | {answer.id: answer for answer in details.answers}
-    record = records.get(form.value("answer"))
-    if record is None or form.value("version") != text_version(record):
+    answer_id = form.value("answer")
+    record = get_answer(archive, answer_id) if answer_id else load_question(archive, id).question
+    if record is None or (isinstance(record, Answer) and record.question_id != id):
+        raise HTTPException(409, OUT_OF_DATE)
+    if form.value("version") != text_version(record):
         raise HTTPException(409, OUT_OF_DATE)
     changes = _answer_changes(form, record) if isinstance(record, Answer) else _question_changes(form, record)
     correction = validate_form(Correction, changes)
