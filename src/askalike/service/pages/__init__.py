@@ -10,6 +10,7 @@ from askalike.service.pages import (
     drafts,
     gaps,
     languages,
+    manage,
     quality,
     question,
     queue,
@@ -20,6 +21,6 @@ from askalike.service.pages import (
 def create_router() -> APIRouter:
     """Return the router of all pages, which are left out of the OpenAPI description."""
     router = APIRouter(include_in_schema=False)
-    for page in (api_reference, assets, auth, languages, ask, question, why, queue, gaps, drafts, quality):
+    for page in (api_reference, assets, auth, languages, ask, question, why, queue, gaps, drafts, quality, manage):
         router.include_router(page.router)
     return router
