@@ -32,7 +32,7 @@ test-long: .venv/.test ## run property tests with many examples, tests that take
 	TEST_LONG=1 $(PYTEST) -m "long or hypothesis or data" $(TESTS)
 
 fuzz: .venv/.test ## try random input for FUZZ_S seconds a test: damaged indexes and backups, readers, requests
-	FUZZ_S=$(FUZZ_S) $(PYTEST) -m fuzz $(TESTS)
+	FUZZ_S=$(FUZZ_S) $(PYTEST) -rP --show-capture=stdout -m fuzz $(TESTS) # tells how many cases each test has tried
 
 lint: .venv/.test .venv/.lint ## check style, types and prose
 	$(BIN)/ruff check .

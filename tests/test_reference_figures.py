@@ -99,8 +99,8 @@ def pasted_lines(archive):
     ("ranker", "settings", "least"),
     [
         ("lm_jelinek_mercer", {"fields": "text"}, 0.94),
-        ("lm_jelinek_mercer", {}, 0.8),
-        ("hybrid", {}, 0.9),
+        ("lm_jelinek_mercer", {}, 0.86),
+        ("hybrid", {}, 0.92),
         ("hybrid", {"code": "drop"}, 0.0),
     ],
 )

@@ -38,6 +38,7 @@ COMMANDS = (
     "evaluate riverside --split duplicates",
     "calibrate riverside -r bm25",
     "replay riverside --after 2023-06-01 -r bm25",
+    "backtest riverside --last 50 -r bm25",
     "keys list riverside",
     "gaps riverside",
     "drafts riverside",

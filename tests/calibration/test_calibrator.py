@@ -56,10 +56,10 @@ def test_the_threshold_applies_unless_another_probability_is_requested(archive):
 def test_without_a_calibration_there_are_no_probabilities(archive):
     calibrator = Calibrator.open(archive, rankers.create("bm25"))
     assert calibrator.calibration is None
-    assert calibrator.stale_reason is None
+    assert calibrator.stale_reason == f"only {RANKER} is calibrated"
     assert calibrator.retrieval_depth(3) == 3
     assert calibrator.min_probability(None) == 0
-    with pytest.raises(SettingsError, match="bm25 with these settings is not calibrated, so"):
+    with pytest.raises(SettingsError, match=f"is not calibrated .only {RANKER} is calibrated., so there are"):
         calibrator.min_probability(0.5)
     with pytest.raises(SettingsError, match="run: askalike calibrate"):
         calibrator.estimate(QUERY, np.empty(0), [])
@@ -84,3 +84,8 @@ def test_a_calibration_of_other_settings_is_told(archive):
     assert calibrator.stale_reason == "it was made with other settings"
     with pytest.raises(SettingsError, match=r"not calibrated \(it was made with other settings\)"):
         calibrator.min_probability(0.5)
+    other = Calibrator.open(archive, rankers.create("bm25"))
+    assert other.advice.endswith(
+        f"have no probabilities: only {RANKER} is calibrated; run: askalike calibrate {archive.path}"
+    )
+    assert Calibrator.open(archive, rankers.create(RANKER)).advice is None

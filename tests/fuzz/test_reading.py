@@ -1,17 +1,15 @@
-"""Random damage to imported files, and random queries: each is refused in one line or read, never an exception."""
+"""Random damage to the sources of every reader, and random queries: each is read or refused in one line."""
 
-import bz2
-import gzip
-import json
 import random
 import shutil
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
-from damage import FUZZ_S, damage
+from damage import damage, replace_value, seeds
+from sources import SOURCES, make_packed_sources
 
 import askalike
 from askalike.core.errors import AskalikeError
@@ -20,22 +18,6 @@ from askalike.readers import import_archive
 pytestmark = pytest.mark.fuzz
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
-ROWS = [
-    {"id": n, "title": f"How do I renew card {n}?", "tags": ["a", "b"], "created_at": "2026-01-01"} for n in range(20)
-]
-POSTS = "".join(
-    f'<row Id="{n}" PostTypeId="1" CreationDate="2020-01-01T00:00:00" Title="Card {n}" Body="&lt;p&gt;x" Tags="|a|"/>'
-    for n in range(1, 20)
-)
-FILES = {
-    ("table", "rows.csv"): EXAMPLE.read_bytes(),
-    ("table", "rows.csv.gz"): gzip.compress(EXAMPLE.read_bytes()),
-    ("table", "rows.csv.bz2"): bz2.compress(EXAMPLE.read_bytes()),
-    ("table", "rows.jsonl"): "\n".join(map(json.dumps, ROWS)).encode(),
-    ("table", "rows.json"): json.dumps(ROWS).encode(),
-    ("stackexchange", "Posts.xml"): f'<?xml version="1.0" encoding="utf-8"?><posts>{POSTS}</posts>'.encode(),
-    ("stackexchange", "Posts.xml "): f'<?xml version="1.0" encoding="gbk"?><posts>{POSTS}图</posts>'.encode("gbk"),
-}
 CHARACTERS = "aеß图कु\u0f73\u0301\u0327\uff9e\u200b\ud800\x00\x1b\n\t '\"-+*#:/.&<>$\\(){}[]｟ﬁ😀\u202eİ１"
 
 
@@ -49,28 +31,36 @@ def assert_one_line_or_nothing(work: Callable[[], object], case: str) -> None:
         raise AssertionError(case) from error
 
 
-def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
-    until, seed = time.monotonic() + FUZZ_S, random.randrange(1 << 30)
-    while time.monotonic() < until:
-        seed += 1
+def test_a_damaged_source_is_read_or_refused_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources, responses = [*SOURCES, *make_packed_sources()], dict[str, bytes]()
+    monkeypatch.setattr(
+        "askalike.readers._site.fetch",
+        lambda request, *_: responses[urlsplit(request.full_url).path.rpartition("/v1/")[2]],
+    )
+    for seed in seeds():
         dice = random.Random(seed)
-        (reader, name), content = dice.choice(list(FILES.items()))
+        reader, options, files = dice.choice(sources)
+        folder, contents = tmp_path / str(seed), dict(files)
+        change = replace_value if dice.random() < 0.7 else damage
         for _ in range(dice.randrange(1, 4)):
-            content = damage(content, dice) or b"x"
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        (folder / name.strip()).write_bytes(content)
-        source = folder / name.strip() if reader == "table" else folder
-        assert_one_line_or_nothing(partial(import_archive, reader, [source], folder / "out"), f"seed {seed}: {name}")
+            name = dice.choice(list(contents))
+            contents[name] = change(contents[name], dice) or b"x"
+        responses.update(contents)
+        for name, content in contents.items():
+            (folder / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "in" / name).write_bytes(content)
+        path: str | Path = folder / "in" / dice.choice(list(contents)) if len(contents) == 1 else folder / "in"
+        if reader == "apache_answer":
+            path, options = "http://127.0.0.1:9", options | {"responses": folder / "out"}
+        work = partial(import_archive, reader, [path], folder / "archive", options=options)
+        assert_one_line_or_nothing(work, f"seed {seed}: {reader} {', '.join(contents)}")
         shutil.rmtree(folder)
 
 
 def test_any_query_is_searched_or_refused_in_one_line(tmp_path: Path) -> None:
     import_archive("table", [EXAMPLE], tmp_path / "desk")
-    until, seed = time.monotonic() + FUZZ_S, random.randrange(1 << 30)
     with askalike.load(tmp_path / "desk", "lm_jelinek_mercer") as engine:
-        while time.monotonic() < until:
-            seed += 1
+        for seed in seeds():
             dice = random.Random(seed)
             title = "".join(dice.choices([*CHARACTERS, "card", " library ", "-"], k=dice.choice([1, 5, 40, 2_000])))
             k, body, prefix = dice.randrange(1, 30), title[::-1] * dice.randrange(3), dice.random() < 0.5

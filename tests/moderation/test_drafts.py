@@ -6,6 +6,8 @@ import pytest
 
 from askalike import Answer, Archive, ArchiveError, Link, Question
 from askalike.moderation.drafts import find_drafts
+from askalike.rankers import create
+from askalike.search.engine import LocalEngine
 from askalike.store import AlreadyDecidedError
 from askalike.store.drafts import Draft, accept_draft, add_drafts, list_drafts, reject_draft
 
@@ -47,7 +49,8 @@ def test_an_accepted_draft_is_a_question_with_its_answer(archive) -> None:
     stored = archive.view().get_questions([question.id])[question.id]
     assert (stored.title, stored.states, len(stored.rephrasings)) == ("How do I renew a card?", ("answered",), 3)
     assert [a.body for a in archive.view().get_answers_to([question.id])[question.id]] == ["Online."]
-    assert {link.source for link in archive.view().links("related")} == {"1", "2", "3"}
+    links = [link for link in archive.view().links("duplicate") if link.target == question.id]
+    assert {link.source for link in links} == {"1", "2", "3"}
     [accepted] = list_drafts(archive, "accepted")
     assert (accepted.decided_by, accepted.question_id) == ("ann", question.id)
     with pytest.raises(ArchiveError, match="draft 1 was accepted on .*; expected an open one"):
@@ -91,3 +94,42 @@ def test_of_two_people_who_decide_at_the_same_time_one_does(archive) -> None:
 
 def test_only_groups_that_are_large_enough(archive) -> None:
     assert find_drafts(archive, 3) == 1
+
+
+STEPS = "Go to the desk with your card and some proof of your address, and ask for a new one."
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_kept"),
+    [
+        (None, True),
+        ("Go to the desk with your card and some proof of your address. It costs a euro.", True),
+        ("Write to us.", False),
+    ],
+)
+def test_an_accepted_draft_keeps_what_the_licence_of_its_answer_asks(archive, answer, is_kept) -> None:
+    origin = {"license": "CC BY-SA 4.0"}
+    archive.upsert([
+        Question("1", "How do I renew my library card?", tags=("cards",), category="Desk", language="en", **origin,
+                 author="ada", url="https://x/q/1", accepted_answer_id="1a"),
+        Question("2", "Renew library card", tags=("renewal", "cards"), author="bob", url="https://x/q/2", **origin),
+        Answer("1a", "1", f"<p>{STEPS}</p>", "html", author="cyd", url="https://x/a/1a", **origin),
+    ])  # fmt: skip
+    find_drafts(archive)
+    question = accept_draft(archive, 1, answer=answer)
+    assert (question.title, question.author, question.url, question.license) == (
+        "Renew library card", "bob", "https://x/q/2", "CC BY-SA 4.0",
+    )  # fmt: skip
+    assert (question.tags, question.category, question.language) == (("cards", "renewal"), "Desk", "en")
+    [stored] = archive.view().get_answers_to([question.id])[question.id]
+    expected = ("cyd", "https://x/a/1a", "CC BY-SA 4.0") if is_kept else (None, None, None)
+    assert (stored.author, stored.url, stored.license) == expected
+
+
+def test_search_shows_an_accepted_draft_instead_of_its_sources(archive) -> None:
+    find_drafts(archive)
+    question = accept_draft(archive, 1)
+    engine = LocalEngine(archive, create("lm_jelinek_mercer"))
+    hits = [hit.question for hit in engine.search("Renew library card", 10)]
+    assert (hits[0].id, [hit.title for hit in hits].count("Renew library card")) == (question.id, 1)
+    assert {"1", "2", "3"}.isdisjoint(hit.id for hit in hits)

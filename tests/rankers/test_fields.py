@@ -8,6 +8,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import Question, VectorPart, Vectors
 from askalike.encoders import Encoder
 from askalike.rankers._field_vectors import FieldEncoder
+from askalike.rankers._queries import is_title
 from askalike.store import Archive
 from askalike.text.words import fold_title
 
@@ -97,6 +98,40 @@ def test_vectors_compared_by_distance_have_no_fields():
     fields = FieldEncoder(LetterEncoder("euclidean"), ("title", "text"), (1.0, 1.0))
     with pytest.raises(SettingsError, match="cosine or dot product"):
         fields.encode_documents(QUESTIONS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("How do I undo the last commit?", True),
+        ("Why is $n \\log n + (n-1)$ in O($n^2$)", True),
+        ("Who (and when) first defined interval graphs?", True),
+        ("e-mail and/or “Wi-Fi”: what’s the rate – 5 & 10 p.m.?", True),
+        ("", True),
+        ("while j <= A.length and index == nil", False),
+        ('sqlite3.OperationalError: near "(": syntax error [SQL: x=?]', False),
+        ("public void add (int a);", False),
+    ],
+)
+def test_a_line_pasted_from_code_is_no_title(typed, expected):
+    assert is_title(Question("q", typed)) == expected
+    assert not is_title(Question("q", typed, "a body"))
+
+
+@pytest.mark.parametrize("prefix", [False, True])
+@pytest.mark.parametrize("typed", ["bag cab", "a cab, a bed and a fa", "deed nowhere", "Cab bag fed"])
+def test_a_question_is_found_by_its_title_or_its_text(archive, typed, prefix):
+    archive.upsert([Question(f"other {n}", f"bag {word}", f"a cab {word * n}") for n, word in enumerate("bdfh", 1)])
+    docids = np.arange(1, 8)
+
+    def absolute(fields):
+        ranker = rankers.create("lm_jelinek_mercer", {"fields": fields, "rephrasings": False})
+        searcher = rankers.open_current(ranker, archive.view())
+        return searcher.score(rankers.resolve(searcher, {"q": Question("q", typed)}, prefix), [docids]).absolute[0]
+
+    best = np.maximum(absolute("title"), absolute("text"))
+    assert best.max() > 0.3
+    np.testing.assert_allclose(absolute("title,text"), best, rtol=1e-6)
 
 
 @pytest.mark.parametrize("settings", [{"fields": "title,text", "field_weights": "1"}, {"field_weights": "1,2"}])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from imported import Importing
+from openpyxl import Workbook
 
 from askalike.core.errors import InputError
 from askalike.core.types import Link
@@ -37,8 +38,7 @@ def write_tsv(path: Path, rows: list[list[str]]) -> Path:
 
 
 def write_workbook(path: Path, rows: list[list[str]]) -> Path:
-    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra excel")
-    workbook = openpyxl.Workbook()
+    workbook = Workbook()
     workbook.active.title = "Synonyms"
     sheet = workbook.create_sheet("QnAs")
     for row in rows:
@@ -126,7 +126,10 @@ def test_bad_files_are_one_clear_error(tmp_path: Path) -> None:
     cases[tmp_path / "bomb.xlsx"] = "would unpack to 101 MB"
     with zipfile.ZipFile(tmp_path / "broken.xlsx", "w") as broken:
         broken.writestr("[Content_Types].xml", "<Types/><Types/>")
-    cases[tmp_path / "broken.xlsx"] = "is not an Excel workbook, or is damaged"
+    torn = write_workbook(tmp_path / "torn.xlsx", [HEADER, *ROWS])
+    head, sheet, rest = torn.read_bytes().partition(b"xl/worksheets/sheet2.xml")
+    torn.write_bytes(head + sheet + rest[:40] + b"\xff" * 40 + rest[80:])
+    cases |= dict.fromkeys((tmp_path / "broken.xlsx", torn), "is not an Excel workbook, or is damaged")
     for path, message in cases.items():
         with pytest.raises(InputError) as error:
             import_archive("azure_qna", [path], tmp_path / "out")

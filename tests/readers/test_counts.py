@@ -57,7 +57,7 @@ def test_stackfaq_has_1249_usable_rephrasings(imported: Importing, shared_data: 
     assert sum(len(q.rephrasings) for q in done.questions.values()) == 1_249
     assert done.summary.notes == {
         "alternates of three letters or fewer dropped": 125,
-        "bodies and answers that look like HTML and are read as plain text (else: --markup html)": 3,
+        "titles, bodies and answers that look like HTML and are read as plain text (else: --markup html)": 3,
         "empty alternates dropped": 1,
     }
 

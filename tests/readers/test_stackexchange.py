@@ -6,11 +6,13 @@ import py7zr
 import pytest
 from imported import Importing
 
-from askalike.core.errors import InputError
+from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Answer, Link
 from askalike.readers import import_archive
 from askalike.readers._source import SourceFiles
 from askalike.readers._xml import read_elements
+from askalike.store import Archive
+from askalike.store.statistics import content_hash
 from text.growth import assert_linear
 
 HEAD = '\ufeff<?xml version="1.0" encoding="utf-8"?>\n'
@@ -237,13 +239,28 @@ def test_other_encodings_that_xml_declares_are_read(imported: Importing, tmp_pat
         assert imported("stackexchange", folder).questions["3"].title == "Café & more"
 
 
+def test_dumps_of_two_sites_are_two_imports(imported: Importing, tmp_path: Path) -> None:
+    two = [dump(tmp_path / name, [*POSTS, row(Id=9, PostTypeId=1)]) for name in ("a", "b")]
+    done = imported("stackexchange", *two)
+    assert (set(done.questions), done.summary.source) == ({"1", "3", "b/1", "b/3"}, "a, b")
+    assert (done.summary.rejected, done.summary.changes["questions"]["added"]) == (2, 4)
+    assert done.summary.notes["planted posts dropped"] == 4
+    rejected = (done.archive.path / "rejected.jsonl").read_text().splitlines()
+    assert [str(folder) in line for folder, line in zip(two, rejected, strict=True)] == [True, True]
+    one_after_the_other = tmp_path / "other"
+    for folder in two:
+        import_archive("stackexchange", folder, one_after_the_other)
+    with Archive.open(one_after_the_other) as other:
+        assert content_hash(other) == content_hash(done.archive)
+    with pytest.raises(SettingsError, match=r"--source x: these are 2 sites; import each"):
+        import_archive("stackexchange", two, tmp_path / "out", source="x")
+
+
 def test_paths_that_hold_no_dump(tmp_path: Path) -> None:
-    two = [dump(tmp_path / "a"), dump(tmp_path / "b")]
     (tmp_path / "empty").mkdir()
     for paths, message in [
         ([tmp_path / "empty"], "no Posts.xml in it"),
         ([tmp_path / "gone"], "not there"),
-        (two, "a, b: several sites"),
     ]:
         with pytest.raises(InputError, match=message):
             import_archive("stackexchange", paths, tmp_path / "out")

@@ -1,11 +1,13 @@
 import bz2
 import gzip
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from imported import Importing
+from openpyxl import Workbook
 
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Link
@@ -182,6 +184,9 @@ def test_rows_that_cannot_be_taken(imported: Importing, tmp_path: Path, row: str
         ("a.json", b'{"a": {"b": 1}}', {"records": "a.b"}, r"expected a list of records"),
         ("a.json", b'{\n"meta": {"n": 1},\n"rows": [{}]\n}\n', {}, r"its keys: meta, rows\), .*--records rows$"),
         ("a.json", b'{\n"a": []}', {}, r"is one JSON document \(its keys: a\), .*--records a$"),
+        ("a.json", b'{"n": 2, "items": [{"question": "Why?"}]}', {}, r"there are: n, items\. .* --records items$"),
+        ("a.json", b'{"data": {"rows": [{"question": "Why?"}]}}', {}, r"Name .* with --records data\.rows$"),
+        ("a.csv", b"How do I log in?,Press.\n", {}, r"Name it with --question; or, if .*, use --no-header$"),
         ("a.json", b'{"items": [\n{"question": "Why?"}\n]}', {}, r"\(its keys: items\), .*--records items$"),
         ("a.jsonl", b'{"a\n{"question"\n', {}, r"is one JSON document, not one object per line; .*--records items"),
         ("a.jsonl.gz", gzip.compress(b'{"question": "Why?"}\n' * 9000, mtime=0)[:-30], {}, r"reading failed"),
@@ -304,7 +309,7 @@ def test_dates_that_people_write(imported: Importing, tmp_path: Path) -> None:
     dates = ["12.03.2023", "1.2.23 14:05", "12. März 2023", "March 12, 2023 4:05 PM", "Mar-2023", "soon", "31.02.2023"]
     assert dated(imported, tmp_path, *dates) == (
         ["2023-03-12T00:00:00", "2023-02-01T14:05:00", "2023-03-12T00:00:00", "2023-03-12T16:05:00", None, None, None],
-        {"dates that could not be read (their rows are kept without a date)": 3},
+        {"dates that could not be read (their rows are kept without a date), e.g. 'Mar-2023', 'soon', '31.02.2023'": 3},
     )
 
 
@@ -362,7 +367,7 @@ def test_html_that_is_not_declared_is_counted(imported: Importing, tmp_path: Pat
         tmp_path / "faq.csv",
         "question,answer,body\nOne?,<p>Yes.</p>,a < b > c\nTwo?,Tom &amp; Jerry,one<br>two\nThree?,AT&T <3,1 & 2\n",
     )
-    note = "bodies and answers that look like HTML and are read as plain text (else: --markup html)"
+    note = "titles, bodies and answers that look like HTML and are read as plain text (else: --markup html)"
     assert imported("table", faq).summary.notes == {note: 3}
     assert imported("table", faq).summary.notes == {note: 3}, "once, though an import again reads the file twice"
     assert imported("table", faq, markup="html").summary.notes == {}
@@ -374,3 +379,114 @@ def test_a_folder_may_contain_the_archive_that_is_written(imported: Importing, t
         done = imported("table", tmp_path)
         assert str(done.summary) == "1 question, 1 answer, 0 duplicate links, 1 rejected"
         assert (done.archive.path / "rejected.jsonl").is_file()
+
+
+@pytest.mark.parametrize(
+    "cell", ["zahlung,sepa", "zahlung, sepa", "zahlung;sepa", "zahlung|sepa", '["zahlung", "sepa"]']
+)
+def test_tags_are_split_at_commas_too(imported: Importing, tmp_path: Path, cell: str) -> None:
+    row = {"question": "Wie zahle ich?", "tags": cell, "alternates": "Kann ich mit Karte, bar oder per SEPA zahlen?"}
+    [question] = imported("table", write(tmp_path / "a.jsonl", json.dumps(row))).questions.values()
+    assert question.tags == ("zahlung", "sepa")
+    assert question.rephrasings == (row["alternates"],)
+    other = {"question": "Wo?", "tags": "a,b|c"}
+    *_, question = imported("table", write(tmp_path / "b.jsonl", json.dumps(other))).questions.values()
+    assert question.tags == ("a,b", "c")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Text,Frage,Antwort,Schlagworte,Kategorie,Datum,Sprache",
+        "Contenu,Question,Réponse,Mots-clés,Catégorie,Date de création,Langue",
+        "Texto,Pregunta,Respuesta,Palabras clave,Categoría,Fecha,Idioma",
+        "Описание,Вопрос,Ответ,Ключевые слова,Раздел,Дата,Язык",
+        "CONTENU,Question,Re\u0301ponse,E\u0301tiquettes,RUBRIQUE,cree le,langue",
+    ],
+)
+def test_columns_of_other_languages(imported: Importing, tmp_path: Path, header: str) -> None:
+    faq = write(tmp_path / "faq.csv", f"{header}\nLong.,Why?,So.,a|b,Bills,3. Mai 2024,fr\n")
+    done = imported("table", faq)
+    [question] = done.questions.values()
+    assert (question.title, question.body, question.tags) == ("Why?", "Long.", ("a", "b"))
+    assert (question.category, question.created_at, question.language) == ("Bills", "2024-05-03T00:00:00", "fr")
+    assert done.archive.view().get_answers_to([question.id])[question.id][0].body == "So."
+    assert done.summary.notes == {}
+
+
+def test_russian_dates(imported: Importing, tmp_path: Path) -> None:
+    expected = ["2023-03-12T00:00:00", "2023-08-01T14:05:00", "2023-11-30T00:00:00"]
+    assert dated(imported, tmp_path, "12 марта 2023 г.", "1 авг. 2023 г. 14:05", "30 Ноября 2023 года") == (
+        expected,
+        {},
+    )
+
+
+def test_titles_in_html_are_cleaned_where_it_is_declared(imported: Importing, tmp_path: Path) -> None:
+    rows = (
+        "question,answer\n<b>Wo</b> ist Tom &amp; Jerry?,<p>Da.</p>\nWhat does <b> do with a < b?,It <b>shouts</b>.\n"
+    )
+    done = imported("table", write(tmp_path / "faq.csv", rows), markup="html")
+    assert [q.title for q in done.questions.values()] == ["Wo ist Tom & Jerry?", "What does <b> do with a < b?"]
+    assert done.summary.notes == {"titles with HTML made plain text": 1}
+    plain = imported("table", write(tmp_path / "plain.csv", rows.replace("<p>Da.</p>", "Da.")))
+    assert set(plain.questions) == set(done.questions), "an id that is made of the text is made of the file's"
+    assert plain.summary.notes == {
+        "titles, bodies and answers that look like HTML and are read as plain text (else: --markup html)": 2
+    }
+
+
+def test_a_table_without_a_header(imported: Importing, tmp_path: Path) -> None:
+    done = imported("table", write(tmp_path / "faq.tsv", "Why?\tSo.\tx\nWho?\tShe.\ty\n"), header=False)
+    assert [q.title for q in done.questions.values()] == ["Why?", "Who?"]
+    assert done.summary.answers == 2
+    assert done.summary.notes == {"columns left out, as their names are not usual ones and no option names them (3)": 1}
+    named = imported(
+        "table", write(tmp_path / "named.csv", "1,x,When?\n"), header=False, question="3", answer="2", id="1"
+    )
+    assert named.questions["1"].title == "When?"
+
+
+def workbook(path: Path, **sheets: list[list[Any]]) -> Path:
+    book = Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+def test_an_excel_workbook(imported: Importing, tmp_path: Path) -> None:
+    header = ["Nr", "ID", "Frage", "Antwort", "Schlagworte", "Datum"]
+    rows = [
+        [1, 17, "Wie zahle\nich?", "Per SEPA.", "zahlung,sepa", datetime(2024, 5, 3, 14, 5)],
+        [],
+        [2, 18, "Wo?", None, None, None],
+        [3, 19, "Wann?", "Um acht.", "", "morgen", "", "a cell too many"],
+    ]
+    faq = workbook(tmp_path / "faq.xlsx", Deckblatt=[], Fragen=[header, *rows], Alt=[["Frage"], ["Warum?"]])
+    done = imported("table", faq)
+    question = done.questions["17"]
+    assert (question.title, question.tags, question.created_at) == (
+        "Wie zahle\nich?", ("zahlung", "sepa"), "2024-05-03T14:05:00",
+    )  # fmt: skip
+    assert (list(done.questions), done.summary.answers, done.summary.rejected) == (["17", "18"], 1, 1)
+    assert '"line": 5' in (done.archive.path / "rejected.jsonl").read_text()
+    assert done.summary.notes["sheets left out (--sheet NAME reads one of them)"] == 1
+    assert [q.title for q in imported("table", faq, sheet="Alt").questions.values()][-1] == "Warum?"
+    renamed = faq.rename(tmp_path / "faq.csv")
+    assert imported("table", renamed).summary.changes["questions"]["unchanged"] == 2
+
+
+def test_bad_workbooks_are_one_clear_error(tmp_path: Path) -> None:
+    faq = workbook(tmp_path / "faq.xlsx", Eins=[["Frage"], ["Wo?"]], Zwei=[])
+    (tmp_path / "cut.xlsx").write_bytes(faq.read_bytes()[:-500])
+    for path, options, message in [
+        (faq, {"sheet": "Drei"}, r"faq\.xlsx: no sheet 'Drei'; there are: Eins, Zwei$"),
+        (faq, {"sheet": "Zwei"}, r"faq\.xlsx: is empty"),
+        (tmp_path / "cut.xlsx", {}, r"cut\.xlsx: is not an Excel workbook, or is damaged"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            import_archive("table", path, tmp_path / "out", options=options)

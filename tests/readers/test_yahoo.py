@@ -48,6 +48,11 @@ def test_one_file_in_two_parts(imported: Importing, tmp_path: Path, cut: int) ->
     assert set(imported("yahoo", tmp_path).questions) == {"1", "2"}
 
 
+def test_a_closing_tag_alone_is_passed_over(imported: Importing, tmp_path: Path) -> None:
+    path = write(tmp_path / "l6.xml", OPENING + "</document>\n" + document("1") + CLOSING)
+    assert set(imported("yahoo", path).questions) == {"1"}
+
+
 def test_a_bad_document_is_rejected_and_the_rest_is_read(imported: Importing, tmp_path: Path) -> None:
     documents = [
         document("1"),

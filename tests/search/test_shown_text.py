@@ -1,9 +1,13 @@
 """What a hit shows is made from the text as people read it, whatever the index holds of it."""
 
+import re
+
 import pytest
 
 from askalike import Archive, Question, load
-from askalike.text.clean import FORMULA
+from askalike.core.types import Contribution, Explanation, Span
+from askalike.search.explain import keep_readable
+from askalike.text.formulas import FORMULA
 from askalike.text.snippet import extract_snippet
 
 BODY = "<p>The pump calls <code>retries</code> as https://desk.example/pump says, and <code>flush</code> waits.</p>"
@@ -46,6 +50,15 @@ def test_how_alike_hits_are_means_the_same_for_every_query(desk, ranker) -> None
         ("it costs 5$ and 7$", []),
         (r"a \$x\$ b, $HOME/bin and $PATH", []),
         ("one $x\ny$ over two lines", []),
+        ("one $x^2\n+ y$ over two lines", ["$x^2\n+ y$"]),
+        ("$$ T(n) = 1 $$ and $$\n\\frac12\n$$", ["$$ T(n) = 1 $$", "$$\n\\frac12\n$$"]),
+        (r"the $ \Omega(n^2) $ bound, $b^2$th, of$S_{i,j}$s", [r"$ \Omega(n^2) $", "$b^2$", "$S_{i,j}$"]),
+        ("the $i$th, $i+1$st, $ O(1) $ and $ M $", ["$i$", "$i+1$", "$ O(1) $", "$ M $"]),
+        (r"$\begin{pmatrix} a \\ b \end{pmatrix}$", [r"$\begin{pmatrix} a \\ b \end{pmatrix}$"]),
+        (r"the rule $S' \to S \$$ and 3\$ or 2$", [r"$S' \to S \$$"]),
+        (r"$E=\{ M \mid \text{ encoded by $M$}\}$", [r"$E=\{ M \mid \text{ encoded by $M$}\}$"]),
+        ("$HOME_DIR and $PATH_X then $USER_NAME/$HOME_X", []),
+        ("$100,000 a year, $120 million and 20 % of $5.", []),
     ],
 )
 def test_formulas_are_told_from_prices_and_variables(text, formulas) -> None:
@@ -58,3 +71,29 @@ def test_a_snippet_cuts_no_formula() -> None:
     for width in range(20, 200, 7):
         snippet = extract_snippet(text, [(place, place + 4)], width)
         assert snippet.count("$") in (0, 2), snippet
+
+
+def test_a_snippet_is_no_list_of_definitions() -> None:
+    text = r"$\newcommand{\R}{\mathbb{R}}\def\N{\mathbb{N}}$ A word about $\R$, and " + "more of it " * 30
+    place = text.index("word")
+    for spans in ([], [(place, place + 4)]):
+        assert extract_snippet(text, spans, 60).startswith(r"A word about $\R$")
+
+
+def test_a_snippet_inside_a_long_formula_shows_what_stands_around_it() -> None:
+    formula = "$$" + "alpha + " * 100 + "$$"
+    for text in (f"What is {formula} equal to?", f"{formula} is what?"):
+        place = text.index("alpha") + 400
+        snippet = extract_snippet(text, [(place, place + 5)], 60)
+        assert "$" not in snippet
+        assert "hat" in snippet
+
+
+def test_notation_of_formulas_is_no_reason() -> None:
+    text = r"a \frac{x}{y} and \begin{align} text \text{text}"
+    spans = tuple(Span("body", m.start(), m.end()) for m in re.finditer("frac|align|text", text))
+    names = ("frac", "align", "text", r"frac{1}{\sqrt", "end{bmatrix", "\\\\", "=", "C++")
+    explanation = Explanation(3.0, tuple(Contribution(name, ("body",), 1.0) for name in names), spans, {"body": text})
+    kept = keep_readable(explanation)
+    assert [c.word for c in kept.contributions] == ["text", "C++"]
+    assert {text[span.start : span.end] for span in kept.spans} == {"text"}

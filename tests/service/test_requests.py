@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -139,6 +140,22 @@ def test_a_missing_extra_is_named_in_one_line(archive: Path) -> None:
     assert "pip install 'askalike[service]'" in done.stderr
 
 
-def test_the_log_is_json(service: Service) -> None:
+def test_every_line_of_the_log_is_json(serve, archive: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "archive.sqlite").write_bytes(b"none")
+    service = serve(archive, broken)
     service.get("/healthz")
-    assert all(json.loads(line)["message"] for line in service.lines if not line.startswith("askalike:"))
+    messages = [json.loads(line)["message"] for line in list(service.lines)]
+    assert any(message.startswith("serving at http://") for message in messages)
+    assert any("broken" in message for message in messages)
+
+
+def test_a_calibration_that_is_not_used_is_in_the_log(serve, calibrated_riverside: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(calibrated_riverside, tmp_path / "earlier"))
+    advice = f"was made with other settings; run: askalike calibrate {copy}"
+    told = serve(copy, options=("--set", "fields=title"))
+    [line] = [line for line in told.log() if "calibration" in line["message"]]
+    assert line["message"].endswith(advice)
+    silent = serve(copy)
+    assert not [line for line in silent.log() if "calibration" in line["message"]]

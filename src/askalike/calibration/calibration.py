@@ -1,6 +1,5 @@
 """A ranker's calibrations on an archive, saved as `DIR/calibration/RANKER-DIGEST.json` and `….title.json`."""
 
-import glob
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,8 @@ Use = Literal["title", "question"]
 ABSTENTION_SUFFIX = ".abstention.json"
 TITLE_SUFFIX = ".title"
 """Part of the file name of a calibration made on titles of questions that have bodies."""
+LIKELY_FROM = 0.5
+"""Probability from which a hit likely asks the same, unless a threshold was chosen by its precision."""
 MAX_DRIFT = 0.1
 """The share of the archive's questions that may be added, changed or deleted before a calibration is stale."""
 
@@ -99,6 +100,12 @@ class Calibration(Settings):
     )
     quality: CalibrationQuality | None = None
 
+    @property
+    def likely_from(self) -> float:
+        """The probability from which a hit likely asks the same: a threshold chosen by precision, else LIKELY_FROM."""
+        by_precision = self.threshold and self.threshold.criterion == "precision"
+        return self.threshold.probability if self.threshold and by_precision else LIKELY_FROM
+
     def curve_probabilities(self, features: Floats) -> Floats:
         """Return decreasing probabilities, (hits,), given a duplicate exists. features: (hits, columns), best first."""
         if not len(features):
@@ -154,12 +161,18 @@ def load_calibration(archive: Archive, ranker: Ranker, use: Use = "question") ->
     return calibration
 
 
-def is_calibrated_otherwise(archive: Archive, ranker: Ranker) -> bool:
-    """Return whether there are calibrations of a ranker, but all with other settings, such as other fields."""
+def misfit_reason(archive: Archive, ranker: Ranker) -> str | None:
+    """Return why no calibration in the archive is this ranker's; None if one is, or if there are none.
+
+    They may be of other settings or rankers, also because another version of askalike has other defaults.
+    """
     if any(path.exists() for path in _paths_by_fitness(archive, ranker, "question")):
-        return False
-    others = (archive.path / FOLDER).glob(f"{glob.escape(ranker.name)}-*.json")
-    return any(not path.name.endswith(ABSTENTION_SUFFIX) for path in others)
+        return None
+    paths = (archive.path / FOLDER).glob("*.json")
+    others = sorted({path.name.rpartition("-")[0] for path in paths if not path.name.endswith(ABSTENTION_SUFFIX)})
+    if ranker.name in others:
+        return "it was made with other settings"
+    return f"only {' and '.join(others)} is calibrated" if others else None
 
 
 def calibration_version(archive: Archive, ranker: Ranker) -> int:

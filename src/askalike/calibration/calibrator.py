@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Self
 
-from askalike.calibration.calibration import Calibration, Use, is_calibrated_otherwise, load_calibration
+from askalike.calibration.calibration import Calibration, Use, load_calibration, misfit_reason
 from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.core.errors import SettingsError, UncalibratedError
 from askalike.core.types import Floats, Question
@@ -19,7 +19,7 @@ class Calibrator:
         self._view = archive.view()
         self._ranker = ranker
         self._saved_calibration = saved_calibration
-        self._calibrated_otherwise = is_calibrated_otherwise(archive, ranker)
+        self._misfit_reason = misfit_reason(archive, ranker)
         self._features = HitFeatureExtractor(self._view.language)
         self._checked_change: int | None = None
         self._stale_reason: str | None = None
@@ -36,14 +36,22 @@ class Calibrator:
 
     @property
     def stale_reason(self) -> str | None:
-        """Why the saved calibration is not valid, or of other settings; None if it is valid or none was saved."""
+        """Why the saved calibration is not valid, or not this ranker's; None if it is valid or none was saved."""
         if self._saved_calibration is None:
-            return "it was made with other settings" if self._calibrated_otherwise else None
+            return self._misfit_reason
         change = self._view.change
         if self._checked_change != change:
             self._stale_reason = self._saved_calibration.stale_reason(self._view, self._ranker)
             self._checked_change = change
         return self._stale_reason
+
+    @property
+    def advice(self) -> str | None:
+        """What to do about a saved calibration that is not used; None if it is used or none was saved."""
+        if not self.stale_reason:
+            return None
+        lacking = f"the saved calibration is not used, so hits of {self._ranker.name} have no probabilities"
+        return f"{lacking}: {self.stale_reason}; run: askalike calibrate {self._path}"
 
     def retrieval_depth(self, k: int) -> int:
         """Return the number of hits to retrieve to show k: with a calibration, at least CALIBRATION_DEPTH."""

@@ -49,6 +49,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "compare": ("evaluate", "Compare runs query by query, with intervals and significance."),
         "split": ("evaluate", "Divide a split into train, dev and test, or folds."),
         "experiment": ("evaluate", "Run the experiment that a TOML file declares, into a folder that reproduces it."),
+        "backtest": (
+            "backtest",
+            "Measure what comments on the latest questions would have been made, and how many of them right.",
+        ),
         "replay": (
             "ranking",
             "Search again for every known duplicate, in the archive as it was when somebody asked it.",

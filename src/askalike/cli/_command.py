@@ -126,6 +126,7 @@ RULES: Mapping[str, Sequence[Needs | Excludes]] = {
         Needs("model", "mode", ("generate", "auto", "grounded")),
         Needs("ranker settings fields min_probability", "mode", ("nearest", "auto", "grounded")),
     ),
+    "backtest": (Excludes("last", "weeks"),),
     "drafts": (
         Excludes("reject", "accept"),
         Needs("title answer", "accept"),

@@ -9,6 +9,7 @@ from askalike.core.types import Explanation, SearchHit
 from askalike.search.answering.reply import AnswerSource, Reply
 from askalike.search.explain import corrected_words
 from askalike.search.precedents import Precedent
+from askalike.text.formulas import find_formulas
 from askalike.text.snippet import extract_snippet
 
 BAR_LENGTH = 5
@@ -141,8 +142,9 @@ def _highlight_title(match: SearchHit) -> Text:
     """Return the title with the matched words marked."""
     text = Text(match.title, "bold")
     if match.explanation and match.explanation.text.get("title") == match.title:
+        formulas = find_formulas(match.title)
         for span in match.explanation.spans:
-            if span.field == "title":
+            if span.field == "title" and not any(start < span.end <= end for start, end in formulas):
                 text.stylize(MATCH_STYLE, span.start, span.end)
     return text
 

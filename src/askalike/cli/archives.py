@@ -66,7 +66,8 @@ COMMON_DEFAULTS: dict[str, Any] = dict.fromkeys(FLAGS, False) | dict.fromkeys(
 TABLE_FORMATS = ("csv", "excel", "json", "jsonl", "tsv", "xlsx")
 """Formats that users mistake for names of readers."""
 VALUE_NAMES = {
-    "category": "IDS", "channels": "NAMES", "lang": "XX", "records": "PATH", "responses": "FOLDER", "site": "URL",
+    "category": "IDS", "channels": "NAMES", "lang": "XX", "records": "PATH", "responses": "FOLDER", "sheet": "NAME",
+    "site": "URL",
     "since": "DATE", "split": "SPLIT", "workspace": "URL",
 }  # fmt: skip
 """Setting of a reader → name of its value in the help."""
@@ -82,7 +83,7 @@ SHOWN_DEFAULTS = {
     "COLUMN": "recognised by its name",
     "channels": "all public ones", "dates": "as the file's dates show", "id": "recognised, else made from the text",
     "query_id": "recognised, else made from the text", "candidate_id": "recognised, else made from the text",
-    "repeated_ids": "keep; with --strict reject", "responses": "in the user's cache",
+    "repeated_ids": "keep; with --strict reject", "responses": "in the user's cache", "sheet": "the first with a row",
     "semeval split": "as the files' names say", "yahoo lang": "all languages",
 }  # fmt: skip
 """Setting whose default is None → description of the default."""

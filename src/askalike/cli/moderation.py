@@ -30,7 +30,7 @@ from askalike.moderation.drafts import MIN_QUESTIONS, find_drafts
 from askalike.moderation.gaps import REASON_LABELS, find_gaps, get_gap, ignore_gap, restore_gap
 from askalike.moderation.tags import MAX_QUERIES, K, TagEvaluation, evaluate_suggestions, suggest_tags
 from askalike.store import Archive
-from askalike.store.drafts import Draft, accept_draft, list_drafts, reject_draft
+from askalike.store.drafts import Draft, accept_draft, find_source_answer, list_drafts, reject_draft
 from askalike.text.clean import readable_text
 from askalike.text.snippet import extract_snippet
 
@@ -234,6 +234,7 @@ def drafts_command(
             print(f"draft {reject} is rejected")
             return
         n_new, drafts = find_drafts(archive, min_questions), list_drafts(archive)
+        sources = {draft.number: find_source_answer(archive, draft) for draft in drafts}
     if json:
         print(to_json([asdict(draft) for draft in drafts]))
         return
@@ -243,6 +244,10 @@ def drafts_command(
             print(f"    also: {rephrasing}")
         answer_text = readable_text(draft.answer, draft.markup)
         print(f"    answer: {extract_snippet(answer_text, (), MAX_ANSWER_CHARACTERS)}")
+        if (source := sources[draft.number]) and (
+            origin := [*filter(None, (source.author, source.license, source.url))]
+        ):
+            print(f"    from: {', '.join(origin)}")
     print(f"{format_count(len(drafts), 'open draft')}, {n_new} of them new")
 
 

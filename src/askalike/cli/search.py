@@ -135,11 +135,11 @@ def search_command(
         took_ms = (time.perf_counter() - started) * 1000
         explained = matches if explain else ()
         precedents = {m.id: opened.find_precedents(text, m.question, 1, body=body) for m in explained}
-        stale_reason, model = opened.stale_reason, opened.ranker.name
+        advice, model = opened.calibration_advice, opened.ranker.name
         if not matches:
             _require_searchable(archive, text + body)
-    if stale_reason:
-        print_remark(f"askalike: the calibration of {model} is not used: {stale_reason}; run: askalike calibrate")
+    if advice:
+        print_remark(f"askalike: {advice}")
     if json:
         print(to_json(matches_as_json(matches, model, took_ms)))
     elif matches:
@@ -212,8 +212,11 @@ def answer_command(
         else:
             reply = opened.answer(text, mode, k, body=body, min_probability=min_probability, sure=sure, model=model)
         took_ms = (time.perf_counter() - started) * 1000
+        advice = opened.calibration_advice
         if reply.abstained:
             _require_searchable(archive, text + body)
+    if advice:
+        print_remark(f"askalike: {advice}")
     if json:
         print(to_json(reply_as_json(reply, opened.ranker.name, took_ms)))
     elif reply.text is None:

@@ -102,7 +102,7 @@ def serve_command(
     announce_compilation()
     from askalike.service.processes.supervisor import supervise
 
-    supervise(chosen, lambda where: print_remark(f"askalike: serving at {where}"))
+    supervise(chosen)
 
 
 @keys_command.command("create")

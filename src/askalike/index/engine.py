@@ -137,9 +137,6 @@ class TermsSearcher(Protocol):
     ) -> CandidateMatches:
         """Match each query with its candidates: docids in any order. known: retrieved ones, with their scores."""
 
-    def self_scores(self, prepared: Any) -> Floats:
-        """Return the score of each query for a text with the same words; 0 for a query without words."""
-
     def contributions(
         self, prepared: Any, candidates: Sequence[Array], known: CandidateMatches | None = None
     ) -> list[list[TermContributions]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from askalike.calibration.calibrate import calibrate
-from askalike.calibration.calibration import Calibration, load_calibration
+from askalike.calibration.calibration import Calibration, load_calibration, misfit_reason
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import replace_file
 from askalike.core.types import Progress, Question
@@ -83,7 +83,11 @@ def dedupe(
     if min_probability is not None and min_similarity is not None:
         raise SettingsError("--min-probability and --min-similarity exclude each other; give one of them")
     ranker, calibration = _unwrap_distinct(archive, ranker)
-    reason = calibration.stale_reason(archive.view(), ranker) if calibration else "not calibrated yet"
+    reason = (
+        calibration.stale_reason(archive.view(), ranker)
+        if calibration
+        else misfit_reason(archive, ranker) or "not calibrated yet"
+    )
     if min_probability is not None and reason:
         raise SettingsError(
             f"{archive.path}: {ranker.name}: {reason}, so there are no probabilities; run: askalike calibrate, or "

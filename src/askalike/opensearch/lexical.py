@@ -6,7 +6,7 @@ The cluster's scores are float32: hits with nearly equal scores are scored here,
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -214,56 +214,63 @@ class OpenSearchLexicalSearcher:
             scores.append(np.array([exact.get(docid, 0.0) for docid in docids.tolist()]))
         return scores
 
-    def self_scores(self, prepared: PreparedOpenSearchQueries) -> NDArray[np.float64]:
-        """Return the score of each query for a text with the same words; 0 for a query without words."""
-        self._statistics.look_up(prepared.terms)
-        totals = []
-        for row, (query, completions) in enumerate(zip(prepared.queries, prepared.completions, strict=True)):
-            counts = Counter(query.terms)
-            if not counts and not completions:
-                totals.append(0.0)
-                continue
-            terms = [*counts, *completions]
-            fields = np.array(list(map(field_of, terms)))
-            tf = np.array([*counts.values(), *([1] * len(completions))], np.float64)
-            of_query = Counter(map(field_of, query.terms)) + Counter(set(map(field_of, completions)))
-            lengths = np.array([of_query[field] for field in fields.tolist()], np.int64)
-            weights = tf * np.array([prepared.weight(row, term) for term in terms])
-            each = self._statistics.score(prepared.similarity, terms, tf, lengths) * weights
-            own, unfinished = each[: len(counts)], each[len(counts) :]
-            of_completions = fields[len(counts) :]
-            least = [unfinished[of_completions == field].min() for field in dict.fromkeys(of_completions.tolist())]
-            totals.append(own.sum() + sum(least))
-        return np.array(totals, np.float64)
+    def _own_scores(self, prepared: PreparedOpenSearchQueries, row: int) -> NDArray[np.float64]:
+        """Return the score of a query for a text with the same words, in each field, (F); 0 without words."""
+        query, completions = prepared.queries[row], prepared.completions[row]
+        counts, own = Counter(query.terms), np.zeros(self._statistics.field_count)
+        if not (terms := [*counts, *completions]):
+            return own
+        fields = np.array(list(map(field_of, terms)))
+        tf = np.array([*counts.values(), *([1] * len(completions))], np.float64)
+        of_query = Counter(map(field_of, query.terms)) + Counter(set(map(field_of, completions)))
+        lengths = np.array([of_query[field] for field in fields.tolist()], np.int64)
+        weights = tf * np.array([prepared.weight(row, term) for term in terms])
+        each = self._statistics.score(prepared.similarity, terms, tf, lengths) * weights
+        own += np.bincount(fields[: len(counts)], each[: len(counts)], len(own))
+        for field in set(map(field_of, completions)):
+            own[field] += each[len(counts) :][fields[len(counts) :] == field].min()
+        return own
 
-    def coverage(self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
-        """Return the share of each query's words that its candidates have; see PostingsSearcher.coverage."""
-        self._statistics.look_up(prepared.terms)
-        shares = []
-        for query, completions, docids, texts in zip(
-            prepared.queries, prepared.completions, candidates, self._read_texts(prepared, candidates), strict=True
-        ):
-            idf = self._statistics.information([*dict.fromkeys(query.terms), *completions])
-            unfinished = min((idf[term] for term in completions), default=0.0)
-            finished: dict[str, float] = {}
-            for term in query.terms:
-                finished[word_of(term)] = min(idf[term], finished.get(word_of(term), idf[term]))
-            best = dict.fromkeys(docids.tolist(), 0.0)
-            for docid, _, terms in texts:
-                present, matched = set(terms), {word_of(term) for term in set(terms).intersection(query.terms)}
-                shared = sum(value for word, value in finished.items() if word in matched)
-                shared += unfinished if present.intersection(completions) else 0.0
-                best[docid] = max(best[docid], shared)
-            total = max(sum(finished.values()) + unfinished, MIN_INFORMATION)
-            shares.append(np.array([best[docid] / total for docid in docids.tolist()], np.float64))
-        return shares
+    def _absolute_scores(
+        self, prepared: PreparedOpenSearchQueries, row: int, docids: Array, texts: Sequence[Text]
+    ) -> NDArray[np.float64]:
+        """Return the absolute score of each docid for a query, see CandidateMatches. texts: of these docids."""
+        query, completions = prepared.queries[row], prepared.completions[row]
+        idf = self._statistics.information([*dict.fromkeys(query.terms), *completions])
+        for field in range(self._statistics.field_count):
+            same = [term for term in completions if field_of(term) == field]
+            idf |= dict.fromkeys(same, min((idf[term] for term in same), default=0.0))
+        own = np.array([self._own_scores(prepared, row), self._sum_words(idf, query.terms, completions)])
+        own = np.maximum(own, MIN_INFORMATION)
+        best = {docid: np.zeros_like(own) for docid in docids.tolist()}
+        scored = self._score_texts(prepared, row, [terms for _, _, terms in texts])
+        for (docid, _, terms), scores in zip(texts, scored, strict=True):
+            in_fields = np.zeros(own.shape[1])
+            for term, score in scores:
+                in_fields[field_of(term)] += score
+            shared = self._sum_words(idf, {*terms}.intersection(query.terms), {*terms}.intersection(completions))
+            best[docid] = np.maximum(best[docid], [in_fields, shared])
+        factors = np.array(query.field_factors or (1.0,) * own.shape[1])
+        return np.array([((best[docid] / own).mean(0) * factors).max() for docid in docids.tolist()], np.float64)
+
+    def _sum_words(
+        self, idf: Mapping[str, float], terms: Iterable[str], completions: Iterable[str]
+    ) -> NDArray[np.float64]:
+        """Return the idf of distinct terms in each field, (F); completions in a field are one word."""
+        total = np.zeros(self._statistics.field_count)
+        for term in [*dict.fromkeys(terms), *{field_of(term): term for term in completions}.values()]:
+            total[field_of(term)] += idf[term]
+        return total
 
     def match(
         self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
     ) -> CandidateMatches:
         """Match each query with its candidates: docids in any order. known: retrieved ones, not scored again."""
         scores = score_missing(known, candidates, partial(self.score, prepared))
-        return CandidateMatches(candidates, scores, self.coverage(prepared, candidates))
+        self._statistics.look_up(prepared.terms)
+        texts = self._read_texts(prepared, candidates)
+        rows = zip(range(len(texts)), candidates, texts, strict=True)
+        return CandidateMatches(candidates, scores, [self._absolute_scores(prepared, *row) for row in rows])
 
     def contributions(
         self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array], known: CandidateMatches | None = None

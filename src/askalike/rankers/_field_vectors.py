@@ -8,6 +8,7 @@ import numpy as np
 
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, concatenate_parts
+from askalike.rankers._queries import is_title
 
 Text = Question | Answer
 
@@ -24,13 +25,13 @@ class FieldEncoder:
     def __init__(
         self, encoder: Encoder, fields: Sequence[str], weights: Sequence[float], title_factor: float = 1.0
     ) -> None:
-        """weights: one for each field. title_factor: of the title's weight in queries with a body.
+        """weights: one for each field. title_factor: of the title's weight in queries that are no titles.
 
         Encoding raises SettingsError for several fields if the encoder's vectors are compared by Euclidean distance.
         """
         self._encoder, self._fields = encoder, tuple(fields)
-        with_body = [weight * (title_factor if f == "title" else 1) for f, weight in zip(fields, weights, strict=True)]
-        self._weights = np.array([_normalise(weights), _normalise(with_body)], np.float32)
+        others = [weight * (title_factor if f == "title" else 1) for f, weight in zip(fields, weights, strict=True)]
+        self._weights = np.array([_normalise(weights), _normalise(others)], np.float32)
 
     def encode_documents(self, texts: Sequence[Text], *, approximate: bool = False) -> Vectors:
         """Return the vectors of n documents. approximate: see Encoder.approximate_documents."""
@@ -45,7 +46,7 @@ class FieldEncoder:
             return self._encoder.encode_queries([select_field(query, self._fields[0]) for query in queries])
         compared = ["title" if field == "title" else "text" for field in self._fields]
         texts = [[select_field(query, field) for query in queries] for field in compared]
-        weights = self._weights[[int(bool(query.body)) for query in queries]]
+        weights = self._weights[[int(not is_title(query)) for query in queries]]
         vectors = _encode_fields(self._encoder.encode_queries, texts)
         return _join([_scale_rows(own, weights[:, n]) for n, own in enumerate(vectors)])
 

@@ -13,10 +13,14 @@ from askalike.core.values import check_field_weights, check_weights
 from askalike.store import View
 
 TITLE_FACTOR = 0.1
-"""Factor of the title's weight, beside other fields, in a query with a body: its title says little of what it asks.
+"""Factor of the title's weight, beside other fields, in a query that is no title, see `is_title`.
 
 Measured on duplicates among whole questions of cs.stackexchange.com; see experiments/LOG.md.
 """
+CODE_SHARE = 1 / 3
+"""Share of words with a sign of code from which a query was pasted from code; one title in a hundred has it."""
+_FORMULA = re.compile(r"\$[^$]*\$?")
+_SIGN_OF_CODE = re.compile(r"[^\w\s'’\"“”?!.,:&/\u2010-\u2015-]")
 PHRASING_NUMBER = re.compile("[1-9][0-9]{0,4}")
 
 
@@ -56,6 +60,15 @@ class ResolvedQuery:
     prefix: bool = False
     corrections: Mapping[str, str] = field(default_factory=dict)
     finished: Question | None = None
+
+
+def is_title(query: Question) -> bool:
+    """Return whether a query is a title as people type it: it has no body, and was not pasted from code.
+
+    A formula between dollar signs counts as one plain word.
+    """
+    words = _FORMULA.sub(" formula ", query.title).split()
+    return not query.body and sum(map(bool, map(_SIGN_OF_CODE.search, words))) < CODE_SHARE * max(1, len(words))
 
 
 def has_title_beside_others(fields: Sequence[str]) -> bool:

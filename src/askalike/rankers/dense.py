@@ -66,7 +66,7 @@ class DenseSettings(FieldSettings):
         TITLE_FACTOR,
         gt=0,
         le=1,
-        description="factor of the title's weight for queries with bodies, with several fields",
+        description="factor of the title's weight, with several fields, in queries with bodies or pasted from code",
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     storage: Storage = Field("f16", description="number format of stored vectors: f16, int8 (half the space) or f32")

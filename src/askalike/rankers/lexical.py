@@ -27,7 +27,7 @@ from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, has_title_beside_others
+from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, has_title_beside_others, is_title
 from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrieved, Searcher, Texts
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
@@ -56,7 +56,7 @@ class LexicalSettings(FieldSettings, AnalyzerSettings):
         TITLE_FACTOR,
         gt=0,
         le=1,
-        description="factor of the title's weight, with several fields, in queries with bodies",
+        description="factor of the title's weight, with several fields, in queries with bodies or pasted from code",
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     lengths: Literal["byte", "exact"] = Field(
@@ -160,7 +160,7 @@ class TermExtractor:
         fields = self.fields if kind == "questions" else ("text",)
         marked = _mark_fields(fields, {"title": terms[0], "body": every, "text": every})
         factors = tuple(self.settings.title_factor if field == "title" else 1.0 for field in fields)
-        if len(fields) == 1 or not resolved.query.body:
+        if len(fields) == 1 or is_title(resolved.query):
             factors = ()
         whole = self.analyzer.analyze(unfinished or "", language)
         return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors)
@@ -282,13 +282,11 @@ class LexicalSearcher(Searcher):
     ) -> Retrieved:
         """See Searcher.score. Documents that share no word with the query score 0.
 
-        The absolute score is the mean of two ratios: score to the query's self-score, and matched to total idf.
+        For the absolute score see CandidateMatches.
         """
         encoded = known.encoded if known else self._look_up(queries)
         matches = self._postings.match(encoded, docids, known.topdocs if known else None)
-        rows = zip(matches.scores, self._postings.self_scores(encoded), matches.coverage, strict=True)
-        absolute = [(scores / (unit or 1.0) + share) / 2 for scores, unit, share in rows]
-        return Retrieved(queries, docids, matches.scores, absolute, encoded=encoded, matches=matches)
+        return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""

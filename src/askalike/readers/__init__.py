@@ -1,6 +1,9 @@
 """Readers, one file per format: settings with a method `read` that streams an archive's records from files."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +17,7 @@ from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_ro
 from askalike.readers._threads import ThreadReader
 from askalike.store import ArchiveSummary
 from askalike.store.drafts import DraftImport, import_drafts
+from askalike.store.import_report import sum_changes
 from askalike.store.importing import ImportRequest, import_records, open_for_import, open_for_plan, plan_import
 
 __all__ = ["Reader", "SourceFiles", "import_archive", "parse_rows", "read_candidates", "read_queries", "reject"]
@@ -25,6 +29,7 @@ class Reader(Protocol):
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield the records in these files or folders, each with its place; open files with `source`.
 
+        A reader of sites may also have `group_paths`, which returns lists of paths that are imports of their own.
         A row that is not a record is yielded as a RejectedRow. Raises InputError if the rest of a file cannot be read.
         """
 
@@ -74,9 +79,9 @@ def import_archive(
         opened.is_follow_up = is_follow_up
         return opened
 
-    def open_records() -> tuple[SourceFiles, Iterator[LocatedRecord]]:
+    def open_records(group: Sequence[Path]) -> tuple[SourceFiles, Iterator[LocatedRecord]]:
         opened = open_files()
-        return opened, iter(chosen.read(files, opened))
+        return opened, iter(chosen.read(group, opened))
 
     if isinstance(chosen, ThreadReader):
         if prune:
@@ -85,9 +90,25 @@ def import_archive(
         drafts = DraftImport(reader, files, opened, chosen.read(files, opened), source, strict)
         with (open_for_plan if dry_run else open_for_import)(Path(directory)) as archive:
             return import_drafts(archive, drafts, dry_run=dry_run)
-    request = ImportRequest(reader, files, open_records, language, strict, source, prune, confirmed=yes)
-    if dry_run:
-        with open_for_plan(Path(directory)) as archive:
-            return plan_import(archive, request)
-    with open_for_import(Path(directory)) as archive:
-        return import_records(archive, request)
+    groups = chosen.group_paths(files) if hasattr(chosen, "group_paths") else [files]
+    if source is not None and len(groups) > 1:
+        raise SettingsError(f"--source {source}: these are {len(groups)} sites; import each by a command of its own")
+    opened_for = open_for_plan if dry_run else open_for_import
+    with opened_for(Path(directory)) as archive:
+        summaries = []
+        for n, group in enumerate(groups):
+            opening = partial(open_records, group)
+            request = ImportRequest(reader, group, opening, language, strict, source, prune, yes, n > 0)
+            summaries.append(plan_import(archive, request) if dry_run else import_records(archive, request))
+    return _sum_summaries(summaries)
+
+
+def _sum_summaries(summaries: Sequence[ArchiveSummary]) -> ArchiveSummary:
+    """Return the summary of the archive after several imports, with what they did together."""
+    return replace(
+        summaries[-1],
+        rejected=sum(summary.rejected for summary in summaries),
+        notes=sum((Counter(summary.notes) for summary in summaries), Counter()),
+        source=", ".join(str(summary.source) for summary in summaries),
+        changes=sum_changes(summary.changes for summary in summaries),
+    )

@@ -75,7 +75,7 @@ BINARY_KINDS = (
     (b"SQLite format 3\0", "an SQLite database; export its table of questions as CSV"),
     (
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
-        "a file of an old Office program such as Excel (.xls); save it as CSV (UTF-8)",
+        "a file of an old Office program such as Excel (.xls); save it as .xlsx or CSV (UTF-8)",
     ),
     (b"PAR1", "a Parquet file; read it with: askalike import parquet"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it, and import the files in it"),
@@ -83,8 +83,8 @@ BINARY_KINDS = (
 )
 """First bytes → the kind of file, and what to do with it."""
 ZIPPED_KINDS = (
-    (b"xl/work", "an Excel file; save it as CSV (UTF-8)"),
-    (b"opendocument.spreadsheet", "a LibreOffice spreadsheet; save it as CSV (UTF-8)"),
+    (b"xl/work", "an Excel file; read it, unpacked, with: askalike import table"),
+    (b"opendocument.spreadsheet", "a LibreOffice spreadsheet; save it as .xlsx or CSV (UTF-8)"),
 )
 """Bytes near the beginning of a ZIP archive → the kind of file, and what to do with it."""
 

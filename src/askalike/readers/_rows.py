@@ -1,14 +1,17 @@
-"""Tables: the columns of the parts of a record, and the rows of CSV, TSV and JSON files."""
+"""Tables: the columns of the parts of a record, and the rows of CSV, TSV, Excel and JSON files."""
 
 import csv
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from askalike.core.errors import InputError
 from askalike.core.types import LocatedRecord, Place, Record, RejectedRow
+from askalike.readers._excel import WORKBOOK_SUFFIXES, is_workbook, open_sheets
 from askalike.readers._json import PlacedRow, Row, read_json_items, read_json_lines, refuse_document
 from askalike.readers._source import SourceFiles, parse_rows, reject
 
@@ -34,7 +37,15 @@ class Columns:
     A name with dots is a path through nested JSON objects and lists of them: `title.text`, `answers.body`.
     """
 
-    def __init__(self, chosen: Mapping[str, str | None], usual: Mapping[str, Sequence[str]], required: Sequence[str]):
+    def __init__(
+        self,
+        chosen: Mapping[str, str | None],
+        usual: Mapping[str, Sequence[str]],
+        required: Sequence[str],
+        advice: str = "",
+    ) -> None:
+        """advice: what else may be wrong where a required part has no column."""
+        self._advice = advice
         self._chosen = {part: name for part, name in chosen.items() if name}
         self._usual = usual
         self._required = required
@@ -128,7 +139,13 @@ class Columns:
             problem = f"no column {name!r}" if name else f"no column is known to hold the {part}"
             uses = [f"{column!r} is given as {format_option(p)}" for p, column in columns.items() if p in self._chosen]
             others = f"{', '.join(row)}{' (' + ', '.join(uses) + ')' if uses else ''}"
-            raise InputError(f"{path}: {problem}; there are: {others}. Name it with {format_option(part)}")
+            raise InputError(f"{path}: {problem}; there are: {others}. {self._advise(part, row)}")
+
+    def _advise(self, part: str, row: Row) -> str:
+        """Return what to do about a part without a column: a row that holds a list of rows is a document."""
+        if rows := _find_rows(row):
+            return f"Name the way to the list of rows with --records {rows}"
+        return f"Name it with {format_option(part)}{self._advice if not any(row.values()) else ''}"
 
 
 def read_table(
@@ -145,6 +162,16 @@ def read_table(
 def format_option(part: str) -> str:
     """Return the command-line option that names the column of a part."""
     return f"--{part.replace('_', '-')}"
+
+
+def _find_rows(value: Row) -> str | None:
+    """Return the path to the first list of objects in an object of JSON, `data.items`; None if it has none."""
+    for key, inner in value.items():
+        if isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
+            return key
+        if isinstance(inner, dict) and (path := _find_rows(inner)):
+            return f"{key}.{path}"
+    return None
 
 
 def _sample_rows(table: Table) -> Iterator[Row]:
@@ -178,7 +205,9 @@ def _object_keys(value: Any) -> Sequence[str]:
 
 
 def _normalise(name: str) -> str:
-    return re.sub(r"\W+", "_", name.strip().lower()).strip("_")
+    """Return a name without accents and in lower case, with one `_` for all that is neither letter nor digit."""
+    plain = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", name.lower()))
+    return re.sub(r"\W+", "_", plain).strip("_")
 
 
 PlacedFields = tuple[Place, list[str] | RejectedRow]
@@ -194,19 +223,34 @@ BARE_RETURN = (
 )
 MAX_ROW_SIZE = 1 << 24
 DELIMITERS = ",;\t"
-TABLE_PATTERNS = tuple(f"*.{end}{packed}" for end in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2"))
+_PACKED = tuple(f"*.{end}{packed}" for end in ("csv", "tsv", "jsonl", "json") for packed in ("", ".gz", ".bz2"))
+TABLE_PATTERNS = (*_PACKED, *(f"*{end}" for end in WORKBOOK_SUFFIXES))
 """Patterns of file names of tables."""
 
 
-def open_table(source: SourceFiles, path: Path, *, keys: str | None = None, quotes: bool = True) -> Table:
-    """Open a table in any format; `keys` is the path to the list in a JSON document. Raises InputError."""
+def open_table(
+    source: SourceFiles,
+    path: Path,
+    *,
+    keys: str | None = None,
+    quotes: bool = True,
+    header: bool = True,
+    sheet: str | None = None,
+) -> Table:
+    """Open a table in any format. Raises InputError.
+
+    keys: the path to the list in a JSON document. header: whether the first row of other formats holds the names of
+    columns, which are called 1, 2, … if not. sheet: that of an Excel workbook; None for the first with a row.
+    """
+    if is_workbook(path):
+        return _name_columns(_read_sheet(source, path, sheet), path, header)
     head = next(source.read_chunks(path), b"").removeprefix(BOM).lstrip()
     if keys or head.startswith(b"["):
         return Table(None, read_json_items(source, path, keys))
     if head.startswith(b"{"):
         refuse_document(source, path, head)
         return Table(None, read_json_lines(source, path))
-    return _open_delimited(source, path, quotes)
+    return _name_columns(_read_fields(source, path, quotes), path, header)
 
 
 def read_rows(source: SourceFiles, path: Path) -> Iterator[PlacedRow]:
@@ -214,15 +258,17 @@ def read_rows(source: SourceFiles, path: Path) -> Iterator[PlacedRow]:
     yield from open_table(source, path).rows
 
 
-def _open_delimited(source: SourceFiles, path: Path, quotes: bool) -> Table:
-    fields = _read_fields(source, path, quotes)
-    header = next(fields, None)
-    if header is None:
+def _name_columns(fields: Iterator[PlacedFields], path: Path, has_header: bool) -> Table:
+    """Return the rows with the names in the first one, or numbers from 1."""
+    start = next(fields, None)
+    if start is None:
         raise InputError(f"{path}: is empty; expected a header and rows")
-    place, first = header
+    place, first = start
     if isinstance(first, RejectedRow):
         raise InputError(f"{place}: {first.reason}")
-    names = [name.strip() for name in first]
+    if not has_header:
+        fields = chain([start], fields)
+    names = [name.strip() if has_header else str(number) for number, name in enumerate(first, 1)]
     return Table(names, _read_below_header(fields, names))
 
 
@@ -235,6 +281,20 @@ def _read_below_header(fields: Iterator[PlacedFields], header: Sequence[str]) ->
             yield place, dict(zip(header, row, strict=False))
         else:
             yield place, reject(place, f"{len(row)} fields; the header has {len(header)}", row)
+
+
+def _read_sheet(source: SourceFiles, path: Path, name: str | None) -> Iterator[PlacedFields]:
+    """Yield the rows of a workbook's sheet, all at least as long as the first; the other sheets are noted."""
+    with open_sheets(source, path) as sheets:
+        if name is not None and name not in sheets:
+            raise InputError(f"{path}: no sheet {name!r}; there are: {', '.join(sheets)}")
+        filled = {sheet: chain([first], rows) for sheet, rows in sheets.items() if (first := next(rows, None))}
+        chosen = name or next(iter(filled), "")
+        source.note_file(path, "sheets left out (--sheet NAME reads one of them)", len(filled.keys() - {chosen}))
+        width = 0
+        for line, cells in filled.get(chosen, ()):
+            width = width or len(cells)
+            yield Place(str(path), line), cells + [""] * (width - len(cells))
 
 
 def _detect_delimiter(path: Path, header: str) -> str:

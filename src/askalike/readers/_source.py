@@ -7,7 +7,7 @@ import io
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -17,12 +17,13 @@ from typing import IO, Any, TypeVar
 from pydantic import Field
 
 from askalike.core.config import DateText, Settings
-from askalike.core.errors import InputError
+from askalike.core.errors import AskalikeError, InputError
 from askalike.core.types import LocatedRecord, Place, Record, RejectedRow
 from askalike.readers._encoding import CHUNK_SIZE, describe_invalid_utf8, recode, refuse_binary
 from askalike.store.database import DATABASE_FILE
 
 MAX_LINE_SIZE = 1 << 26
+MAX_EXAMPLES = 3
 DAMAGE_ERRORS = (EOFError, OSError, zlib.error)
 
 ReadProgressCallback = Callable[[int, int], None]
@@ -53,6 +54,7 @@ class SourceFiles:
         self.source_prefixes: Mapping[str, str] | None = None
         """In an exported archive: source → the prefix of its ids; None if the records do not name their source."""
         self._progress = progress
+        self._examples: dict[str, list[str]] = {}
         self._noted_files: set[tuple[str, Path]] = set()
         self._bytes_read = 0
         self._bytes_expected = 0
@@ -62,16 +64,25 @@ class SourceFiles:
         self._bytes_expected += passes * sum(file.stat().st_size for file in files)
         self._progress(self._bytes_read, self._bytes_expected)
 
-    def note(self, what: str, count: int = 1) -> None:
-        """Add to the count of a note; `what` is a plural that can be followed by a colon and the count."""
-        if count:
-            self.notes[what] += count
+    def note(self, what: str, count: int = 1, example: str | None = None) -> None:
+        """Add to the count of a note; `what` is a plural that can be followed by a colon and the count.
 
-    def _note_file(self, path: Path, what: str) -> None:
-        """Count a file in a note, only once even if it is read several times."""
+        example: shown with the note if it is among the first.
+        """
+        if not count:
+            return
+        examples = self._examples.setdefault(what, [])
+        shown = _with_examples(what, examples)
+        if example and len(examples) < MAX_EXAMPLES and example not in examples:
+            examples.append(example)
+            self.notes[_with_examples(what, examples)] = self.notes.pop(shown, 0)
+        self.notes[_with_examples(what, examples)] += count
+
+    def note_file(self, path: Path, what: str, count: int = 1) -> None:
+        """Count something of a file in a note, only once even if the file is read several times."""
         if (what, path) not in self._noted_files:
             self._noted_files.add((what, path))
-            self.note(what)
+            self.note(what, count)
 
     @contextmanager
     def open(self, path: Path, *, unpack: bool = True) -> Iterator[IO[bytes]]:
@@ -92,7 +103,7 @@ class SourceFiles:
     def open_text(self, path: Path) -> Iterator[IO[bytes]]:
         """Open a text file in any encoding as UTF-8 bytes. Raises InputError."""
         with self.open(path) as stream:
-            yield recode(stream, path, self.encoding, partial(self._note_file, path))
+            yield recode(stream, path, self.encoding, partial(self.note_file, path))
 
     def read_bytes(self, path: Path) -> Iterator[bytes]:
         """Yield a file's decompressed bytes in chunks of 256 KiB."""
@@ -145,6 +156,10 @@ class SourceFiles:
     def _count_bytes(self, size: int) -> None:
         self._bytes_read += size
         self._progress(self._bytes_read, self._bytes_expected)
+
+
+def _with_examples(what: str, examples: Sequence[str]) -> str:
+    return f"{what}, e.g. {', '.join(map(repr, examples))}" if examples else what
 
 
 class _CountingFile(io.FileIO):
@@ -237,6 +252,18 @@ def _read_checked(read: Callable[[], bytes], place: Place) -> bytes:
     except DAMAGE_ERRORS as error:
         problem = f"reading failed ({error}); the file is damaged or cut short, fetch it again"
         raise InputError(f"{place}: {problem}") from None
+
+
+@contextmanager
+def refuse_damage(path: Path, format: str) -> Iterator[None]:
+    """Raise InputError if another package's parser fails in the block: it checks little, and may raise anything."""
+    try:
+        yield
+    except AskalikeError:
+        raise
+    except Exception as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0] or type(error).__name__
+        raise InputError(f"{path}: is not {format}, or is damaged ({reason}); fetch it again") from None
 
 
 class FollowUpReader(Settings):

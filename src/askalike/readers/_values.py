@@ -46,21 +46,21 @@ def unescape(text: str) -> str:
 DateOrder = Literal["day-first", "month-first"]
 
 MONTH_NAMES = (
-    "january janvier januar enero gennaio janeiro januari janv jänner ene gen",
-    "february février februar febrero febbraio fevereiro februari févr feb fev",
-    "march mars märz marzo março maart maerz mrz",
-    "april avril abril aprile avr abr",
-    "may mai mayo maggio maio mei mag",
-    "june juin juni junio giugno junho giu",
-    "july juillet juli julio luglio julho juil lug",
-    "august août agosto augustus aout ago",
-    "september septembre septiembre settembre setembro sept set",
-    "october octobre oktober octubre ottobre outubro okt ott out",
-    "november novembre noviembre novembro",
-    "december décembre dezember diciembre dicembre dezembro dez dic déc",
+    "january janvier januar enero gennaio janeiro januari janv jänner ene gen январь января янв",
+    "february février februar febrero febbraio fevereiro februari févr feb fev февраль февраля фев февр",
+    "march mars märz marzo março maart maerz mrz март марта мар",
+    "april avril abril aprile avr abr апрель апреля апр",
+    "may mai mayo maggio maio mei mag май мая",
+    "june juin juni junio giugno junho giu июнь июня июн",
+    "july juillet juli julio luglio julho juil lug июль июля июл",
+    "august août agosto augustus aout ago август августа авг",
+    "september septembre septiembre settembre setembro sept set сентябрь сентября сен сент",
+    "october octobre oktober octubre ottobre outubro okt ott out октябрь октября окт",
+    "november novembre noviembre novembro ноябрь ноября ноя нояб",
+    "december décembre dezember diciembre dicembre dezembro dez dic déc декабрь декабря дек",
 )
-"""The names of each month in English, German, French, Spanish, Italian, Portuguese and Dutch; their first three letters
-are also names if they are unambiguous in all languages."""
+"""The names of each month in English, German, French, Spanish, Italian, Portuguese, Dutch and Russian; the first three
+letters of the English ones are names, too."""
 MONTHS = {name[:3]: n for n, names in enumerate(MONTH_NAMES, 1) for name in names.split()[:1]} | {
     name: n for n, names in enumerate(MONTH_NAMES, 1) for name in names.split()
 }
@@ -72,10 +72,13 @@ _WEEKDAY = r"(?:[^\W\d_]{2,10}\.?,?\s+)?"
 _MONTH = r"(?P<month>[^\W\d_]{3,10})\.?"
 _DAY = r"(?P<day>\d{1,2})(?:\.|st|nd|rd|th|er|º)?"
 _DAY_MONTH_YEAR = re.compile(
-    rf"{_WEEKDAY}{_DAY}[\s-]*(?:de\s+|of\s+)?{_MONTH}[\s,-]*(?:de\s+)?(?P<year>\d{{4}}){_TIME}", re.I | re.X
+    rf"{_WEEKDAY}{_DAY}[\s-]*(?:de\s+|of\s+)?{_MONTH}[\s,-]*(?:de\s+)?(?P<year>\d{{4}})(?:\s*г(?:\.|ода)?)?{_TIME}",
+    re.I | re.X,
 )
 _MONTH_DAY_YEAR = re.compile(rf"{_WEEKDAY}{_MONTH}\s*{_DAY},?\s+(?P<year>\d{{4}}){_TIME}", re.I | re.X)
 
+MAX_SHOWN_DATE = 30
+"""Number of characters of an unreadable date that are shown."""
 UNREADABLE_NOTE = "dates that could not be read (their rows are kept without a date)"
 AMBIGUOUS_NOTE = (
     "dates that can be read in two ways, as no other date of the file shows which (their rows are kept without a date; "
@@ -115,7 +118,7 @@ class DateReader:
         if date is None:
             if self._source.strict:
                 raise ValueError(f"date {text!r}: expected a date such as 2014-01-21T20:26:05")
-            self._source.note(AMBIGUOUS_NOTE if ambiguous else UNREADABLE_NOTE)
+            self._source.note(AMBIGUOUS_NOTE if ambiguous else UNREADABLE_NOTE, example=text[:MAX_SHOWN_DATE])
         return date
 
 

@@ -1,7 +1,6 @@
 """Reads exports of QnA Maker and custom question answering (Azure AI Language): TSV or Excel."""
 
 import json
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,19 +9,15 @@ from typing import Any
 from pydantic import Field
 
 from askalike.core.config import Settings
-from askalike.core.errors import InputError, SettingsError
+from askalike.core.errors import InputError
 from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
+from askalike.readers._excel import WORKBOOK_SUFFIXES, open_sheets
 from askalike.readers._json import PlacedRow
 from askalike.readers._rows import open_table
 from askalike.readers._source import DerivedIds, SourceFiles, find_files, parse_rows
 from askalike.readers._values import derive_id, to_text
-from askalike.text.clean import replace_forbidden
 
-WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
 NEEDED = ("Question", "Answer")
-MAX_UNPACKED_RATIO, MAX_UNPACKED_BYTES = 100, 100 << 20
-"""A workbook whose unpacked size would exceed both limits is refused."""
-
 Group = Sequence[Mapping[str, Any]]
 """Rows of one question with its answer; each but the first has another phrasing."""
 
@@ -30,7 +25,7 @@ Group = Sequence[Mapping[str, Any]]
 class AzureQnaReader(Settings):
     """A project of QnA Maker or custom question answering: PATHs are its exports as TSV or Excel.
 
-    Rows with the same QnaId are one question with its alternates. Excel needs the extra `excel`.
+    Rows with the same QnaId are one question with its alternates.
 
     Examples:
 
@@ -43,12 +38,12 @@ class AzureQnaReader(Settings):
     quotes: bool = Field(True, description="fields of TSV may be in double quotes; off: quotes are text")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
-        """Yield questions with their answers, and prompts as related links. Raises InputError or SettingsError."""
+        """Yield questions with their answers, and prompts as related links. Raises InputError."""
         files = find_files(paths, "*.tsv", "*.tsv.gz", *(f"*{suffix}" for suffix in WORKBOOK_SUFFIXES))
         source.expect(files)
         for file in files:
             is_workbook = file.suffix.lower() in WORKBOOK_SUFFIXES
-            rows = _read_workbook(file) if is_workbook else open_table(source, file, quotes=self.quotes).rows
+            rows = _read_workbook(source, file) if is_workbook else open_table(source, file, quotes=self.quotes).rows
             groups = _group_rows(_check_columns(rows, file))
             yield from parse_rows(groups, lambda group: _build_records(group, source), shown=lambda group: group[0])
 
@@ -128,39 +123,12 @@ def _text(row: Mapping[str, Any], name: str) -> str:
     return to_text(row.get(name)).replace("\\n", "\n")
 
 
-def _read_workbook(file: Path) -> Iterator[PlacedRow]:
-    """Yield the rows of the first sheet with the needed columns: only values; formulas and macros are not run."""
-    _refuse_bomb(file)
-    try:
-        from openpyxl import load_workbook
-        from openpyxl.utils.exceptions import InvalidFileException
-    except ModuleNotFoundError:
-        raise SettingsError("openpyxl is not installed: pip install 'askalike[excel]'") from None
-    try:
-        workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, SyntaxError, OSError) as error:
-        raise InputError(f"{file}: is not an Excel workbook, or is damaged ({error}); export it again") from None
-    try:
-        for sheet in workbook.worksheets:
-            rows = enumerate(sheet.iter_rows(values_only=True), 1)
-            header = [to_text(cell) for cell in next(rows, (0, ()))[1]]
+def _read_workbook(source: SourceFiles, file: Path) -> Iterator[PlacedRow]:
+    """Yield the rows of the first sheet with the needed columns. Raises InputError."""
+    with open_sheets(source, file) as sheets:
+        for rows in sheets.values():
+            _, header = next(rows, (0, []))
             if all(name in header for name in NEEDED):
-                for line, cells in rows:
-                    if any(cell is not None for cell in cells):
-                        row = dict(zip(header, map(replace_forbidden, map(to_text, cells)), strict=False))
-                        yield Place(str(file), line), row
+                yield from ((Place(str(file), line), dict(zip(header, cells, strict=False))) for line, cells in rows)
                 return
-        raise InputError(f"{file}: no sheet has the columns {' and '.join(NEEDED)}; expected an export of the project")
-    finally:
-        workbook.close()
-
-
-def _refuse_bomb(file: Path) -> None:
-    """Raise InputError for a workbook that is not a ZIP archive, or whose unpacked size would be too large."""
-    try:
-        with zipfile.ZipFile(file) as packed:
-            size = sum(member.file_size for member in packed.infolist())
-    except (zipfile.BadZipFile, OSError) as error:
-        raise InputError(f"{file}: is not an Excel workbook, or is damaged ({error}); export it again") from None
-    if size > MAX_UNPACKED_BYTES and size > MAX_UNPACKED_RATIO * file.stat().st_size:
-        raise InputError(f"{file}: would unpack to {size >> 20} MB, more than 100 times its size; refused")
+    raise InputError(f"{file}: no sheet has the columns {' and '.join(NEEDED)}; expected an export of the project")

@@ -6,11 +6,11 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any
 
-from askalike.core.errors import InputError, SettingsError
+from askalike.core.errors import SettingsError
 from askalike.core.types import LocatedRecord, Place
 from askalike.readers._json import PlacedRow
 from askalike.readers._rows import Table
-from askalike.readers._source import SourceFiles, find_files
+from askalike.readers._source import SourceFiles, find_files, refuse_damage
 from askalike.readers.table import QuestionTable
 from askalike.text.clean import replace_forbidden
 
@@ -55,17 +55,11 @@ def _read_rows(source: SourceFiles, path: Path) -> Iterator[PlacedRow]:
 @contextmanager
 def _open_file(source: SourceFiles, path: Path) -> Iterator[Any]:
     try:
-        from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError:
         raise SettingsError("pyarrow is not installed: pip install 'askalike[parquet]'") from None
-    with source.open(path, unpack=False) as raw:
-        try:
-            with ParquetFile(raw) as file:
-                yield file
-        except (ArrowException, OSError) as error:
-            reason = str(error).partition("\n")[0].partition(". ")[0]
-            raise InputError(f"{path}: is not a Parquet file, or is damaged ({reason}); fetch it again") from None
+    with source.open(path, unpack=False) as raw, refuse_damage(path, "a Parquet file"), ParquetFile(raw) as file:
+        yield file
 
 
 def _column_names(field: Any) -> list[str]:

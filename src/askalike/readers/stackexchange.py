@@ -30,7 +30,7 @@ Row = dict[str, str]
 
 
 class StackexchangeReader(Settings):
-    """A site's dump: PATH is its folder with Posts.xml, PostLinks.xml and, for names, Users.xml; or its .7z.
+    """Dumps of sites: PATH is a site's folder with Posts.xml, PostLinks.xml and, for names, Users.xml; or its .7z.
 
     Examples:
 
@@ -40,10 +40,18 @@ class StackexchangeReader(Settings):
     ```
     """
 
+    def group_paths(self, paths: Sequence[Path]) -> list[list[Path]]:
+        """Return the paths of each site (large ones have one .7z per table: `SITE-Posts.7z`)."""
+        by_site: dict[str, list[Path]] = {}
+        for path in paths:
+            _find_files(path)
+            by_site.setdefault(_infer_site(path.resolve()), []).append(path)
+        return list(by_site.values())
+
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
-        """Yield questions, answers and links in the dump's order. Raises InputError."""
+        """Yield questions, answers and links of one site in the dump's order. Raises InputError."""
         files = [file for path in paths for file in _find_files(path)]
-        site = _infer_site(paths)
+        site = _infer_site(paths[0].resolve())
         source.facts |= {"name": site, "license": "CC BY-SA"}
         is_known_site = SITE_PATTERN.fullmatch(site) is not None
         if is_known_site:
@@ -167,15 +175,8 @@ def _find_files(path: Path) -> list[Path]:
     return files
 
 
-def _infer_site(paths: Sequence[Path]) -> str:
-    """Return the site in the names of the paths (large sites have one .7z per table: `SITE-Posts.7z`)."""
-    sites = {_infer_site_of_path(path.resolve()) for path in paths}
-    if len(sites) > 1:
-        raise InputError(f"{', '.join(sorted(sites))}: several sites; import each into an archive of its own")
-    return sites.pop()
-
-
-def _infer_site_of_path(path: Path) -> str:
+def _infer_site(path: Path) -> str:
+    """Return the site in the name of a dump."""
     if path.is_dir():
         return path.name
     if path.suffix.lower() == ".7z":

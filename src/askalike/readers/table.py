@@ -1,4 +1,4 @@
-"""Reads tables of questions and answers: CSV, TSV, JSON lines or JSON, gzipped or not, one question per row."""
+"""Reads tables of questions and answers: CSV, TSV, Excel, JSON lines or JSON, gzipped or not, one question per row."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,28 +12,14 @@ from pydantic import Field
 from askalike.core.config import Settings
 from askalike.core.states import Mark, parse_marks
 from askalike.core.types import Answer, Link, LocatedRecord, Question, Record, RejectedRow
+from askalike.readers._column_names import NUMBERED_COLUMNS, USUAL_COLUMNS
 from askalike.readers._exported import read_csv_export, read_export_facts
 from askalike.readers._rows import TABLE_PATTERNS, Columns, TableOpener, open_table, read_table
 from askalike.readers._source import DerivedIds, SourceFiles, find_files
 from askalike.readers._values import DateOrder, DateReader, derive_id, split_cell, to_text
 from askalike.store.database import FirstTextStore
+from askalike.text.clean import collapse_spaces, readable_text
 
-USUAL_COLUMNS = {
-    "question": ("question", "question_text", "title", "subject", "query", "text"),
-    "answer": ("answer", "answer_text", "answers", "response"),
-    "body": ("body", "question_body", "description", "details", "content", "text"),
-    "tags": ("tags", "labels", "keywords", "metadata"),
-    "category": ("category", "section", "topic"),
-    "id": ("id", "uid", "question_id", "qid", "document_id"),
-    "alternates": ("alternates", "alternate_questions", "rephrasings", "rephr", "paraphrases", "variants"),
-    "duplicate_of": ("duplicate_of", "duplicateof", "duplicate"),
-    "url": ("url", "source_uri", "link"),
-    "lang": ("lang", "language", "language_code", "locale"),
-    "created_at": ("created_at", "created", "creation_date", "date"),
-    "state": ("state", "status"),
-    "solved_in": ("solved_in", "fixed_in", "fix_version"),
-}
-"""Part → usual column names, including those in exports of Kendra (`_question`) and QnA Maker (`Metadata`)."""
 REPEATED_ID_NOTE = (
     "rows with the id of an earlier row and another text (kept as questions of their own; else: --repeated-ids reject)"
 )
@@ -41,7 +27,10 @@ MAX_DROPPED_LENGTH = 3
 """Rephrasings of at most this many characters are not questions."""
 HTML_TAGS = "a|b|blockquote|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|td|u|ul"
 HTML_PATTERN = re.compile(f"[<&](?:/(?:{HTML_TAGS})>|br */?>|(?:amp|gt|lt|nbsp|quot);)", re.IGNORECASE)
-HTML_NOTE = "bodies and answers that look like HTML and are read as plain text (else: --markup html)"
+HTML_NOTE = "titles, bodies and answers that look like HTML and are read as plain text (else: --markup html)"
+NO_HEADER_ADVICE = "; or, if the first row is a question, use --no-header"
+CLEANED_NOTE = "titles with HTML made plain text"
+TAG_SEPARATORS = "|;,"
 WIDE_SCRIPTS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts in which three characters may be a whole question."""
 
@@ -52,10 +41,12 @@ class QuestionTable(Settings):
     question: str | None = Field(None, description="the column of the question's title")
     answer: str | None = Field(None, description="the column of its answer, or of a list of answers")
     body: str | None = Field(None, description="the column of the question's body")
-    tags: str | None = Field(None, description="the column of tags: a JSON list, or separated by | or ;")
+    tags: str | None = Field(None, description="the column of tags: a JSON list, or separated by |, ; or a comma")
     category: str | None = Field(None, description="the column of the category")
     id: str | None = Field(None, description="the column of the id")
-    alternates: str | None = Field(None, description="the column of other phrasings, in the same format as tags")
+    alternates: str | None = Field(
+        None, description="the column of other phrasings: a JSON list, or separated by | or ;"
+    )
     duplicate_of: str | None = Field(None, description="the column of the id of the question that it repeats")
     url: str | None = Field(None, description="the column of its address")
     lang: str | None = Field(None, description="the column of its language, e.g. en")
@@ -63,18 +54,25 @@ class QuestionTable(Settings):
     state: str | None = Field(None, description="the column of its state: open, answered, closed, locked, outdated")
     solved_in: str | None = Field(None, description="the column of the release in which it was solved")
     dates: DateOrder | None = Field(None, description="how 03/04/2023 is read")
-    markup: Literal["text", "html"] = Field("text", description="the format of bodies and answers")
+    markup: Literal["text", "html"] = Field(
+        "text", description="the format of bodies and answers; with html, titles are made plain text"
+    )
     repeated_ids: Literal["keep", "reject"] | None = Field(
         None,
         description="a row with an earlier row's id and another text: keep it as a question of its own, or reject it",
     )
 
     def read_questions(
-        self, files: Sequence[Path], source: SourceFiles, open_table: TableOpener
+        self,
+        files: Sequence[Path],
+        source: SourceFiles,
+        open_table: TableOpener,
+        usual: Mapping[str, Sequence[str]] = USUAL_COLUMNS,
     ) -> Iterator[LocatedRecord]:
         """Yield each row as a question, its answers and its links. Raises InputError."""
         source.expect(files)
-        columns = Columns({part: getattr(self, part) for part in USUAL_COLUMNS}, USUAL_COLUMNS, ("question",))
+        advice = NO_HEADER_ADVICE if "header" in type(self).model_fields else ""
+        columns = Columns({part: getattr(self, part) for part in usual}, usual, ("question",), advice)
 
         def all_dates() -> Iterator[Any]:
             for file in files:
@@ -101,25 +99,34 @@ class QuestionTable(Settings):
         texts = _split_answers(cells.get("answer"))
         ids = (f"{id}_{n if file_id else derive_id(text)}" for n, text in enumerate(texts, 1))
         if self.markup == "text":
-            source.note(HTML_NOTE, sum(HTML_PATTERN.search(text) is not None for text in (body, *texts)))
+            source.note(HTML_NOTE, sum(HTML_PATTERN.search(text) is not None for text in (title, body, *texts)))
+        title = self._clean_title(title, source)
+        phrasings = _split_rephrasings(cells.get("alternates"), source)
         answers = [Answer(a, id, text, self.markup, len(texts) == 1) for a, text in zip(ids, texts, strict=True)]
         question = Question(
             id,
             title,
             body,
             self.markup,
-            split_cell(cells.get("tags")),
+            split_cell(cells.get("tags"), TAG_SEPARATORS),
             to_text(cells.get("category")) or None,
             _parse_language(cells.get("lang")),
             dates.read(cells.get("created_at")),
             url=to_text(cells.get("url")) or None,
             accepted_answer_id=answers[0].id if len(answers) == 1 else None,
-            rephrasings=_parse_rephrasings(cells.get("alternates"), title, source),
+            rephrasings=tuple(dict.fromkeys(p for p in phrasings if p != title)),
             marks=self._parse_marks(to_text(cells.get("state")), source),
             solved_in=to_text(cells.get("solved_in")) or None,
         )
         links = (Link(id, target) for target in split_cell(cells.get("duplicate_of")))
         return (list if file_id else DerivedIds)((question, *answers, *links))
+
+    def _clean_title(self, title: str, source: SourceFiles) -> str:
+        """Return a title, which has no markup, as plain text if markup is HTML and it looks like that."""
+        if self.markup == "text" or not HTML_PATTERN.search(title):
+            return title
+        source.note(CLEANED_NOTE)
+        return collapse_spaces(readable_text(title, "html")) or title
 
     def _parse_marks(self, cell: str, source: SourceFiles) -> tuple[Mark, ...]:
         """Return the states in a cell. Raises ValueError for other words if --state names the column."""
@@ -149,14 +156,14 @@ def _split_answers(value: Any) -> list[str]:
     return list(dict.fromkeys(split_cell(value, separators="")))
 
 
-def _parse_rephrasings(value: Any, title: str, source: SourceFiles) -> tuple[str, ...]:
-    """Return the other phrasings without repetitions, empty ones, and those of three letters or fewer."""
+def _split_rephrasings(value: Any, source: SourceFiles) -> Sequence[str]:
+    """Return the other phrasings without empty ones, and those of three letters or fewer."""
     if isinstance(value, list):
         source.note("empty alternates dropped", sum(not to_text(v) for v in value))
     alternates = split_cell(value)
     rephrasings = [text for text in alternates if len(text) > MAX_DROPPED_LENGTH or WIDE_SCRIPTS.search(text)]
     source.note("alternates of three letters or fewer dropped", len(alternates) - len(rephrasings))
-    return tuple(text for text in dict.fromkeys(rephrasings) if text != title)
+    return rephrasings
 
 
 def _parse_language(value: Any) -> str | None:
@@ -168,7 +175,9 @@ def _parse_language(value: Any) -> str | None:
 
 
 class TableReader(QuestionTable):
-    """A table, one question per row: CSV, TSV, JSON lines, or JSON with --records. Usual column names are recognised.
+    """A table, one question per row: CSV, TSV, Excel (.xlsx), JSON lines, or JSON with --records.
+
+    Usual names of columns in English, German, French, Spanish and Russian are recognised.
 
     A folder that `askalike export --format csv` wrote gives back the whole archive.
 
@@ -176,11 +185,16 @@ class TableReader(QuestionTable):
 
     ```
     askalike import table faq.csv -o faq
+    askalike import table faq.xlsx -o faq --sheet Fragen
     askalike import table export.json -o faq --records data.items --question title.text
     ```
     """
 
     records: str | None = Field(None, description="the path to the list of rows in a JSON document, e.g. root.items")
+    sheet: str | None = Field(None, description="the sheet of an Excel workbook")
+    header: bool = Field(
+        True, description="the first row names the columns; off: they are called 1, 2, … (1 the question, 2 the answer)"
+    )
     quotes: bool = Field(True, description="fields of CSV and TSV may be in double quotes; off: quotes are text")
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
@@ -190,4 +204,5 @@ class TableReader(QuestionTable):
             return
         files = find_files(paths, *TABLE_PATTERNS)
         source.facts["name"] = paths[0].resolve().name.partition(".")[0]
-        yield from self.read_questions(files, source, partial(open_table, keys=self.records, quotes=self.quotes))
+        open_file = partial(open_table, keys=self.records, quotes=self.quotes, header=self.header, sheet=self.sheet)
+        yield from self.read_questions(files, source, open_file, USUAL_COLUMNS if self.header else NUMBERED_COLUMNS)

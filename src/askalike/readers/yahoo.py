@@ -89,7 +89,7 @@ def _read_documents(files: Sequence[Path], source: SourceFiles) -> Iterator[Plac
 def _parse_documents(text: bytes, file: Path, line: int, source: SourceFiles) -> Iterator[PlacedDocument]:
     """Yield the document at the end of this text; other documents that begin in it were never closed."""
     begins = [begin.start() for begin in DOCUMENT_START.finditer(text)]
-    for begin, end in zip(begins, [*begins[1:], None], strict=True):
+    for begin, end in zip(begins, [*begins, None][1:], strict=True):
         place = Place(str(file), line + text[:begin].count(b"\n"))
         try:
             closing = DOCUMENT_END if end is None else b""

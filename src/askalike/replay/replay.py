@@ -144,7 +144,7 @@ def replay(
         past.advance_to(since)
         for name, ranker in opened.items():
             fitted = ranker.fit(past.archive.training_view(()))  # the measured labels do not exist yet
-            opened[name] = _check_trained_before(fitted, selection.queries[0])
+            opened[name] = check_trained_before(fitted, selection.queries[0])
         moments = [list(group) for _, group in groupby(selection.queries, key=lambda q: q.created_at)]
         depth = max(k, DEFAULT_DEPTH)
         replayed = (_replay_moments(archive, ranker, past, moments, depth) for ranker in opened.values())
@@ -200,7 +200,7 @@ def parse_moment(text: str) -> str:
         raise SettingsError(f"replay: {error}") from None
 
 
-def _check_trained_before(ranker: Ranker, first_query: Question) -> Ranker:
+def check_trained_before(ranker: Ranker, first_query: Question) -> Ranker:
     """Return the ranker unchanged. Raises SettingsError if its training data is not older than the first question."""
     if ranker.trained_until and ranker.trained_until >= str(first_query.created_at):
         raise SettingsError(

@@ -11,7 +11,7 @@ import numpy as np
 
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionThreshold
-from askalike.calibration.calibration import Calibration, Use
+from askalike.calibration.calibration import LIKELY_FROM, Calibration, Use
 from askalike.calibration.calibrator import Calibrator
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
@@ -20,7 +20,7 @@ from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve, retrieve
 from askalike.search.answering.replies import answer_question
 from askalike.search.answering.reply import AnswerMode, Reply
-from askalike.search.explain import explain_shown, extract_shown_snippet, name_links
+from askalike.search.explain import explain_shown, extract_shown_snippet, keep_readable
 from askalike.search.precedents import Precedent, find_precedents
 from askalike.search.select import Limits, Selected, lack_hits, select_candidates
 from askalike.store import Archive, View
@@ -68,6 +68,8 @@ class SearchResult(Sequence[SearchHit]):
     hits: Sequence[SearchHit]
     took_ms: float
     """Duration of the search, together with the others of its batch."""
+    likely_from: float = LIKELY_FROM
+    """Probability from which a hit likely asks the same; one below is only related."""
 
     @property
     def abstained(self) -> bool:
@@ -144,6 +146,11 @@ class LocalEngine:
         return self._calibrators["title"].stale_reason
 
     @property
+    def calibration_advice(self) -> str | None:
+        """What to do about a saved calibration that is not used; None if it is used or none was saved."""
+        return self._calibrators["title"].advice
+
+    @property
     def typical_threshold(self) -> float | None:
         """The usual minimum absolute score of hits without a calibration; None if not yet known."""
         rule = self._abstention.saved_rule
@@ -185,7 +192,7 @@ class LocalEngine:
     def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """Return id → why that question would be found for this one, for those of `ids` that exist."""
         explanations = rankers.explain_ids(self.searcher(), question, ids)
-        return {id: name_links(explanation) for id, explanation in explanations.items()}
+        return {id: keep_readable(explanation) for id, explanation in explanations.items()}
 
     def similarity(self, question: Question, id: str) -> float | None:
         """Return a question's absolute score for another one, from 0 to 1; None if it is not in the archive."""
@@ -246,7 +253,8 @@ class LocalEngine:
             for row, own in zip(rows, reasons, strict=True)
         ]
         took_ms = (time.perf_counter() - started) * 1000
-        return [SearchResult(row, took_ms) for row in hits]
+        likely_from = calibration.likely_from if calibration else LIKELY_FROM
+        return [SearchResult(row, took_ms, likely_from) for row in hits]
 
     def _min_similarities(
         self, retrieved: Retrieved, request: SearchRequest, calibration: Calibration | None

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from askalike.core.types import Explanation, Question, SearchHit
+from askalike.core.types import Explanation, Question, SearchHit, Span
 from askalike.rankers import Retrieved, Searcher, explain_retrieved
 from askalike.search.select import Selected
-from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text
+from askalike.text.clean import LINK_TOKEN, readable_text
+from askalike.text.formulas import is_command, is_notation
 from askalike.text.snippet import extract_snippet
 from askalike.text.words import find_words
 
@@ -25,7 +26,7 @@ def explain_shown(
     texts = {candidate.docid: candidate.matched for row in shown for candidate in row}
     docids = [np.array([candidate.docid for candidate in row], np.int64) for row in shown]
     reasons = explain_retrieved(searcher, retrieved, docids, texts)
-    return [{docid: name_links(reason) for docid, reason in own.items()} for own in reasons]
+    return [{docid: keep_readable(reason) for docid, reason in own.items()} for own in reasons]
 
 
 def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
@@ -36,18 +37,25 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
     text = explanation.text.get("rephrasing", "").replace(LINK_TOKEN, "…")
     if not text and "body" in explanation.text:
         text = readable_text(question.body, question.markup)
-    if len(text) <= SNIPPET_LENGTH:  # all of it is shown
-        return collapse_spaces(text)
     words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
     return extract_snippet(text, find_words(text, words), SNIPPET_LENGTH)
 
 
-def name_links(explanation: Explanation) -> Explanation:
-    """Return the explanation with a word instead of the link token."""
-    if not any(LINK_TOKEN in c.word for c in explanation.contributions):
-        return explanation
-    words = (c._replace(word=c.word.replace(LINK_TOKEN, LINK_NAME)) for c in explanation.contributions)
-    return replace(explanation, contributions=tuple(words))
+def keep_readable(explanation: Explanation) -> Explanation:
+    """Return the explanation with a word instead of the link token, and without the notation of formulas."""
+    spans = tuple(span for span in explanation.spans if not is_command(explanation.text[span.field], span.start))
+    words = {_word_at(explanation, span) for span in spans}
+    commands = {_word_at(explanation, span) for span in explanation.spans} - words
+    contributions = tuple(
+        c._replace(word=c.word.replace(LINK_TOKEN, LINK_NAME))
+        for c in explanation.contributions
+        if (word := c.word.partition(" ≈ ")[0]).casefold() not in commands and not is_notation(word)
+    )
+    return replace(explanation, spans=spans, contributions=contributions)
+
+
+def _word_at(explanation: Explanation, span: Span) -> str:
+    return explanation.text[span.field][span.start : span.end].casefold()
 
 
 def found_words(hit: SearchHit) -> list[str]:

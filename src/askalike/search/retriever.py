@@ -10,7 +10,7 @@ from askalike.core.iteration import check_list
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.rankers import Searcher
 from askalike.search.engine import SearchResult
-from askalike.search.explain import extract_shown_snippet, name_links
+from askalike.search.explain import extract_shown_snippet, keep_readable
 from askalike.search.memory import QuestionsView
 from askalike.store import View
 from askalike.store.records import check_record
@@ -66,7 +66,7 @@ class Retriever:
         rows = zip(retrieved.docids, retrieved.scores, retrieved.absolute or (), reasons, strict=True)
         hits = [
             [
-                _make_hit(texts_by_docid[docid], score, value, name_links(own[docid]))
+                _make_hit(texts_by_docid[docid], score, value, keep_readable(own[docid]))
                 for docid, score, value in zip(docids.tolist(), scores.tolist(), absolute.tolist(), strict=True)
             ]
             for docids, scores, absolute, own in rows

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from askalike.core.errors import AskalikeError
 from askalike.service import pages
+from askalike.service.log import log_event
 from askalike.service.middleware import (
     ArchiveCORSMiddleware,
     BodyLimitMiddleware,
@@ -32,7 +33,6 @@ from askalike.service.settings import ServiceSettings
 from askalike.service.state.peers import PeerRouter
 from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive, hot_reload
-from askalike.service.telemetry import log_event
 
 
 def create_app(

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askalike.core.addresses import is_loopback
 from askalike.core.counts import format_count
+from askalike.service.log import log_event
 from askalike.service.requests.context import (
     REQUEST_ID_HEADER,
     REQUEST_STATE_KEY,
@@ -21,7 +22,7 @@ from askalike.service.requests.context import (
     request_state,
 )
 from askalike.service.requests.problems import problem_response
-from askalike.service.telemetry import REQUEST_SECONDS, REQUESTS, log_event
+from askalike.service.telemetry import REQUEST_SECONDS, REQUESTS
 from askalike.store.keys import KEY_PATTERN, KEY_PREFIX, has_key_for_origin
 
 PREFLIGHT_MAX_AGE_S = 600

@@ -56,6 +56,10 @@ class ServiceSettings(Settings):
     session_hours: float = Field(12.0, gt=0, le=8_760, description="how long people stay logged in")
     propose: float = Field(0.1, ge=0, le=0.9, description="the share of the indexer's time spent on finding duplicates")
 
+    take_questions: bool = Field(
+        False, description="whether people may post a question to the drafts when no similar one helps"
+    )
+
     endpoint: str | None = Field(None, description="an OpenAI-compatible endpoint that writes grounded answers")
     endpoint_model: str | None = Field(None, description="name of the endpoint's model")
     keep_days: float = Field(

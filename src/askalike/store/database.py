@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
@@ -21,22 +21,22 @@ ResultT = TypeVar("ResultT")
 
 
 def _run_alone(method: Callable[P, ResultT]) -> Callable[P, ResultT]:
-    """Return a method of a connection, or of a cursor, that one thread at a time runs.
-
-    Raises ArchiveError if it finds the file damaged.
-    """
+    """Return a method of a cursor that one thread at a time runs. Raises ArchiveError if it finds the file damaged."""
 
     def run(*arguments: P.args, **options: P.kwargs) -> ResultT:
-        connection: Any = getattr(arguments[0], "connection", arguments[0])
+        connection: SharedConnection = arguments[0].connection  # type: ignore[attr-defined]
         with connection.in_use:
             try:
                 return method(*arguments, **options)
             except sqlite3.DatabaseError as error:
-                if type(error) is not sqlite3.DatabaseError:  # its subclasses are errors of statements, locks and disks
-                    raise
-                raise damaged_database(connection.path, error) from None
+                raise _explain(error, connection.path) from None
 
     return run
+
+
+def _explain(error: sqlite3.DatabaseError, path: Path) -> Exception:
+    """Return what to raise: errors of statements, locks and disks, which are subclasses, say what they are."""
+    return damaged_database(path, error) if type(error) is sqlite3.DatabaseError else error
 
 
 class SharedCursor(sqlite3.Cursor):
@@ -46,13 +46,16 @@ class SharedCursor(sqlite3.Cursor):
     another thread that executes the same SQL must not get it in between.
     """
 
+    __slots__ = ()
     connection: "SharedConnection"
     fetchone = _run_alone(sqlite3.Cursor.fetchone)
     fetchmany = _run_alone(sqlite3.Cursor.fetchmany)
     fetchall = _run_alone(sqlite3.Cursor.fetchall)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        while rows := self.fetchmany(ROWS_AT_A_TIME):
+        rows = [None] * ROWS_AT_A_TIME
+        while len(rows) == ROWS_AT_A_TIME:
+            rows = self.fetchmany(ROWS_AT_A_TIME)
             yield from rows
 
 
@@ -68,12 +71,29 @@ class SharedConnection(sqlite3.Connection):
         self.in_use = RLock()
         self.path = path
 
-    @_run_alone
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """Execute a statement."""
-        return self.cursor(SharedCursor).execute(*arguments)
+        with self.in_use:
+            try:
+                return self.cursor(SharedCursor).execute(*arguments)
+            except sqlite3.DatabaseError as error:
+                raise _explain(error, self.path) from None
 
-    executemany = _run_alone(sqlite3.Connection.executemany)
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return all rows that a statement finds: at once, so that they need no guard of their own."""
+        with self.in_use:
+            try:
+                return sqlite3.Connection.execute(self, sql, values).fetchall()
+            except sqlite3.DatabaseError as error:
+                raise _explain(error, self.path) from None
+
+    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+        """Execute a statement for each row of values."""
+        with self.in_use:
+            try:
+                return super().executemany(*arguments)
+            except sqlite3.DatabaseError as error:
+                raise _explain(error, self.path) from None
 
 
 DATABASE_FILE = "archive.sqlite"
@@ -236,7 +256,7 @@ def execute(archive: WritableDatabase, sql: str, *values: object) -> sqlite3.Cur
 
 def fetch_int(database: Database, sql: str, *values: object) -> int:
     """Return the single number of a query's result; NULL counts as 0."""
-    return int(database._connection.execute(sql, values).fetchone()[0] or 0)
+    return int(database._connection.read(sql, values)[0][0] or 0)
 
 
 class FirstTextStore:

@@ -1,5 +1,6 @@
 """Drafts: proposed FAQ entries, hidden until a moderator accepts them; chat conversations are imported as such."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,9 +30,12 @@ from askalike.store.records import check_record, decode_strings, encode_strings
 from askalike.store.sources import check_source_name, plan_source
 from askalike.store.statistics import ArchiveSummary, summarise_archive
 from askalike.store.writer import ArchiveWriter
+from askalike.text.clean import collapse_spaces, readable_text
 
 DraftState = Literal["open", "accepted", "rejected"]
 FAQ_ID_PREFIX = "faq-"
+ASKED_ORIGIN = "asked/"
+"""How the origin begins of a draft that somebody posted on *Ask*."""
 COLUMNS = """number, title, rephrasings, answer, markup, source_ids, created_at, state, decided_at, decided_by, body,
     origin, url"""
 
@@ -41,6 +45,8 @@ UPSERT_THREAD_SQL = """INSERT INTO drafts
     VALUES (?, ?, ?, ?, ?, ?, '[]', 'text', '[]') ON CONFLICT (origin) DO UPDATE SET title = excluded.title, body =
     excluded.body, answer = excluded.answer, url = excluded.url WHERE state = 'open' AND (title, body, answer, url)
     IS NOT (excluded.title, excluded.body, excluded.answer, excluded.url)"""
+QUOTED_CHARACTERS = 30
+"""A text with so many characters in a row of another one is taken from it, and keeps its author and licence."""
 ThreadEffect = Literal["added", "updated", "unchanged"]
 
 
@@ -69,6 +75,11 @@ class Draft:
     url: str | None = None
 
     @property
+    def is_asked(self) -> bool:
+        """Whether somebody posted it as a question, without an answer."""
+        return (self.origin or "").startswith(ASKED_ORIGIN)
+
+    @property
     def question_id(self) -> str:
         """The id of the question that an accepted draft becomes."""
         return f"{FAQ_ID_PREFIX}draft-{self.number}"
@@ -95,6 +106,12 @@ def put_thread(archive: Archive, origin: str, thread: ThreadDraft) -> ThreadEffe
     before = fetch_int(archive, "SELECT COUNT(*) FROM drafts WHERE origin = ?", origin)
     is_written = execute(archive, UPSERT_THREAD_SQL, *values).rowcount > 0
     return "unchanged" if not is_written else "updated" if before else "added"
+
+
+def put_asked(archive: Archive, title: str, body: str) -> ThreadEffect:
+    """Store a draft without an answer for a question that somebody posted; the same text is stored once."""
+    id = hashlib.blake2b(f"{title}\n{body}".encode(errors="replace"), digest_size=6).hexdigest()
+    return put_thread(archive, f"{ASKED_ORIGIN}{id}", ThreadDraft(id, title, body, ""))
 
 
 def add_drafts(archive: Archive, drafts: Iterable[Draft]) -> int:
@@ -130,10 +147,12 @@ def accept_draft(
     body: str | None = None,
     rephrasings: Sequence[str] | None = None,
 ) -> Question:
-    """Make a draft a question of the archive with its answer, related to its sources; return the question.
+    """Make a draft a question of the archive with its answer, the original of its sources; return the question.
 
     title, answer, body, rephrasings: replacements for the draft's; without `rephrasings` the draft's own and its title
-    are kept. Everything is one transaction. Raises MissingRecordError, AlreadyDecidedError.
+    are kept. The answer keeps author, address and licence of the one that it is taken from, also if it was edited; the
+    question has the tags of its sources, and is shown instead of them. Everything is one transaction.
+    Raises MissingRecordError, AlreadyDecidedError.
     """
     with storage_errors(archive.path), change_transaction(archive._connection) as change:
         draft = _decide(archive, number, "accepted", by)
@@ -142,13 +161,60 @@ def accept_draft(
         wordings = (draft.title, *draft.rephrasings) if rephrasings is None else rephrasings
         title = title or draft.title
         stored = Answer(f"{id}-a", id, answer or draft.answer, "text" if answer else draft.markup, created_at=at)
+        if (copied := find_source_answer(archive, draft)) and _is_taken_from(_one_line(stored), _one_line(copied)):
+            stored = replace(stored, author=copied.author, url=copied.url, license=copied.license)
         others = tuple(wording for wording in dict.fromkeys(wordings) if wording != title)
         text = draft.body if body is None else body
-        question = Question(id, title, text, created_at=at, accepted_answer_id=stored.id, rephrasings=others)
-        present = archive.view().docids(draft.source_ids)
-        links = [Link(source, id, "related", at) for source in draft.source_ids if source in present]
+        sources = _source_questions(archive, draft)
+        question = _with_origin(Question(id, title, text, accepted_answer_id=stored.id, rephrasings=others), sources)
+        question = replace(question, url=question.url or draft.url, created_at=at)
+        links = [Link(source.id, id, "duplicate", at) for source in sources]
         _write_records(archive, [question, stored, *links], change)
     return question
+
+
+def find_source_answer(archive: Archive, draft: Draft) -> Answer | None:
+    """Return the answer that a draft's is taken from; None for a chat thread, or if it was deleted.
+
+    It is the one with the same text; if it has been edited since, the first of the question with the answer.
+    """
+    answers = archive.view().get_answers_to(draft.source_ids)
+    candidates = [answer for id in draft.source_ids for answer in answers.get(id, ())]
+    same = (answer for answer in candidates if answer.body == draft.answer)
+    return next(same, None) or next((a for a in candidates if a.question_id == draft.source_ids[0]), None)
+
+
+def _one_line(answer: Answer) -> str:
+    return collapse_spaces(readable_text(answer.body, answer.markup))
+
+
+def _is_taken_from(text: str, source: str) -> bool:
+    """Return whether a text has QUOTED_CHARACTERS in a row of its source, or all of a shorter one's."""
+    length = min(QUOTED_CHARACTERS, len(source))
+    quotable = {source[n : n + length] for n in range(len(source) - length + 1)}
+    return any(text[n : n + length] in quotable for n in range(len(text) - length + 1))
+
+
+def _source_questions(archive: Archive, draft: Draft) -> list[Question]:
+    """Return those of a draft's sources that are still there."""
+    questions = archive.view().get_questions(draft.source_ids)
+    return [questions[id] for id in draft.source_ids if id in questions]
+
+
+def _with_origin(question: Question, sources: Sequence[Question]) -> Question:
+    """Return the question with the tags, category and language of its sources, and the origin of its title."""
+    if not sources:
+        return question
+    titled = next((source for source in sources if source.title.strip() == question.title), None)
+    return replace(
+        question,
+        tags=tuple(dict.fromkeys(tag for source in sources for tag in source.tags)),
+        category=next((source.category for source in sources if source.category), None),
+        language=sources[0].language,
+        author=titled.author if titled else None,
+        url=(titled or sources[0]).url,
+        license=titled.license if titled else None,
+    )
 
 
 def reject_draft(archive: Archive, number: int, by: str = "") -> None:

@@ -65,10 +65,15 @@ def describe_counts(by_table: Mapping[str, Mapping[str, int]]) -> str:
 
 def sum_counts(counts: Iterable[ImportCounts]) -> dict[str, dict[str, int]]:
     """Return the summed counts of several imports, by table and verb, without empty tables."""
+    return sum_changes({name: asdict(numbers) for name, numbers in one.by_table.items()} for one in counts)
+
+
+def sum_changes(changes: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
+    """Return summed counts by table and verb, without empty tables."""
     totals = {table.name: dict.fromkeys(VERBS, 0) for table in TABLES.values()}
-    for one in counts:
-        for name, numbers in one.by_table.items():
-            for verb, number in asdict(numbers).items():
+    for by_table in changes:
+        for name, numbers in by_table.items():
+            for verb, number in numbers.items():
                 totals[name][verb] += number
     return {name: numbers for name, numbers in totals.items() if any(numbers.values())}
 
@@ -83,15 +88,16 @@ REJECTS_FILE = "rejected.jsonl"
 class RejectLog:
     """The file `rejected.jsonl`: file, line, reason and text of each rejected row; absent if there is none."""
 
-    def __init__(self, path: Path | None) -> None:
-        """path: None to count the rows without writing them."""
+    def __init__(self, path: Path | None, *, keep: bool = False) -> None:
+        """path: None to count the rows without writing them. keep: add to the rows of the import before."""
         self.count = 0
         self.first: RejectedRow | None = None
         self._path = path
+        self._keep = keep
         self._file: IO[str] | None = None
 
     def __enter__(self) -> "RejectLog":
-        if path := self._path:
+        if (path := self._path) and not self._keep:
             self._run_checked(lambda: path.unlink(missing_ok=True))
         return self
 
@@ -110,7 +116,7 @@ class RejectLog:
 
     def _open_file(self, path: Path) -> IO[str]:
         if self._file is None:
-            self._file = path.open("w", encoding="utf-8", errors="backslashreplace")
+            self._file = path.open("a", encoding="utf-8", errors="backslashreplace")
         return self._file
 
     def _run_checked(self, write: Callable[[], object]) -> None:

@@ -38,7 +38,8 @@ class ImportRequest:
 
     open_records: opens the files on each call; returns the reader's information about them, and their records.
     source_name: None for the reader's name. prune: whether to remove records that the source no longer has.
-    confirmed: whether the import may change any number of records.
+    confirmed: whether the import may change any number of records. continues: whether it goes on with an import of
+    several sources, whose rejected rows are kept.
     """
 
     reader: str
@@ -49,6 +50,7 @@ class ImportRequest:
     source_name: str | None = None
     prune: bool = False
     confirmed: bool = False
+    continues: bool = False
 
     def open_files(self) -> OpenedFiles:
         """Open the files and read their first record."""
@@ -97,7 +99,7 @@ def import_records(archive: Archive, request: ImportRequest) -> ArchiveSummary:
     if not request.confirmed and any(has_records(archive, source) for source in files.plan_sources(archive)):
         _refuse_large_changes(archive, request, _plan(archive, request, files))
         files = request.open_files()
-    with RejectLog(archive.path / REJECTS_FILE) as rejects:
+    with RejectLog(archive.path / REJECTS_FILE, keep=request.continues) as rejects:
         return _ArchiveImport(archive, request, files, rejects).run()
 
 

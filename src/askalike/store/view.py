@@ -338,7 +338,7 @@ class View:
 
     def _select_in_chunks(self, sql: str, keys: Iterable[str | int], values: Sequence[Any] = ()) -> Iterator[Any]:
         for chunk in chunks(keys, CHUNK_ROWS):
-            yield from self._connection.execute(sql, (json.dumps(chunk, default=int), *values))  # NumPy's integers
+            yield from self._connection.read(sql, (json.dumps(chunk, default=int), *values))  # NumPy's integers
 
 
 @dataclass(frozen=True, slots=True)

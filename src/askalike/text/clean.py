@@ -4,7 +4,7 @@ import html
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Literal, NamedTuple
 
 from askalike.core.types import Markup
 
@@ -23,6 +23,8 @@ _BLOCKS = (
 _TAG_END = r"""(?=[\s/>])[^<>"']*(?:(?:"[^"]*"|'[^']*')[^<>"']*)*>"""
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_TAG_END}", re.I)
 _PRE = re.compile(rf"</?pre{_TAG_END}", re.I)
+_PRE_BLOCK = re.compile(r"<pre(?=[\s>])[^<>]*>(.*?)</pre\s*>", re.I | re.DOTALL)
+_CODE_TAG = re.compile(r"</?[a-z][^<>]*>", re.I)
 _CODE = re.compile(r"<(/?)(?:pre|code)(?=[\s/>])", re.I)
 
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -37,18 +39,6 @@ _URL_PART = r"""[^\s<>"()\u3000-\u9fff\uac00-\ud7a3]"""  # Chinese, Japanese and
 _URL = re.compile(  # re.I for the whole pattern would expand a range of 27,000 characters
     rf"(?i:(?<![a-z0-9])(?:https?://|ftp://|www\.))(?:{_URL_PART}|\({_URL_PART}*\))+(?<![.,;:!?'*\]}}])"
 )
-FORMULA: Final = re.compile(
-    r"\$\$(?=\S).{1,2000}?\$\$"
-    r"|(?<![\\$\w])\$(?=[^\s$])[^$\n]{0,500}?(?<=[^\s\\])\$(?![\w$])"
-    r"|\\\((?:[^\\]|\\[^(]){1,1000}?\\\)|\\\[(?:[^\\]|\\[^\[]){1,2000}?\\\]"
-    r"|\\begin\{(?P<environment>[a-z]{1,20}\*?)\}.{1,2000}?\\end\{(?P=environment)\}",
-    re.DOTALL,
-)
-r"""A formula with its MathJax delimiters. As in Pandoc, `$5 and $10` and `$5-$10` contain none.
-
-As in MathJax, a backslash belongs to the character after it, so that the `\\[2pt]` of a matrix is no delimiter. There
-is no second opening delimiter between `\(` and `\)`, or `\[` and `\]`, so that many of these take linear time.
-"""
 
 
 def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Literal["token", "keep"] = "token") -> str:
@@ -70,9 +60,25 @@ def readable_text(text: str, markup: Markup) -> str:
     return plain_text(text, markup, code="keep", links="keep")
 
 
-def has_formula_sign(text: str) -> bool:
-    """Return whether a text may contain a formula, by a quick check."""
-    return "$" in text or "\\" in text
+class TextBlock(NamedTuple):
+    """A part of a text: prose, or code with its lines as they are."""
+
+    text: str
+    is_code: bool
+
+
+def readable_blocks(text: str, markup: Markup) -> list[TextBlock]:
+    """Return the displayed plain text in parts; the code of `<pre>` keeps its line breaks and indentation."""
+    if markup == "text":
+        return [TextBlock(readable_text(text, markup), False)]
+    blocks = []
+    for number, part in enumerate(_PRE_BLOCK.split(text)):
+        is_code = number % 2 == 1
+        content = _CODE_TAG.sub("", part) if is_code else readable_text(part, markup)
+        content = html.unescape(content).strip("\n") if is_code else content
+        if content.strip():
+            blocks.append(TextBlock(content, is_code))
+    return blocks
 
 
 @lru_cache(MAX_CACHED_TEXTS)

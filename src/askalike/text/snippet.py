@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from askalike.text.clean import FORMULA, collapse_spaces, has_formula_sign
+from askalike.text.clean import collapse_spaces
+from askalike.text.formulas import find_definitions, find_formulas
 
 _ELLIPSIS: Final = "…"
 _MAX_CUT_SHIFT: Final = 30
@@ -15,8 +16,9 @@ def extract_snippet(text: str, term_spans: Sequence[tuple[int, int]], width: int
 
     term_spans: (start, end) offsets in `text`, in any order. Of windows with the same number of spans the first is
     used, with its spans centred. Cuts are between words, never within a formula, and are marked by "…", which does not
-    count for the width.
+    count for the width. Formulas that only define commands are left out.
     """
+    text, term_spans = _drop_definitions(text, term_spans)
     if len(text) <= width:
         return collapse_spaces(text)
     first, last = _find_densest_window(sorted(term_spans), width)
@@ -33,15 +35,30 @@ def extract_snippet(text: str, term_spans: Sequence[tuple[int, int]], width: int
     return _ELLIPSIS * cut_left + collapse_spaces(text[start:end]) + _ELLIPSIS * cut_right
 
 
+def _drop_definitions(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, Sequence[tuple[int, int]]]:
+    for start, end in reversed(find_definitions(text)):
+        text = text[:start] + text[end:]
+        moved = [(at - (end - start), to - (end - start)) for at, to in spans if at >= end]
+        spans = [*(span for span in spans if span[1] <= start), *moved]
+    return text, spans
+
+
 def _cut_around_formulas(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the bounds without formulas that they would cut; unchanged if nothing would be left."""
-    first, last = start, end
-    for formula in FORMULA.finditer(text) if has_formula_sign(text) else ():
-        if formula.start() < start < formula.end():
-            first = formula.end()
-        if formula.start() < end < formula.end():
-            last = formula.start()
-    return (first, last) if first < last else (start, end)
+    """Return the bounds without formulas that they would cut; of a stretch inside of one, what stands around it."""
+    first, last, around = start, end, (0, 0)
+    for opening, closing in find_formulas(text):
+        if opening < start < closing:
+            first, around = closing, (opening, closing)
+        if opening < end < closing:
+            last, around = opening, (opening, closing)
+    if first < last:
+        return first, last
+    width, (opening, closing) = end - start, around
+    if closing - opening <= 2 * width:
+        return around
+    if text[:opening].strip():
+        return _cut_around_formulas(text, max(0, opening - width), opening)
+    return _cut_around_formulas(text, closing, min(len(text), closing + width)) if closing < len(text) else (0, 0)
 
 
 def _find_densest_window(spans: Sequence[tuple[int, int]], width: int) -> tuple[int, int]:

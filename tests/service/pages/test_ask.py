@@ -1,9 +1,14 @@
 """*Ask* and *Question* in a browser: typing, marked words, feedback; with JavaScript and without."""
 
 import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
-from serving import wait_for
+import pytest
+from serving import Service, wait_for
 
+from askalike.moderation.gaps import find_gaps
 from askalike.store import Archive
 
 ASK = "/a/riverside"
@@ -53,6 +58,50 @@ def test_going_back_shows_the_query_and_its_hits_again(visit) -> None:
     assert page.locator(".item h3 a").first.inner_text() == title
 
 
+def test_improbable_hits_are_related_without_a_number(visit) -> None:
+    page = visit(f"{ASK}?title=my+bike+was+stolen")
+    assert re.fullmatch(r"\d likely the same", page.locator("#found").inner_text())
+    shares = [int(share) for share in re.findall(r"(\d+) % likely the same", page.locator("#similar").inner_text())]
+    assert shares
+    assert min(shares) >= 50
+    related = page.locator("details.related")
+    assert related.locator(".item").first.is_hidden()
+    related.locator("summary").first.click()
+    assert related.locator(".item").first.is_visible()
+    assert related.locator("meter").count() == 0
+
+
+def test_where_nothing_is_likely_what_is_related_is_open(visit) -> None:
+    page = visit(f"{ASK}?title=what+is+the+police+for")
+    assert page.locator("#found").inner_text().endswith(("related questions", "related question"))
+    assert page.locator(".item").first.is_visible()
+    assert "%" not in page.locator("#similar").inner_text()
+    page.get_by_text("None of them is likely to ask the same.").wait_for()
+
+
+def test_the_best_answer_is_read_without_leaving(visit) -> None:
+    page = visit(f"{ASK}?title=my+bike+was+stolen")
+    first = page.locator(".item").first
+    prose = first.locator(".full .prose")
+    assert prose.is_hidden()
+    with page.expect_request("**/opened"):
+        first.get_by_text("Read it all").click()
+    assert prose.is_visible()
+    assert page.locator(".full").count() == 1
+
+
+def test_what_was_found_is_announced_once_somebody_pauses(visit) -> None:
+    page = visit(ASK)
+    page.evaluate("""() => { window.said = [];
+        new MutationObserver(() => said.push(document.getElementById("said").textContent))
+            .observe(document.getElementById("said"), { childList: true }); }""")
+    page.locator("#title").press_sequentially("my bike was stolen", delay=80)
+    page.locator("#said:not(:empty)").wait_for(state="attached")
+    page.locator("#title").press_sequentially(".", delay=80)
+    page.wait_for_timeout(1_800)
+    assert page.evaluate("said") == [page.locator("#found").inner_text()]
+
+
 def test_an_unanswered_hit_answers_nothing(visit, service) -> None:
     page = visit(f"{ASK}?title=zygohistomorphic+queue")
     first = page.locator(".item").first
@@ -75,7 +124,8 @@ def test_feedback_is_stored(visit, service) -> None:
     page.locator("#title").fill("my hired bike was stolen")
     page.get_by_role("button", name="This answers it: The bike I hired was stolen").click()
     page.get_by_text("Noted that this answers your question.").wait_for()
-    page.get_by_role("button", name="Not the same").nth(1).click()
+    page.get_by_text(re.compile(r"^\d+ related question")).click()
+    page.get_by_role("button", name="Not the same").first.click()
     page.get_by_text("Noted as different.").wait_for()
     page.get_by_role("button", name="None of these is my question").click()
     page.get_by_text("Noted as missing.").wait_for()
@@ -110,8 +160,8 @@ def test_a_question_shows_its_answers_and_why_its_duplicates_are_thought_so(visi
     assert also.locator(".why .word").count() >= 1
     assert also.locator("mark").count() >= 1
     shown = [int(share) for share in re.findall(r"(\d+) % likely the same", also.inner_text())]
-    assert len(shown) == also.locator(".item meter").count() == also.locator(".item").count()
-    assert min(shown) >= 10
+    assert len(shown) == also.locator(".item meter").count() <= also.locator(".item").count()
+    assert all(share >= 50 for share in shown)
     assert page.locator("article.accepted").count() == 1
 
 
@@ -127,17 +177,70 @@ def test_hostile_texts_are_only_texts(visit, hostile_title) -> None:
     assert 'print("a long line' in prose.locator("pre code").inner_text()
 
 
-def test_ask_results_on_narrow_pages(visit) -> None:
-    """And beside the whole form on wide ones; the keyboard goes the same way."""
+def test_details_come_before_the_hits_on_narrow_pages(visit) -> None:
+    """On a single line, so that hits stand right below; on wide pages the hits stand beside."""
     page = visit("/a/riverside?title=lost+my+card")
     hit, body = page.locator(".item").first, page.locator("#body")
     for width in (375, 700, 900):
         page.set_viewport_size({"width": width, "height": 800})
-        above, below = hit.bounding_box(), body.bounding_box()
-        assert page.locator("#title").bounding_box()["y"] < above["y"] < below["y"]
-        assert page.locator(".none").bounding_box()["y"] < below["y"]
-        assert above["y"] < 400
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        details, shown = body.bounding_box(), hit.bounding_box()
+        assert page.locator("#title").bounding_box()["y"] < details["y"] < shown["y"] < 460
+        assert details["height"] < 60
+    body.fill("I have looked everywhere.\n" * 4)
+    assert body.bounding_box()["height"] > 90
     page.set_viewport_size({"width": 1200, "height": 800})
     form = body.bounding_box()
     assert hit.bounding_box()["x"] > form["x"] + form["width"]
+
+
+@pytest.fixture(scope="module")
+def taking(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service whose operator lets people post questions to the drafts."""
+    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("taking") / "riverside"))
+    served = Service(path, options=("--set", "propose=0", "--set", "take_questions=true"))
+    yield served
+    served.end()
+
+
+def read_gaps(service: Service) -> dict[str, int]:
+    with Archive.open(service.archive_path) as archive:
+        return {gap.title: gap.count for gap in find_gaps(archive)}
+
+
+def test_a_question_that_no_hit_answers_is_posted_to_the_drafts(browser, taking: Service) -> None:
+    page = browser.new_page(base_url=taking.url.geturl())
+    page.goto(f"{ASK}?title=where+is+my+lost+library+card")
+    post = page.get_by_role("button", name="Post your question")
+    assert post.is_hidden()
+    for _ in range(page.locator(".item").count()):
+        page.get_by_role("button", name="Not the same").first.click()
+        page.locator(".said").last.wait_for()
+        page.wait_for_load_state("networkidle")
+    post.click()
+    page.get_by_text("Your question is with the moderators.").wait_for()
+    assert read_gaps(taking) == {"where is my lost library card": 1}
+    page.goto("/a/riverside/drafts")
+    draft = page.locator(".card", has_text="where is my lost library card")
+    assert "a question posted here" in draft.inner_text()
+    draft.get_by_label("Answer", exact=True).fill("At the desk.")
+    draft.get_by_role("button", name="Accept").click()
+    page.get_by_text("The entry is saved").wait_for()
+    page.close()
+
+
+def test_a_question_is_posted_without_javascript_and_counts_once(browser, taking: Service) -> None:
+    context = browser.new_context(base_url=taking.url.geturl(), java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{ASK}?title=library+card+for+a+zebra")
+    page.get_by_role("button", name="None of these is my question").click()
+    page.get_by_role("button", name="Post your question").click()
+    page.get_by_text("Your question is with the moderators.").wait_for()
+    assert read_gaps(taking)["library card for a zebra"] == 1
+    context.close()
+
+
+def test_questions_are_taken_only_where_the_operator_allows_it(visit) -> None:
+    page = visit(f"{ASK}?title=library+card")
+    page.get_by_role("button", name="None of these is my question").click()
+    page.get_by_text("Noted as missing.").wait_for()
+    assert page.get_by_role("button", name="Post your question").count() == 0

@@ -10,6 +10,7 @@ def test_formulas_are_rendered_from_the_package(visit) -> None:
     title = page.get_by_role("heading", level=1)
     assert title.locator(".katex").count() == 2
     assert title.locator("math msqrt").count() == 1
+    assert page.locator(".math.wide").count() == 0
     prose = page.locator(".question .prose")
     assert prose.locator("math mfrac").count() == 1
     assert "costs $5 or $10 a month" in prose.inner_text()
@@ -55,3 +56,12 @@ def test_a_formula_is_at_most_a_few_lines_large(visit, service) -> None:
     box = page.locator("h1 .katex-rule").bounding_box()
     assert box["width"] < 1_000
     assert box["height"] < 1_000
+
+
+def test_own_commands_of_a_text_hold_for_its_formulas_alone(visit, service) -> None:
+    body = r"<p>$\newcommand{\half}{\frac12}\DeclareMathOperator\xor{xor}$Why is $\half \xor 1$ no integer?</p>"
+    service.send("PUT", "/v1/riverside/questions/half", {"title": r"Halves $\half$", "body": body, "markup": "html"})
+    page = visit("/a/riverside/questions/half")
+    page.locator(".question .prose .katex").nth(1).wait_for()
+    assert page.locator(".question .prose mfrac").count() == 1
+    assert page.locator(".question .prose mi", has_text="xor").count() == 1

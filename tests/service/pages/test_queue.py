@@ -3,6 +3,7 @@
 from serving import Service, wait_for
 
 from askalike.store import Archive
+from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.editing import get_links
 
 QUEUE, GAPS = "/a/riverside/queue", "/a/riverside/gaps"
@@ -21,7 +22,6 @@ def test_the_queue_by_keyboard(visit, service) -> None:
     page = visit(QUEUE)
     first = page.locator(".sides h2").first
     assert "93 % likely the same" in page.locator("#pair").inner_text()
-    assert first.locator("em.only").count() + page.locator(".sides mark").count() > 2
     title = first.inner_text()
     for key, state in (("a", "accepted"), ("r", "rejected"), ("s", "skipped")):
         page.keyboard.press(key)
@@ -89,3 +89,21 @@ def test_gaps_are_answered_or_ignored(visit, service) -> None:
     page.get_by_role("button", name="Show it again: Where may I park my boat?").click()
     page.get_by_text("The gap is listed again.").wait_for()
     page.locator(".gap", has_text="park my boat").wait_for()
+
+
+def test_code_keeps_its_lines_and_the_same_passage_is_marked_on_both_sides(visit, service) -> None:
+    code = "<p>Why does this loop never end?</p><pre><code>while True:\n    wait({})\n    print(&lt;x&gt;)</code></pre>"
+    for id, seconds in (("code1", 1), ("code2", 2)):
+        question = {"title": f"A loop {id}", "body": code.format(seconds), "markup": "html"}
+        service.send("PUT", f"/v1/riverside/questions/{id}", question)
+    with open_archive(service) as archive:
+        add_proposals(archive, [CandidatePair("code1", "code2", 0.999, 1.0, "lm")])
+    page = visit(QUEUE)
+    lines = page.locator(".sides pre").first.inner_text().split("\n")
+    assert lines == ["while True:", "    wait(1)", "    print(<x>)"]
+    for side, seconds in ((0, "1"), (1, "2")):
+        card = page.locator(".sides .card").nth(side)
+        assert "Why does this loop never end" in " ".join(card.locator("mark").all_inner_texts())
+        assert seconds in card.locator("pre em.only").all_inner_texts()
+    page.get_by_role("button", name="They do not").click()
+    page.get_by_text("You rejected:").wait_for()

@@ -12,10 +12,11 @@ from askalike.core.types import Contribution, Explanation, Span
 from askalike.service.pages.assets import list_static_files
 from askalike.service.pages.charts import WIDTH, stacked_bars
 from askalike.service.pages.display import format_percent, render_body
-from askalike.service.pages.marking import extract_words, highlight, highlight_differences
+from askalike.service.pages.marking import compare_texts, highlight, mark_stretches
 from askalike.service.pages.quality import VERDICT_LABELS, fill_weeks
-from askalike.service.pages.reasons import matched_words, summarise_explanation
+from askalike.service.pages.reasons import summarise_explanation
 from askalike.service.pages.rendering import create_environment
+from askalike.text.clean import readable_blocks
 
 
 @pytest.mark.parametrize(
@@ -32,15 +33,31 @@ def test_words_are_highlighted(text: str, words: set[str], expected: str) -> Non
     assert highlight(text, words) == expected
 
 
-def test_differences_are_marked() -> None:
-    html = highlight_differences("Hire a <bike> today", extract_words("hire a car"), {"bike"})
-    assert html == 'Hire a &lt;<mark>bike</mark>&gt; <em class="only">today</em>'
+def test_the_same_passage_is_marked_in_both_texts_and_what_differs_between() -> None:
+    one, other = "I hired a <bike> shop today, and so on", "Somebody said: I hired a car shop today. Bye"
+    first, second = compare_texts(one, other, {"i", "a"})
+    assert mark_stretches(one, first).startswith("I hired a &lt;bike&gt; <mark>shop today</mark>")
+    first, second = compare_texts(one, other)
+    assert mark_stretches(one, first) == (
+        '<mark>I hired a</mark> &lt;<em class="only">bike</em>&gt; <mark>shop today</mark>, and so on'
+    )
+    assert mark_stretches(other, second) == (
+        'Somebody said: <mark>I hired a</mark> <em class="only">car</em> <mark>shop today</mark>. Bye'
+    )
+    assert compare_texts("the bike and the shop", "the shop and the bike", {"the", "and"}) == ([], [])
+
+
+@given(st.text("ab \n<$\\", max_size=40), st.text("ab \n<$\\", max_size=40))
+def test_marking_changes_no_text(one: str, other: str) -> None:
+    for text, stretches in zip((one, other), compare_texts(one, other), strict=True):
+        shown = mark_stretches(text, stretches).striptags().replace("\\$", "$").split()
+        assert shown == type(mark_stretches("", [])).escape(text).striptags().replace("\\$", "$").split()
 
 
 @given(st.text(), st.sets(st.text(max_size=5), max_size=5))
 def test_highlighting_changes_no_text(text: str, words: set[str]) -> None:
-    for html in (highlight(text, words), highlight_differences(text, words)):
-        assert html.striptags().split() == type(html)(html.__class__.escape(text)).striptags().split()
+    html = highlight(text, words)
+    assert html.striptags().split() == type(html)(html.__class__.escape(text)).striptags().split()
 
 
 @pytest.mark.parametrize(
@@ -72,6 +89,29 @@ def test_tags_without_an_end_take_no_longer_than_others(piece: str) -> None:
 def test_formulas_of_code_stay_code() -> None:
     rendered = render_body("a $x$ <code>$y$</code> <PRE>$z$</PRE> $u$", "html")
     assert re.findall(r'<span class="math">(.*?)</span>', rendered) == ["$x$", "$u$"]
+
+
+@pytest.mark.parametrize(
+    ("html", "formulas"),
+    [
+        ("<p>$$a<br>+ b$$</p>", ["$$a + b$$"]),
+        ("<p>$x<em>1 + x</em>2$ and <em>so</em> on</p>", ["$x_1 + x_2$"]),
+        ("<p>$\\begin{pmatrix} a \\\\ \n b \\end{pmatrix}$</p>", ["$\\begin{pmatrix} a \\\\ \n b \\end{pmatrix}$"]),
+        ("<p>$5 in one</p><p>and $6 in another</p>", []),
+    ],
+)
+def test_formulas_with_html_between(html: str, formulas: list[str]) -> None:
+    assert re.findall(r'<span class="math">(.*?)</span>', render_body(html, "html"), re.DOTALL) == formulas
+
+
+def test_formulas_over_several_lines_of_plain_text() -> None:
+    rendered = render_body("First\n$$a +\nb$$\nlast", "text")
+    assert rendered == '<p>First<br><span class="math">$$a +\nb$$</span><br>last</p>'
+
+
+def test_escaped_dollars_are_dollars_beside_formulas() -> None:
+    assert highlight("\\$5 for $x$", ()) == '$5 for <span class="math">$x$</span>'
+    assert highlight("a\\$ ends a line", ()) == "a\\$ ends a line"
 
 
 def test_images_become_links() -> None:
@@ -113,15 +153,6 @@ def test_an_explanation_is_summarised_in_words() -> None:
     assert summarise_explanation(None).words == []
 
 
-def test_commands_of_formulas_are_no_reasons() -> None:
-    text = r"a \frac{x}{y} and \begin{align} text \text{text}"
-    spans = tuple(Span("body", m.start(), m.end()) for m in re.finditer("frac|align|text", text))
-    words = tuple(Contribution(word, ("body",), 1.0) for word in ("frac", "align", "text"))
-    explanation = Explanation(3.0, words, spans, {"body": text})
-    assert [word.text for word in summarise_explanation(explanation).words] == ["text"]
-    assert matched_words(explanation) == {"text"}
-
-
 def test_weeks_without_feedback_are_shown() -> None:
     none = dict.fromkeys(VERDICT_LABELS, 0)
     one = none | {"accept": 1}
@@ -158,3 +189,8 @@ def test_templates_and_files_are_part_of_the_package() -> None:
     assert len(templates) >= 12
     for name in templates:
         create_environment().get_template(name)
+
+
+def test_code_keeps_its_lines() -> None:
+    blocks = readable_blocks("<p>a\n b</p><pre><code>x\n  y &lt;</code></pre>c", "html")
+    assert [tuple(block) for block in blocks] == [("a b", False), ("x\n  y <", True), ("c", False)]

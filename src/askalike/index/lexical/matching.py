@@ -21,11 +21,14 @@ class ListCursors(NamedTuple):
     """The row at that position: no earlier row has the term. 0 if unknown, LAST_ROW at the end of the list."""
     added: NDArray[np.float64]
     """NaN where the row lacks the term."""
+    sums: Matrix[np.float64]
+    """(4, F): scores and idf of the row in each field, first of finished words, then of the best completion."""
 
     @classmethod
-    def of_terms(cls, count: int) -> Self:
+    def of_terms(cls, count: int, fields: int) -> Self:
         """Return uninitialised cursors; `match_documents` initialises them."""
-        return cls(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count))
+        numbers = np.empty(count, np.int64), np.empty(count, np.int64)
+        return cls(*numbers, np.empty(count), np.empty((4, fields)))
 
 
 class DocumentMatches(NamedTuple):
@@ -33,18 +36,21 @@ class DocumentMatches(NamedTuple):
 
     scores: NDArray[np.float64]
     """(P)."""
-    information: NDArray[np.float64]
-    """(P): the total idf of the shared words, each counted once for all fields, in the phrasing where it is highest."""
+    field_scores: Matrix[np.float64]
+    """(P, F): the score of each field, in the phrasing where it is highest."""
+    information: Matrix[np.float64]
+    """(P, F): the total idf of the shared words in each field, in the phrasing where it is highest."""
     phrasings: NDArray[np.int64]
     """(P): the phrasing that scores best."""
     term_scores: Matrix[np.float64]
     """(P, maximum terms of a query): each term's score in that phrasing, NaN if it does not occur; or (0, 0)."""
 
     @classmethod
-    def of_pairs(cls, pairs: int, max_terms: int | None = None) -> Self:
+    def of_pairs(cls, pairs: int, fields: int, max_terms: int | None = None) -> Self:
         """Return the initial matches of pairs, before any segment. max_terms: None for no `term_scores`."""
         term_scores = np.full((0, 0) if max_terms is None else (pairs, max_terms), np.nan)
-        return cls(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs, np.int64), term_scores)
+        of_fields = np.zeros((pairs, fields)), np.zeros((pairs, fields))
+        return cls(np.zeros(pairs), *of_fields, np.zeros(pairs, np.int64), term_scores)
 
 
 @inlined()
@@ -95,9 +101,8 @@ def _match_row(
     i: int, matches: DocumentMatches, cursors: ListCursors,
 ) -> None:  # fmt: skip
     """Match query q with a row, and update pair i where the result is better. The best completion in a field counts."""
-    score = shared = completion_score = completion_information = 0.0
-    first, last = batch.offsets[q], batch.offsets[q + 1]
-    counted = field = np.int64(-1)
+    first, last, sums = batch.offsets[q], batch.offsets[q + 1], cursors.sums
+    sums[:, :] = 0.0
     for m in range(first, last):
         cursors.added[m] = np.nan
         if cursors.upcoming[m] > row:  # true for most lists
@@ -105,19 +110,19 @@ def _match_row(
         added = cursors.added[m] = _score_term(p, tables, batch, q, m, row, cursors)
         if np.isnan(added):
             continue
+        field = batch.fields[m]
         if batch.completes[m]:
-            if batch.completes[m] != field:
-                score, completion_score = score + completion_score, 0.0
-            field = batch.completes[m]
-            completion_score = max(completion_score, added)
-            completion_information = max(completion_information, information[m])
+            sums[2, field] = max(sums[2, field], added)
+            sums[3, field] = max(sums[3, field], information[m])
         else:
-            score += added
-            if batch.words[m] != counted:
-                shared += information[m]
-            counted = batch.words[m]
-    score, shared = score + completion_score, shared + completion_information
-    matches.information[i] = max(matches.information[i], shared)
+            sums[0, field] += added
+            sums[1, field] += information[m]
+    score = 0.0
+    for field in range(sums.shape[1]):
+        in_field = sums[0, field] + sums[2, field]
+        score += in_field
+        matches.field_scores[i, field] = max(matches.field_scores[i, field], in_field)
+        matches.information[i, field] = max(matches.information[i, field], sums[1, field] + sums[3, field])
     if score > matches.scores[i]:
         matches.scores[i], matches.phrasings[i] = score, np.int64(p.phrasings[row])
         for m in range(first, last if len(matches.term_scores) else first):
@@ -132,7 +137,7 @@ def match_documents(
 ) -> None:  # fmt: skip
     """Match each pair of a query and a docid in one segment; it is faster if docids ascend.
 
-    queries, docids: (P), the query as its row in the batch. information: (M), the idf of the word of each term.
+    queries, docids: (P), the query as its row in the batch. information: (M), the idf of each term.
     live_mask: (rows), which rows are not deleted; empty if none is. cursors: working memory.
     """
     for i in range(len(docids)):

@@ -1,7 +1,7 @@
 """Queries whose terms are looked up: what each of them weighs, and what the query would score for its own words."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -19,7 +19,7 @@ from askalike.index.lexical.term_scores import (
     score_fields,
     term_information,
 )
-from askalike.index.lexical.terms import mark_terms, word_of
+from askalike.index.lexical.terms import mark_terms
 from askalike.index.rows import Array
 from askalike.native.compiled import prechecked
 
@@ -63,11 +63,15 @@ class PreparedQueries:
 
 @dataclass(frozen=True, eq=False)
 class PreparedBatch:
-    """Q queries with M terms on a state of an index. counts: (M), the frequency of each term in its query."""
+    """Q queries with M terms on a state of an index with F fields.
+
+    counts: (M), the frequency of each term in its query. factors: (Q, F), those of the fields' weights.
+    """
 
     columns: QueryBatch
     scores: TermScores
     counts: Floats
+    factors: Floats
 
     def __len__(self) -> int:
         return len(self.columns.scales)
@@ -78,70 +82,63 @@ class PreparedBatch:
         fields: FieldWeights,
     ) -> Self:  # fmt: skip
         """Weigh the queries' terms. numbers: (M), of each term among the known ones, whose scores are computed."""
-        counts = np.array(terms.counts, np.float64)
-        weights = counts * np.array(fields)[scores.terms.fields[numbers]] if fields else counts
+        counts, rows = np.array(terms.counts, np.float64), np.array(terms.rows, np.int64)
+        in_fields = scores.terms.fields[numbers].astype(np.int64)
+        weights = counts * np.array(fields)[in_fields] if fields else counts
+        factors = np.ones((len(queries), len(scores.terms.statistics)))
         if any(query.field_factors for query in queries):
-            each = (1.0,) * len(scores.terms.statistics)
-            factors = np.array([query.field_factors or each for query in queries], np.float64)
-            weights = weights * factors[terms.rows, scores.terms.fields[numbers]]
-        bounds = np.bincount(terms.rows, weights * scores.bounds[numbers], len(queries))
+            factors = np.array([query.field_factors or factors[0] for query in queries], np.float64)
+            weights = weights * factors[rows, in_fields]
+        bounds = np.bincount(rows, weights * scores.bounds[numbers], len(queries))
         columns = QueryBatch(
-            np.array(terms.offsets, np.int64), numbers, weights, np.array(terms.words, np.int64),
-            np.array(terms.completes, np.int64), integer_scale(bounds.astype(np.float64)),
-            np.array([q.excluded_docid for q in queries], np.int64),
+            np.array(terms.offsets, np.int64), numbers, weights, in_fields, np.array(terms.completes, np.int64),
+            integer_scale(bounds.astype(np.float64)), np.array([q.excluded_docid for q in queries], np.int64),
             np.array([q.excluded_phrasing for q in queries], np.int64),
         )  # fmt: skip
-        return cls(prechecked(columns), scores, counts)
+        return cls(prechecked(columns), scores, counts, factors)
 
     @lazy_property
     def self_scores(self) -> Floats:
-        """The score of each query for a text with the same words in each field, (Q); 0 without words.
+        """The score of each query for a text with the same words in each field, (Q, F); 0 without words.
 
         Every completion of a word gets the highest weight among them, so that no text scores far above this.
         """
-        columns, known = self.columns, self.scores.terms
-        field_count, factors = len(known.statistics), columns.weights / self.counts
-        groups = self._rows * field_count + known.fields[columns.terms]
-        highest = -self._least_completions(-self.counts, self._rows, len(self))[self._rows]
+        columns = self.columns
+        factors = columns.weights / self.counts
+        highest = -self._least_completions(-self.counts)[self._groups]
         counts = np.where(columns.completes, highest, self.counts)
-        finished, unfinished = self._sum_groups(counts, groups, len(self) * field_count)
-        each = counts * factors * self.scores.score_in_text(columns.terms, counts, (finished + unfinished)[groups])
-        finished, unfinished = self._sum_groups(each, groups, len(self) * field_count)
-        return (finished + unfinished).reshape(-1, field_count).sum(axis=1)
+        lengths = self._sum_groups(counts)[self._groups]
+        each = counts * factors * self.scores.score_in_text(columns.terms, counts, lengths)
+        return self._sum_groups(each).reshape(self.factors.shape)
 
     @lazy_property
     def term_information(self) -> Floats:
-        """The idf of each term's word, (M): the lowest of its fields; all completions have that of the most common."""
+        """The idf of each term in its field, (M); all completions have that of the most common."""
         columns, known = self.columns, self.scores.terms
 
         def inform(at: Any, own: FieldStatistics) -> Floats:
             return term_information(known.df[columns.terms[at]], own.collection.documents)
 
         idf = score_fields(known.fields[columns.terms], known.statistics, inform)
-        groups = np.cumsum(self._begins_word) - 1
-        if len(groups):
-            idf = np.minimum.reduceat(idf, np.flatnonzero(self._begins_word))[groups]
-        common = self._least_completions(idf, self._rows, len(self))[self._rows]
-        return np.where(columns.completes, common, idf)
+        return np.where(columns.completes, self._least_completions(idf)[self._groups], idf)
 
-    @property
+    @lazy_property
     def total_information(self) -> Floats:
-        """The idf of each query's words, (Q): each word counts once, and completions as one word."""
-        sums = self._sum_groups(np.where(self._begins_word, self.term_information, 0.0), self._rows, len(self))
-        return np.add(*sums)
+        """The idf of each query's words, (Q, F); completions are one word."""
+        return self._sum_groups(self.term_information).reshape(self.factors.shape)
 
-    def _sum_groups(self, values: Floats, groups: Array, size: int) -> tuple[Floats, Floats]:
-        """Return the sum over the finished words of each group of terms, and the minimum over its completions."""
-        finished = self.columns.completes == 0
-        sums = np.asarray(np.bincount(groups[finished], values[finished], size), np.float64)
-        return sums, self._least_completions(values, groups, size)
+    def _sum_groups(self, values: Floats) -> Floats:
+        """Return, for each query and field, the sum over its finished words and the minimum over its completions."""
+        finished, groups = self.columns.completes == 0, self._groups
+        sums = np.bincount(groups[finished], values[finished], self.factors.size)
+        return np.asarray(sums + self._least_completions(values), np.float64)
 
-    def _least_completions(self, values: Floats, groups: Array, size: int) -> Floats:
-        """Return the minimum over the completions of each group of terms, (size,); 0 without any."""
+    def _least_completions(self, values: Floats) -> Floats:
+        """Return the minimum over the completions in each field of each query, (Q · F); 0 without any."""
         completed = np.flatnonzero(self.columns.completes)
-        least = np.full(size, np.inf if len(completed) else 0.0)
+        least = np.full(self.factors.size, np.inf if len(completed) else 0.0)
         if len(completed):
-            np.minimum.at(least, groups[completed], values[completed])
+            np.minimum.at(least, self._groups[completed], values[completed])
             least[np.isinf(least)] = 0.0
         return least
 
@@ -164,59 +161,40 @@ class PreparedBatch:
         return [[*own, *best.values()] for own, best in zip(named, completed, strict=True)]
 
     @lazy_property
-    def _rows(self) -> Array:
-        return np.repeat(np.arange(len(self)), np.diff(self.columns.offsets))
-
-    @lazy_property
-    def _begins_word(self) -> Array:
-        """Whether each term is the first of its word, bool (M)."""
-        words = self.columns.words
-        begins = np.ones(len(words), np.bool_)
-        begins[1:] = (words[1:] != words[:-1]) | (self._rows[1:] != self._rows[:-1])
-        return begins
+    def _groups(self) -> Array:
+        """The query and the field of each term as one number, (M)."""
+        rows = np.repeat(np.arange(len(self)), np.diff(self.columns.offsets))
+        return rows * self.factors.shape[1] + self.columns.fields
 
 
 class TermColumns(NamedTuple):
-    """The terms of Q queries, M in total, the terms of one word next to each other. See QueryBatch for the columns."""
+    """The terms of Q queries, M in total. See QueryBatch for the columns."""
 
     offsets: list[int]
     rows: list[int]
     """(M): the query of each term."""
     names: list[str]
     counts: list[float]
-    words: list[int]
     completes: list[int]
 
     @classmethod
     def of_queries(cls, queries: Sequence[QueryTerms], complete: Callable[[str], Sequence[str]], fields: int) -> Self:
         """Collect the terms. complete: returns the completions of a prefix. fields: their number."""
-        columns = cls([0], [], [], [], [], [])
+        columns = cls([0], [], [], [], [])
         for row, query in enumerate(queries):
             counts = query.weights if query.weights is not None else Counter(query.terms)
-            words = _number_words(counts) if fields > 1 else dict(zip(counts, range(len(counts)), strict=True))
-            columns._add(row, sorted(counts, key=words.__getitem__) if fields > 1 else counts, counts, words, 0)
+            columns._add(row, counts, counts.values(), 0)
             prefixed = [*query.prefix_terms, *complete(query.prefix)] if query.prefix else []
             for number in range(fields if prefixed else 0):
                 marked = zip(prefixed, mark_terms(prefixed, number), strict=True)
                 weight_of = query.completion_weights.get
                 completions = {term: w for word, term in marked if term not in counts and (w := weight_of(word, 1.0))}
-                first = len(columns.names)
-                numbers = dict(zip(completions, range(first, first + len(completions)), strict=True))
-                columns._add(row, completions, completions, numbers, 1 + number)
+                columns._add(row, completions, completions.values(), 1 + number)
             columns.offsets.append(len(columns.names))
         return columns
 
-    def _add(
-        self, row: int, terms: Collection[str], counts: Mapping[str, float], words: Mapping[str, int], completes: int
-    ) -> None:
+    def _add(self, row: int, terms: Collection[str], counts: Collection[float], completes: int) -> None:
         self.rows.extend([row] * len(terms))
         self.names.extend(terms)
-        self.counts.extend(map(counts.__getitem__, terms))
-        self.words.extend(map(words.__getitem__, terms))
+        self.counts.extend(counts)
         self.completes.extend([completes] * len(terms))
-
-
-def _number_words(terms: Iterable[str]) -> dict[str, int]:
-    """Return term → the number of its word, by first occurrence."""
-    numbers: dict[str, int] = {}
-    return {term: numbers.setdefault(word_of(term), len(numbers)) for term in terms}

@@ -45,8 +45,8 @@ class QueryBatch(NamedTuple):
     """(M)."""
     weights: NDArray[np.float64]
     """(M): the frequency of the term in the query, times the weight of its field."""
-    words: NDArray[np.int64]
-    """(M): a number for each word of a query, ascending; the terms of one word in several fields have the same."""
+    fields: NDArray[np.int64]
+    """(M): the number of the field of the term."""
     completes: NDArray[np.int64]
     """(M): 0, or 1 + the field of a completion of an unfinished word; see SegmentTerms."""
     scales: NDArray[np.float64]
@@ -64,7 +64,7 @@ class QueryBatch(NamedTuple):
         """Return some of the queries as a batch."""
         offsets = self.offsets[rows.start : rows.stop + 1]
         own = (self.scales[rows], self.excluded_docids[rows], self.excluded_phrasings[rows])
-        return QueryBatch(offsets, self.terms, self.weights, self.words, self.completes, *own)
+        return QueryBatch(offsets, self.terms, self.weights, self.fields, self.completes, *own)
 
 
 @inlined()

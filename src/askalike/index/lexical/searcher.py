@@ -54,14 +54,15 @@ class TermContributions:
 class CandidateMatches:
     """Candidates that were matched with their queries.
 
-    scores: for each query (candidates,), 0 where nothing matches. coverage: for each query (candidates,), the share of
-    its words that a candidate has, weighted by idf; of a candidate's phrasings, the one with the highest share counts.
-    batches: the matches of each batch of queries.
+    scores: for each query (candidates,), 0 where nothing matches. absolute: for each query (candidates,), the highest
+    of its fields, times the field's factor in the query: the mean of two shares, the score's of the query's own score
+    and the shared words' of all its words by idf. A question is thus found by its title or by its whole text. Of a
+    candidate's phrasings, the one with the highest share counts. batches: the matches of each batch of queries.
     """
 
     candidates: Sequence[Array]
     scores: list[NDArray[np.float64]]
-    coverage: list[NDArray[np.float64]]
+    absolute: list[NDArray[np.float64]]
     batches: Sequence[DocumentMatches] = ()
 
     def select(self, number: int, rows: slice, candidates: Sequence[Array]) -> DocumentMatches | None:
@@ -129,16 +130,10 @@ class PostingsSearcher:
         found = CandidateMatches(candidates, [], [], batches := [])
         for rows, batch in self._iter_batches(prepared):
             matches = self._match(batch, candidates[rows])
-            totals = np.maximum(batch.total_information, MIN_INFORMATION)
-            shared = _split(matches.information, candidates[rows])
             found.scores.extend(_split(matches.scores, candidates[rows]))
-            found.coverage.extend(own / total for own, total in zip(shared, totals, strict=True))
+            found.absolute.extend(_split(_absolute_scores(batch, matches, candidates[rows]), candidates[rows]))
             batches.append(matches)
         return found
-
-    def self_scores(self, prepared: PreparedQueries) -> NDArray[np.float64]:
-        """Return the score of each query for a text with the same words; 0 for a query without words."""
-        return np.concatenate([np.empty(0), *(batch.self_scores for _, batch in self._iter_batches(prepared))])
 
     def contributions(
         self, prepared: PreparedQueries, candidates: Sequence[Array], known: CandidateMatches | None = None
@@ -196,8 +191,9 @@ class PostingsSearcher:
         keeps_terms = wants_terms or sum(map(len, candidates)) * max_terms <= MAX_KEPT_SCORES
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
-        matches = prechecked(DocumentMatches.of_pairs(len(docids), max_terms if keeps_terms else None))
-        cursors = prechecked(ListCursors.of_terms(len(batch.columns.terms)))
+        fields = len(self._statistics)
+        matches = prechecked(DocumentMatches.of_pairs(len(docids), fields, max_terms if keeps_terms else None))
+        cursors = prechecked(ListCursors.of_terms(len(batch.columns.terms), fields))
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
@@ -225,6 +221,16 @@ class PostingsSearcher:
             scores = self._term_scores[similarity] = TermScores(self._terms, similarity)
         scores.compute(find_distinct(numbers))
         return numbers, scores
+
+
+def _absolute_scores(
+    batch: PreparedBatch, matches: DocumentMatches, candidates: Sequence[Array]
+) -> NDArray[np.float64]:
+    """Return the absolute score of each pair, see CandidateMatches."""
+    rows = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
+    scores = matches.field_scores / np.where(batch.self_scores > 0, batch.self_scores, 1.0)[rows]
+    shares = matches.information / np.maximum(batch.total_information, MIN_INFORMATION)[rows]
+    return np.asarray(((scores + shares) / 2 * batch.factors[rows]).max(axis=1, initial=0.0), np.float64)
 
 
 def _split(values: Array, candidates: Sequence[Array]) -> list[Array]:

@@ -1,11 +1,11 @@
 """*Ask*: shows similar questions while somebody types, and takes feedback on them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
 from askalike.core.types import Answer, SearchHit
@@ -18,12 +18,16 @@ from askalike.service.requests.actions import record_feedback, record_use, searc
 from askalike.service.requests.context import add_log_fields
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_TITLE_LENGTH, FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
+from askalike.store.drafts import put_asked
+from askalike.store.query_log import FeedbackVerdict
 from askalike.text.clean import readable_text
 from askalike.text.snippet import extract_snippet
 
 router = APIRouter()
 MAX_ITEMS, N_LATEST = 7, 6
 EXCERPT_LENGTH = 220
+SHORT_ANSWER_LENGTH = 60
+"""Answers up to this length are seen in full on a phone."""
 MAX_ADDRESS_BODY_LENGTH = 1_000
 """Longer texts make URLs that servers or browsers reject."""
 VERDICT_MESSAGES = {
@@ -31,7 +35,12 @@ VERDICT_MESSAGES = {
     "same": "Noted. Your question is known, but has no answer yet.",
     "reject": "Noted as different.",
     "none_of_these": "Noted as missing.",
+    "post": "Your question is with the moderators. Search finds it once one of them has answered it.",
 }
+BUTTON_VERDICTS: Mapping[str, FeedbackVerdict] = {"same": "accept", "post": "posted_anyway"}
+"""The verdict of each button that is not named after one."""
+MAX_FULL_ANSWER_LENGTH = 20_000
+"""Longer answers are read on the question's own page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,10 @@ class SimilarItem:
     snippet: str
     answer: str
     """The beginning of its first answer; "" if it has none."""
+    full_answer: Answer | None
+    """Its first answer, to be read without leaving the page; None if it has none, and for all but the first item."""
+    is_likely: bool
+    """Whether it probably asks the same, rather than being only related; True if that is not known."""
 
 
 @router.get("/a/{archive}")
@@ -56,6 +69,7 @@ async def get_ask(
         "ask.html",
         typed=False,
         message=VERDICT_MESSAGES.get(noted, ""),
+        offer_now=noted == "none_of_these",
         max_title_length=MAX_TITLE_LENGTH,
         max_body_length=MAX_BODY_LENGTH,
         **await _find_similar(archive, request, title, body, prefix=False),
@@ -67,7 +81,7 @@ async def post_similar(archive: VisitedArchive, request: Request, form: Submitte
     """Show the part of the page below the form, while somebody types. Changes nothing."""
     title, body, count = form.value("title"), form.value("body"), bool(form.value("count"))
     context = await _find_similar(archive, request, title, body, prefix=True, count_shown=count)
-    response = render_page(request, "parts/similar.html", typed=True, **context)
+    response = render_page(request, "parts/similar.html", typed=True, offer_now=False, **context)
     response.headers["hx-replace-url"] = _query_url(archive, title, body)
     return response
 
@@ -75,12 +89,19 @@ async def post_similar(archive: VisitedArchive, request: Request, form: Submitte
 @router.post("/a/{archive}/feedback")
 async def post_feedback(archive: UserArchive, request: Request, form: SubmittedForm) -> Response:
     """Store feedback on the questions that were shown."""
-    message = next((name for name in VERDICT_MESSAGES if form.values(name)), "")
-    feedback = _parse_feedback(form, message)
-    await record_feedback(archive, feedback)
+    button = next((name for name in VERDICT_MESSAGES if form.values(name)), "")
+    feedback = _parse_feedback(form, button)
+    if button == "post":
+        if not archive.takes_questions:
+            raise HTTPException(403, "this service takes no questions; start it with --set take_questions=true")
+        await archive.run_on_store(lambda store: put_asked(store, feedback.title, feedback.body))
+    if button == "post" and form.value("counted"):  # as a gap, by "None of these"
+        await record_use(archive, "posted")
+    else:
+        await record_feedback(archive, feedback)
     if is_htmx(request):
-        return render_page(request, "parts/noted.html", message=VERDICT_MESSAGES[message], feedback=feedback)
-    return RedirectResponse(_query_url(archive, feedback.title, feedback.body, noted=message), 303)
+        return render_page(request, "parts/noted.html", message=VERDICT_MESSAGES[button], feedback=feedback)
+    return RedirectResponse(_query_url(archive, feedback.title, feedback.body, noted=button), 303)
 
 
 def _query_url(archive: ServedArchive, title: str, body: str, **others: str) -> str:
@@ -102,23 +123,26 @@ async def _find_similar(
     query = validate_form(SimilarRequest, {"title": title, "body": body, "k": MAX_ITEMS, **options})
     if not f"{title}{body}".strip():
         latest = await archive.run_on_store(lambda store: store.view().latest_questions(N_LATEST))
-        return {"title": "", "body": "", "items": [], "corrected": [], "latest": latest}
+        return {"title": "", "body": "", "items": [], "corrected": [], "latest": latest, "may_post": False}
     _, hits = await search_similar(archive, query)
     add_log_fields(request, archive=archive.name, found=len(hits))
     answers = await archive.run_on_store(lambda store: store.view().get_answers_to(hit.question.id for hit in hits))
-    items = [_to_item(hit, answers[hit.question.id]) for hit in hits]
-    return {"title": title, "body": body, "items": items, "corrected": corrected_words(hits), "latest": []}
+    items = [_to_item(hit, answers[hit.question.id], hits.likely_from, hit is hits[0]) for hit in hits]
+    context = {"items": items, "corrected": corrected_words(hits), "latest": [], "may_post": archive.takes_questions}
+    return {"title": title, "body": body} | context
 
 
-def _to_item(hit: SearchHit, answers: Sequence[Answer]) -> SimilarItem:
+def _to_item(hit: SearchHit, answers: Sequence[Answer], likely_from: float, is_first: bool) -> SimilarItem:
     words = matched_words(hit.explanation, hit.question.language)
     text = readable_text(answers[0].body, answers[0].markup) if answers else ""
-    return SimilarItem(hit, words, hit.snippet, extract_snippet(text, (), EXCERPT_LENGTH))
+    is_cut = is_first and SHORT_ANSWER_LENGTH < len(text) <= MAX_FULL_ANSWER_LENGTH
+    is_likely = hit.probability is None or hit.probability >= likely_from
+    excerpt = extract_snippet(text, (), EXCERPT_LENGTH)
+    return SimilarItem(hit, words, hit.snippet, excerpt, answers[0] if is_cut else None, is_likely)
 
 
 def _parse_feedback(form: Form, button: str) -> FeedbackRequest:
-    chosen = {} if button == "none_of_these" else {"chosen_id": form.value(button)}
+    chosen = {} if button in ("none_of_these", "post") else {"chosen_id": form.value(button)}
     texts = {"title": form.value("title"), "body": form.value("body")}
     values = texts | {"shown_ids": form.values("shown"), "opened": bool(form.value("opened"))}
-    verdict = "accept" if button == "same" else button
-    return validate_form(FeedbackRequest, values | {"verdict": verdict} | chosen)
+    return validate_form(FeedbackRequest, values | {"verdict": BUTTON_VERDICTS.get(button, button)} | chosen)

@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 from askalike.core.types import Markup as Kind
 from askalike.core.types import Question
 from askalike.service.pages.marking import wrap_matches
-from askalike.text.clean import FORMULA, has_formula_sign
+from askalike.text.formulas import FORMULA, has_formula_sign
 
 ALLOWED_TAGS = {
     "a", "abbr", "b", "blockquote", "br", "code", "dd", "del", "dl", "dt", "em", "hr", "i", "ins", "kbd", "li", "ol",
@@ -20,13 +20,16 @@ ALLOWED_ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "ol": {"start"}
 URL_SCHEMES = {"http", "https", "mailto"}
 LINK_REL = "nofollow noopener noreferrer ugc"
 LINK = Markup(f'<a href="{{0}}" rel="{LINK_REL}">{{0}}</a>')
-URL_PATTERN = re.compile(r"""https?://[^\s<>"']+[^\s<>"'.,;:!?)\]]""")
+URL_OR_BREAK = re.compile(r"""https?://[^\s<>"']+[^\s<>"'.,;:!?)\]]|\n""")
+INSIDE_FORMULA = {"br": " ", "em": "_", "i": "_", "strong": "__", "b": "__"}
+"""What an element between the dollars of a formula stood for, before Markdown read the formula."""
 WIDE_TAGS = {tag: {"tabindex": "0"} for tag in ("pre", "table")}
 """Elements that may be wider than a page; each scrolls on its own, by keyboard too."""
 LANGUAGE_PATTERN = re.compile("[a-z]{2,3}")
 HEADING_PATTERN = re.compile(r"<(/?)h[1-6](?=[\s>])[^<>]*>", re.IGNORECASE)
 IMAGE_PATTERN = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
-TAG_PATTERN = re.compile(r"(<[^<>]*>)")
+TAG_PATTERN = re.compile(r"(<(?!/?(?:br|em|i|strong|b)\b)[^<>]*>)", re.IGNORECASE)
+INNER_TAG_PATTERN = re.compile(r"</?(br|em|i|strong|b)\b[^<>]*>", re.IGNORECASE)
 CODE_TAG_PATTERN = re.compile(r"<(/?)(?:pre|code)\b", re.IGNORECASE)
 ICONS = {
     "check": "M4 12.5l5 5L20 6.5", "cross": "M6 6l12 12M18 6L6 18", "skip": "M5 5l7 7-7 7M13 5l7 7-7 7",
@@ -89,7 +92,7 @@ def render_icon(name: str) -> Markup:
 
 
 def _render_lines(paragraph: str) -> Markup:
-    return Markup("<br>").join(wrap_matches(line, URL_PATTERN, lambda _: LINK) for line in paragraph.split("\n"))
+    return wrap_matches(paragraph, URL_OR_BREAK, lambda match: Markup("<br>") if match == "\n" else LINK)
 
 
 def _wrap_formulas(text: str) -> str:
@@ -101,8 +104,13 @@ def _wrap_formulas(text: str) -> str:
         if place % 2 and (tag := CODE_TAG_PATTERN.match(part)):
             in_code = not tag[1]
         elif not place % 2 and not in_code:
-            parts[place] = FORMULA.sub(r'<span class="math">\g<0></span>', part)
+            parts[place] = FORMULA.sub(_render_formula, part)
     return "".join(parts)
+
+
+def _render_formula(formula: re.Match[str]) -> str:
+    source = INNER_TAG_PATTERN.sub(lambda tag: INSIDE_FORMULA[tag[1].lower()], formula[0])
+    return f'<span class="math">{source}</span>'
 
 
 def _replace_images(text: str) -> str:

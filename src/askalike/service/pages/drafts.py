@@ -8,6 +8,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
+from askalike.core.types import Answer
 from askalike.moderation.drafts import find_drafts
 from askalike.service.pages.auth import ModeratorArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
@@ -16,8 +17,16 @@ from askalike.service.requests.context import caller_id
 from askalike.service.requests.records import ShortText, Text
 from askalike.service.requests.schema import RecordNumber
 from askalike.store import AlreadyDecidedError, Archive
-from askalike.store.drafts import Draft, DraftState, accept_draft, get_draft, list_drafts, reject_draft
-from askalike.text.clean import readable_text
+from askalike.store.drafts import (
+    Draft,
+    DraftState,
+    accept_draft,
+    find_source_answer,
+    get_draft,
+    list_drafts,
+    reject_draft,
+)
+from askalike.text.clean import readable_blocks
 
 router = APIRouter()
 MAX_SHOWN = 50
@@ -46,10 +55,11 @@ class DraftForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DraftCard:
-    """A draft with its rendered answer, and the titles of the questions that it is made from."""
+    """A draft with its rendered answer, the stored one that this is taken from, and the titles of its questions."""
 
     draft: Draft
     answer: str
+    source: Answer | None
     source_titles: Mapping[str, str]
 
 
@@ -79,7 +89,12 @@ def _load_cards(archive: Archive, state: DraftState) -> tuple[list[DraftCard], i
     questions = archive.view().get_questions({id for draft in shown for id in draft.source_ids})
     titles = {id: question.title for id, question in questions.items()}
     cards = [
-        DraftCard(draft, _readable_answer(draft), {id: titles[id] for id in draft.source_ids if id in titles})
+        DraftCard(
+            draft,
+            _readable_answer(draft),
+            find_source_answer(archive, draft),
+            {id: titles[id] for id in draft.source_ids if id in titles},
+        )
         for draft in shown
     ]
     return cards, len(drafts)
@@ -114,4 +129,4 @@ def _accept(archive: Archive, number: int, form: Form, moderator: str) -> None:
 
 
 def _readable_answer(draft: Draft) -> str:
-    return readable_text(draft.answer, draft.markup)
+    return "\n".join(block.text for block in readable_blocks(draft.answer, draft.markup))

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from markupsafe import Markup, escape
 
-from askalike.text.clean import FORMULA
+from askalike.text.formulas import find_formulas
 from askalike.text.words import any_word_pattern
 
 WORD_PATTERN = re.compile(r"\w+")
@@ -16,6 +17,10 @@ MATH = Markup('<span class="math">{}</span>')
 TOKEN = re.compile(r"\s*\w+|\s*[^\w\s]|\s+")
 MAX_TOKENS = 600
 """Longer passages that differ are shown whole, before and after."""
+MIN_PASSAGE = 2
+"""Number of content words from which two texts have a passage in common."""
+MAX_DIFFERENCE = 6
+"""Number of words up to which what stands between two common passages is marked as different."""
 CONTEXT_LENGTH = 60
 """Number of characters shown around a change."""
 DELETED, INSERTED, SAME = Markup("<del>{}</del>"), Markup("<ins>{}</ins>"), Markup("{}")
@@ -26,28 +31,74 @@ def highlight(text: str, words: Collection[str]) -> Markup:
     return wrap_matches(text, any_word_pattern(words), lambda _: MARKED)
 
 
-def highlight_differences(text: str, other_words: Collection[str], words: Collection[str] = ()) -> Markup:
-    """Return the text, escaped: `words` in `<mark>`, and the words that `other_words` lacks in `<em class="only">`."""
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of a text, from `start` to `end`, that another text has too (`is_same`), or has otherwise."""
 
-    def choose_template(word: str) -> Markup:
-        folded = word.casefold()
-        return MARKED if folded in words else PLAIN if folded in other_words else DIFFERENT
-
-    return wrap_matches(text, WORD_PATTERN, choose_template)
+    start: int
+    end: int
+    is_same: bool
 
 
-def extract_words(*texts: str) -> frozenset[str]:
-    """Return the words of texts, case-folded."""
-    return frozenset(w.casefold() for text in texts for w in WORD_PATTERN.findall(text))
+def compare_texts(one: str, other: str, function_words: Collection[str] = ()) -> tuple[list[Stretch], list[Stretch]]:
+    """Return of both texts the passages that they have in common, and what differs between two such passages.
+
+    A passage has at least MIN_PASSAGE words besides the function words. What differs is marked only where it is at most
+    MAX_DIFFERENCE words long.
+    """
+    words = [list(WORD_PATTERN.finditer(text))[:MAX_TOKENS] for text in (one, other)]
+    folded = [[word[0].casefold() for word in text] for text in words]
+    passages = [
+        block
+        for block in SequenceMatcher(None, folded[0], folded[1], autojunk=False).get_matching_blocks()
+        if sum(word not in function_words for word in folded[0][block.a : block.a + block.size]) >= MIN_PASSAGE
+    ]
+    ends = [[(block[side], block[side] + block.size) for block in passages] for side in (0, 1)]
+    near = [
+        max(ends[side][n + 1][0] - ends[side][n][1] for side in (0, 1)) <= MAX_DIFFERENCE
+        for n in range(len(passages) - 1)
+    ]
+    first, second = (_to_stretches(words[side], ends[side], near) for side in (0, 1))
+    return first, second
+
+
+def _to_stretches(
+    words: Sequence[re.Match[str]], ends: Sequence[tuple[int, int]], near: Sequence[bool]
+) -> list[Stretch]:
+    """Return the stretches of a text. ends: of each passage, in words; near: whether what follows each is compared."""
+    stretches = []
+    for n, (start, end) in enumerate(ends):
+        stretches.append(Stretch(words[start].start(), words[end - 1].end(), True))
+        if n < len(near) and near[n] and end < ends[n + 1][0]:
+            stretches.append(Stretch(words[end].start(), words[ends[n + 1][0] - 1].end(), False))
+    return stretches
+
+
+def mark_stretches(text: str, stretches: Sequence[Stretch], offset: int = 0) -> Markup:
+    """Return the text, escaped, with same stretches in `<mark>` and different ones in `<em class="only">`.
+
+    offset: the place of the text in the one that the stretches belong to.
+    """
+    parts, end = [], 0
+    for stretch in stretches:
+        start, stop = max(stretch.start - offset, end), min(stretch.end - offset, len(text))
+        if start < stop:
+            template = MARKED if stretch.is_same else DIFFERENT
+            parts += [highlight(text[end:start], ()), template.format(highlight(text[start:stop], ()))]
+            end = stop
+    return Markup("").join([*parts, highlight(text[end:], ())])
 
 
 def wrap_matches(text: str, pattern: re.Pattern[str], choose_template: Callable[[str], Markup]) -> Markup:
     """Return the text, escaped, with formulas in MATH and each other match of the pattern in its template."""
-    parts, end = [], 0
-    for formula in FORMULA.finditer(text):
-        parts += [_wrap_plain(text[end : formula.start()], pattern, choose_template), MATH.format(formula[0])]
-        end = formula.end()
-    return Markup("").join([*parts, _wrap_plain(text[end:], pattern, choose_template)])
+    parts, end, formulas = [], 0, find_formulas(text)
+    for start, stop in formulas:
+        parts += [text[end:start], MATH.format(text[start:stop])]
+        end = stop
+    parts.append(text[end:])
+    escaped = [part.replace("\\$", "$") for part in parts[::2]] if formulas else parts  # as MathJax shows them
+    parts[::2] = [_wrap_plain(part, pattern, choose_template) for part in escaped]
+    return Markup("").join(parts)
 
 
 def _wrap_plain(text: str, pattern: re.Pattern[str], choose_template: Callable[[str], Markup]) -> Markup:

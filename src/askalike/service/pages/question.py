@@ -38,6 +38,8 @@ MIN_PROBABILITY = 0.1
 """Minimum probability of asking the same at which a question is listed next to another."""
 MAX_QUERY_BODY_LENGTH = 1_000
 """Maximum number of characters of a body that the search for similar questions uses."""
+MAX_OPEN_LENGTH = 1_200
+"""Number of characters of a body above which it is folded on a narrow screen, so that the answers are near."""
 TAG_SEPARATOR = ", "
 OUT_OF_DATE = (
     "somebody else has changed this in the meantime, and nothing was saved; "
@@ -53,7 +55,7 @@ class RelatedQuestion:
     relation: str
     why: ExplanationSummary
     probability: float | None = None
-    """The probability that both ask the same; None for a linked question, or without a calibration."""
+    """The probability that both ask the same; None for a linked or only related question, or without a calibration."""
     similarity: float | None = None
     """Without a calibration: the similarity, on the same scale for every question."""
 
@@ -78,6 +80,7 @@ async def get_question(archive: VisitedArchive, request: Request, id: str, saved
         saved=saved,
         revisions=await _find_revisions(archive, request, id),
         version=text_version,
+        long=MAX_OPEN_LENGTH,
         tag_separator=TAG_SEPARATOR,
     )
 
@@ -113,7 +116,9 @@ def _find_similar(engine: LocalEngine, question: Question, relations: Relations)
     others = [hit for hit in hits if hit.question.id not in relations and not _is_improbable(hit)][:MAX_SIMILAR]
     return [
         replace(
-            _relate(hit.question, "similar", hit.explanation), probability=hit.probability, similarity=hit.similarity
+            _relate(hit.question, "similar", hit.explanation),
+            probability=hit.probability if (hit.probability or 0) >= hits.likely_from else None,
+            similarity=hit.similarity,
         )
         for hit in others
     ]

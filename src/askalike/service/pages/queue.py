@@ -10,10 +10,10 @@ from pydantic import BaseModel
 
 from askalike.core.types import Answer, Question
 from askalike.service.pages.auth import ModeratorArchive
-from askalike.service.pages.display import truncate
+from askalike.service.pages.display import display_title, truncate
 from askalike.service.pages.forms import SubmittedForm, validate_form
-from askalike.service.pages.marking import extract_words
-from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
+from askalike.service.pages.marking import Stretch, compare_texts
+from askalike.service.pages.reasons import function_words, summarise_explanation
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.requests.actions import DecisionOrUndo, apply_decision
 from askalike.service.requests.context import caller_id
@@ -27,7 +27,7 @@ from askalike.store.candidate_pairs import (
     pending_proposals,
     scan_progress,
 )
-from askalike.text.clean import readable_text
+from askalike.text.clean import TextBlock, readable_blocks
 
 router = APIRouter()
 MAX_SHOWN_BODY_LENGTH = 900
@@ -44,15 +44,14 @@ class DecisionForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PairSide:
-    """One question of a pair, with its highlighted words."""
+    """One question of a pair, with what it has in common with the other."""
 
     question: Question
-    body: str
     answers: Sequence[Answer]
-    marks: frozenset[str]
-    """The words that indicate that it asks the same as the other."""
-    other_words: frozenset[str]
-    """The words of the other question."""
+    blocks: Sequence[tuple[TextBlock, int]]
+    """The parts of its body, each with its place in the text that `stretches` refers to; the title's place is 0."""
+    stretches: Sequence[Stretch]
+    """What it has in common with the other question, and what differs there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,7 @@ async def _queue_context(archive: ServedArchive, request: Request) -> dict[str, 
         lambda engine: (engine.explain(question, [other.id]).get(other.id), engine.similarity(question, other.id))
     )
     summary = summarise_explanation(explanation, other.language)
-    sides = _build_sides(pair, queue.answers, summary)
-    return {"queue": queue, "sides": sides, "why": summary, "similarity": similarity}
+    return {"queue": queue, "sides": _build_sides(pair, queue.answers), "why": summary, "similarity": similarity}
 
 
 def _load_queue(archive: Archive, moderator: str) -> QueueState:
@@ -117,9 +115,23 @@ def _load_queue(archive: Archive, moderator: str) -> QueueState:
     )
 
 
-def _build_sides(pair: Sequence[Question], answers: AnswersById, summary: ExplanationSummary) -> list[PairSide]:
-    bodies = [truncate(readable_text(q.body, q.markup), MAX_SHOWN_BODY_LENGTH) for q in pair]
-    words = [extract_words(q.title, body) for q, body in zip(pair, bodies, strict=True)]
-    marks = (extract_words(*(word.text.partition(" ≈ ")[0] for word in summary.words)), summary.matched)
-    replies = [answers[question.id] for question in pair]
-    return list(map(PairSide, pair, bodies, replies, marks, reversed(words)))
+def _build_sides(pair: Sequence[Question], answers: AnswersById) -> list[PairSide]:
+    blocks = [_place_blocks(question) for question in pair]
+    texts = [
+        "\n".join([display_title(question), *(block.text for block, _ in placed)])
+        for question, placed in zip(pair, blocks, strict=True)
+    ]
+    replies, words = [answers[question.id] for question in pair], function_words(pair[1].language)
+    return list(map(PairSide, pair, replies, blocks, compare_texts(texts[0], texts[1], words)))
+
+
+def _place_blocks(question: Question) -> list[tuple[TextBlock, int]]:
+    """Return the first parts of a body, each with its place after the title and the parts before it."""
+    placed, at, room = [], len(display_title(question)) + 1, MAX_SHOWN_BODY_LENGTH
+    for block in readable_blocks(question.body, question.markup):
+        if room <= 0:
+            break
+        shown = block._replace(text=truncate(block.text, room))
+        placed.append((shown, at))
+        at, room = at + len(shown.text) + 1, room - len(shown.text)
+    return placed

@@ -1,6 +1,5 @@
 """Why two questions are thought to ask the same, in words."""
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +14,6 @@ MAX_WORDS = 12
 N_STRENGTHS = 4
 MIN_WORD_SHARE = 0.05
 """Minimum share of the heaviest word's score for a word to be shown."""
-COMMAND_START = re.compile(r"\\(?:(?:begin|end)\{)?\Z")
-MAX_COMMAND_START = len("\\begin{")
 STOP_WORD_LANGUAGES = ("en", "de", "es", "fr", "ru")
 
 
@@ -46,9 +43,8 @@ class ExplanationSummary:
 def summarise_explanation(explanation: Explanation | None, language: str | None = None) -> ExplanationSummary:
     """Return the summary of an explanation; `language`: the document's, if it is known."""
     explanation = explanation or Explanation(0.0)
-    commands = _formula_commands(explanation)
-    matching = [c for c in explanation.contributions if c.fields and c.score > 0 and _query_word(c) not in commands]
-    content_words = _drop_function_words(frozenset(map(_query_word, matching)), language)
+    matching = [c for c in explanation.contributions if c.fields and c.score > 0]
+    content_words = _dropfunction_words(frozenset(map(_query_word, matching)), language)
     max_score = max((c.score for c in matching), default=0.0)
     heavy = [c for c in matching if c.score > MIN_WORD_SHARE * max_score and _query_word(c) in content_words]
     distinct: dict[str, Contribution] = {}
@@ -70,27 +66,17 @@ def matched_words(explanation: Explanation | None, language: str | None = None) 
     if explanation is None:
         return frozenset()
     words = frozenset(explanation.text[s.field][s.start : s.end].casefold() for s in explanation.spans)
-    return _drop_function_words(words - _formula_commands(explanation), language)
+    return _dropfunction_words(words, language)
 
 
-def _formula_commands(explanation: Explanation) -> frozenset[str]:
-    """Return the matched words that only occur as commands in formulas, such as `frac`: readers do not see them."""
-    commands: set[str] = set()
-    words: set[str] = set()
-    for span in explanation.spans:
-        text = explanation.text[span.field]
-        is_command = COMMAND_START.search(text[max(0, span.start - MAX_COMMAND_START) : span.start])
-        (commands if is_command else words).add(text[span.start : span.end].casefold())
-    return frozenset(commands - words)
-
-
-def _drop_function_words(words: frozenset[str], language: str | None) -> frozenset[str]:
+def _dropfunction_words(words: frozenset[str], language: str | None) -> frozenset[str]:
     """Return the words without function words; all of them if there are no others."""
-    return words - _function_words(language) or words
+    return words - function_words(language) or words
 
 
 @cache
-def _function_words(language: str | None) -> frozenset[str]:
+def function_words(language: str | None) -> frozenset[str]:
+    """Return the function words of a language; of all languages if it is not known."""
     return frozenset().union(*map(stop_words, [language] if language else STOP_WORD_LANGUAGES))
 
 

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from askalike.core.counts import format_count
 from askalike.service.pages import charts, display, forms
 from askalike.service.pages.assets import static_url
-from askalike.service.pages.marking import highlight, highlight_differences, render_difference
+from askalike.service.pages.marking import highlight, mark_stretches, render_difference
 from askalike.service.requests.context import request_state
 from askalike.service.requests.schema import Problem
 
@@ -78,7 +78,7 @@ def create_environment() -> Environment:
     env.filters |= {
         "marked": highlight,
         "with_formulas": lambda text: highlight(text, ()),
-        "with_differences": highlight_differences,
+        "with_stretches": mark_stretches,
         "titled": display.display_title,
         "lang": display.lang_attribute,
         "prose": display.render_body,

@@ -5,7 +5,6 @@ the new ranker is marked as ready.
 """
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -13,8 +12,10 @@ from pathlib import Path
 
 from askalike.calibration.abstention import fit_abstention
 from askalike.calibration.calibration import calibration_version
+from askalike.calibration.calibrator import Calibrator
 from askalike.core.errors import AskalikeError, IndexBusyError
 from askalike.moderation.proposer import Proposer
+from askalike.service.log import log_warning, start_log
 from askalike.service.processes.child import ChildProcess
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import is_indexed, is_present, resolve_ranker
@@ -134,6 +135,11 @@ class Indexer:
             return False
         return True
 
+    def advise(self) -> None:
+        """Log what to do about a calibration that is not used."""
+        if advice := Calibrator.open(self._archive, self._ranker).advice:
+            log_warning(advice)
+
     def delete_expired(self) -> None:
         """Delete queries and feedback that are older than `keep_days`, once an hour."""
         if time.monotonic() >= self._expire_at:
@@ -152,7 +158,7 @@ class Indexer:
         if self._settings.ranker:
             name = deployed.ranker if deployed else "the default ranker"
             pinned = f"this service keeps {self._ranker.name}, as --ranker says"
-            _print_message(f"{self._archive.path}: {name} was activated; {pinned}")
+            log_warning(f"{self._archive.path}: {name} was activated; {pinned}")
             self._served = deployed
         elif self._builder.ensure_built(_served_number(deployed)):
             self._ranker, self._served = resolve_ranker(self._settings, self._archive.path, deployed), deployed
@@ -178,6 +184,7 @@ class Indexer:
 def run(settings: ServiceSettings, parent: Connection) -> None:
     """Index the changes so far, notify the supervisor, and continue to index until the process is ended."""
     parent.recv()
+    start_log()
     indexers = _start_indexers(settings)
     parent.send(None)
     os.nice(NICENESS)
@@ -192,7 +199,7 @@ def run(settings: ServiceSettings, parent: Connection) -> None:
 
 
 def _start_indexers(settings: ServiceSettings) -> list[Indexer]:
-    """Return the indexers of the archives, up to date. One that fails is printed; the only one raises AskalikeError.
+    """Return the indexers of the archives, up to date. One that fails is logged; the only one raises AskalikeError.
 
     One whose changes could not be indexed is tried again: it has its last commit.
     """
@@ -200,26 +207,23 @@ def _start_indexers(settings: ServiceSettings) -> list[Indexer]:
     for path in settings.archive_paths().values():
         try:
             indexers.append(indexer := Indexer(path, settings))
+            indexer.advise()
             indexer.index_changes()
         except AskalikeError as error:
             if len(settings.archives) == 1:
                 raise
-            _print_message(str(error))
+            log_warning(str(error))
     return indexers
 
 
 def _attempt(work: Callable[[], None]) -> bool:
-    """Return whether the work succeeded; print the error if it did not."""
+    """Return whether the work succeeded; log the error if it did not."""
     try:
         work()
     except AskalikeError as error:
-        _print_message(str(error))
+        log_warning(str(error))
         return False
     return True
-
-
-def _print_message(message: str) -> None:
-    print(f"askalike: {message}", file=sys.stderr, flush=True)
 
 
 def _served_number(served: ServedRanker | None) -> int | None:

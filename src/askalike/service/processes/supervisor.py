@@ -4,7 +4,6 @@ import fcntl
 import importlib
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from typing import Any
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.files import lock_folder
 from askalike.core.listening import base_url, listen
+from askalike.service.log import announce_address, log_warning, start_log
 from askalike.service.processes.child import USER_ERROR_EXIT_CODE, ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.peers import WorkerSlot, create_loads_file
@@ -50,17 +50,17 @@ class SupervisedProcess:
             return
         if exit_code == USER_ERROR_EXIT_CODE:
             raise SettingsError("the service has stopped; see the line above")
-        message = f"askalike: the {self._name} has stopped ({exit_code}); restarting it"
-        print(message, file=sys.stderr, flush=True)
+        log_warning(f"the {self._name} has stopped ({exit_code}); restarting it")
         self.process = self._start()
         self.process.begin()
 
 
-def supervise(settings: ServiceSettings, announce: Callable[[str], None]) -> None:
+def supervise(settings: ServiceSettings, announce: Callable[[str], None] = announce_address) -> None:
     """Serve until a signal to stop. `announce` is called with the address once requests are accepted.
 
     Raises SettingsError if it cannot listen at the address, ArchiveError if no archive can be served.
     """
+    start_log()
     faults = _check_archives(settings)
     settings = settings.without_archives(faults)
     stop = StopRequest()
@@ -121,7 +121,7 @@ def _terminate_all(children: Sequence[SupervisedProcess]) -> None:
 
 
 def _check_archives(settings: ServiceSettings) -> dict[str, str]:
-    """Return what is wrong with each archive that is none or is damaged, by its name; it is printed.
+    """Return what is wrong with each archive that is none or is damaged, by its name; it is logged.
 
     Raises ArchiveError if that is so of all, SettingsError for one without a key if other machines can reach it.
     """
@@ -137,5 +137,5 @@ def _check_archives(settings: ServiceSettings) -> dict[str, str]:
             faults[name] = str(error)
             if len(faults) == len(settings.archives):
                 raise
-            print(f"askalike: {error}", file=sys.stderr, flush=True)
+            log_warning(str(error))
     return faults

@@ -1,7 +1,6 @@
 """A process that answers requests on a socket that all workers share."""
 
 import gc
-import logging
 import os
 import socket
 import sys
@@ -16,14 +15,13 @@ import uvicorn
 from threadpoolctl import threadpool_limits
 
 from askalike.core.errors import AskalikeError
-from askalike.core.output import raw_stream
 from askalike.service.app import create_app
+from askalike.service.log import start_log
 from askalike.service.processes.protocol import TimedHttpProtocol
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.engine_state import ServedEngine
 from askalike.service.state.peers import PeerRouter, WorkerSlot
 from askalike.service.state.rate import RateLimiter
-from askalike.service.telemetry import JsonFormatter
 
 BLAS_THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
 """If it is unset, a worker limits numpy to one thread: the matrix products of a request are too small for more."""
@@ -57,10 +55,7 @@ def run(
         threadpool_limits(1, user_api="blas")
     _prepare(settings)
     parent.recv()
-    handler = logging.StreamHandler(raw_stream(sys.stderr))  # the formatter escapes control characters
-    handler.setFormatter(JsonFormatter())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    logging.getLogger("askalike").setLevel(logging.INFO)
+    start_log()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     receive_s, max_connections = settings.receive_s, settings.max_connections
     protocol = partial(TimedHttpProtocol, receive_s=receive_s, max_connections=max_connections, half_open=Counter())

@@ -7,7 +7,8 @@ from typing import Literal
 
 from fastapi import HTTPException
 
-from askalike.core.types import Answer, Link, Question, SearchHit
+from askalike.core.types import Answer, Link, Question
+from askalike.search.engine import SearchResult
 from askalike.service import telemetry
 from askalike.service.requests.schema import FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
@@ -19,7 +20,6 @@ from askalike.text.analyzer import Analyzer
 
 MAX_LINKS = 1_000
 """Maximum number of links in one response."""
-SearchHits = Sequence[SearchHit]
 DecisionOrUndo = ProposalDecision | Literal["undo"]
 
 
@@ -45,7 +45,7 @@ def load_question(archive: Archive, id: str, max_links: int = MAX_LINKS) -> Ques
     return QuestionDetails(question, answers, get_links(archive, id, limit=max_links), source)
 
 
-async def search_similar(archive: ServedArchive, query: SimilarRequest) -> tuple[str, SearchHits]:
+async def search_similar(archive: ServedArchive, query: SimilarRequest) -> tuple[str, SearchResult]:
     """Return the ranker's name and its hits; the search is counted and timed."""
     start = time.perf_counter()
     model, hits = await archive.search(query.to_search_request())

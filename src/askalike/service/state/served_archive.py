@@ -11,12 +11,12 @@ from askalike.moderation.gaps import GapCache
 from askalike.rankers import Ranker
 from askalike.search.answering.chat_endpoint import ChatEndpoint, named_endpoint
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
+from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders
 from askalike.service.state.batching import RequestBatcher
 from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status, is_present
 from askalike.service.state.peers import PeerRouter
-from askalike.service.telemetry import log_event
 from askalike.store import Archive
 
 POLL_S = 0.5
@@ -150,6 +150,11 @@ class ServedArchive:
     async def run_on_encoders(self, work: Callable[[ArchiveEncoders], ResultT]) -> ResultT:
         """Return the result of work on the archive's encoders. Raises OverloadedError, TimeoutError."""
         return await self._encoder_executor.run(work)
+
+    @property
+    def takes_questions(self) -> bool:
+        """Whether people may post questions to the drafts."""
+        return self._settings.take_questions
 
     @property
     def writes_grounded_answers(self) -> bool:

@@ -27,7 +27,7 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
 
   const find = (name) => {
     const found = set[name] && document.querySelector(set[name])
-    if (found === null) console.error(`askalike: data-${name}="${set[name]}" matches nothing here`)
+    if (found === null) console.error(`askalike: data-${name}="${set[name]}" is missing`)
     return found
   }
 
@@ -82,7 +82,7 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
       open(false)
     }
     const title = ({ title, matched_words: words }) =>
-      title.split(/([\p{L}\p{N}]+)/u).map((part) =>
+      title.split(/(\$[^$]+\$|[\p{L}\p{N}]+)/u).map((part) =>
         words.some((word) => word.toLowerCase() === part.toLowerCase()) ? make("b", {}, part) : part)
     const show = (results) => {
       found = results

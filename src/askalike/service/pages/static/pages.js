@@ -24,7 +24,7 @@
   const mark = (root) => isCounted && root.querySelectorAll("[name=opened]").forEach((input) => { input.value = "1"; });
   document.addEventListener("click", (event) => {
     const form = event.target.closest("[data-opened]");
-    const link = form && event.target.closest("h3 a");
+    const link = form && event.target.closest("h3 a, .full summary");
     if (!link && !event.target.closest("[name=accept], [name=same]")) return;
     if (link && !isCounted) {
       const headers = JSON.parse(document.body.getAttribute("hx-headers"));
@@ -37,11 +37,24 @@
   mark(document);
 })();
 
+// What was found is announced once somebody pauses, and only when it has changed.
+(() => {
+  const said = document.getElementById("said");
+  let pause;
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const heading = event.target.id === "similar" && document.getElementById("found");
+    if (!heading || !said) return;
+    clearTimeout(pause);
+    pause = setTimeout(() => { if (said.textContent !== heading.textContent) said.textContent = heading.textContent; }, 1000);
+  });
+})();
+
 // Formulas are rendered by KaTeX, which is loaded by the first page that shows one.
 (() => {
   const files = document.currentScript.dataset;
   const DELIMITERS = /^(\$\$?|\\[([])|(\$\$?|\\[)\]])$/g;
   let katexLoaded;
+  const macros = new Map(); // a text's own commands hold for the text and its title
   const loadKatex = () => new Promise((done, failed) => {
     document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: files.katexStyle }));
     document.head.append(Object.assign(document.createElement("script"), { src: files.katex, onload: done, onerror: failed }));
@@ -52,8 +65,20 @@
     formulas.forEach((formula) => formula.classList.add("done"));
     await (katexLoaded ??= loadKatex());
     for (const formula of formulas) {
-      const source = formula.textContent;
-      katex.render(source.replace(DELIMITERS, ""), formula, { displayMode: /^(\$\$|\\\[|\\begin)/.test(source), throwOnError: false, maxSize: 20, maxExpand: 100, strict: "ignore" });
+      const source = formula.textContent, place = formula.closest("article, li") ?? document.body;
+      if (!macros.has(place)) macros.set(place, { "\\DeclareMathOperator": "\\gdef#1{\\operatorname{#2}}" });
+      const options = {
+        displayMode: /^(\$\$|\\\[|\\begin)/.test(source), errorColor: "inherit", maxSize: 20, maxExpand: 100, strict: "ignore",
+        globalGroup: true, macros: macros.get(place),
+      };
+      const draw = (throwOnError) => katex.render(source.replace(DELIMITERS, ""), formula, { ...options, throwOnError });
+      try { draw(true); } catch (error) {
+        if (/Undefined control sequence/.test(error)) draw(false); // all but that command
+        else formula.textContent = source;
+      }
+      const shown = formula.querySelector(".katex-display") ?? formula;
+      if (formula === shown && formula.getClientRects().length && formula.offsetWidth > formula.closest("p, li, h1, h2, h3, td, div").clientWidth) formula.classList.add("wide");
+      if (shown.scrollWidth > shown.clientWidth && shown.clientWidth) shown.tabIndex = 0; // it scrolls by itself
     }
   };
   document.addEventListener("htmx:load", (event) => render(event.target));

@@ -1,0 +1,120 @@
+"""Every page on screens of four widths, with texts that have no place to break: none scrolls sideways."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import Service
+
+from askalike import Answer, Question
+from askalike.core.types import Link
+from askalike.store import Archive
+from askalike.store.candidate_pairs import CandidatePair, add_proposals
+from askalike.store.drafts import ThreadDraft, put_thread
+from askalike.store.query_log import LoggedQuery, log_query
+from conftest import fill_archive
+
+WIDTHS = (320, 390, 768, 1200)
+WORD = "quillwort"
+ENDLESS = "x" * 500
+TABLE = f"<table><tr>{f'<td>{ENDLESS[:40]}</td>' * 12}</tr></table>"
+FORMULA = r"$$\sum_{i=1}^n " + " + ".join(rf"\frac{{a_{{{n}}}}}{{b_{{{n}}}}}" for n in range(40)) + "$$"
+UNREAD_FORMULA = "$" + r"\alpha_{" * 90 + "1" + "}" * 89 + "$"
+TEXTS = {
+    "endless": ENDLESS,
+    "address": f"https://desk.example/{'path/' * 20}?query={'y' * 300}",
+    "code": f"<pre><code>def f({'a' * 200}):\n    return {'b' * 200}</code></pre><p><code>{'c' * 200}</code></p>",
+    "table": TABLE,
+    "arabic": f"كيف أجدد بطاقة المكتبة؟ {'ك' * 300} كيف أجدد بطاقة المكتبة؟ {ENDLESS}",
+    "emoji": "👩‍👩‍👧‍👦" * 120,
+    "formula": f"{FORMULA} and {UNREAD_FORMULA} and \\begin{{align}} {'z' * 200} \\end{{align}}",
+    "quoted": f"<blockquote><ul><li><dl><dd><a href='https://e.example/'>{ENDLESS}</a></dd></dl></li></ul></blockquote>",
+}
+PAGES = {
+    "start": "/",
+    "ask": f"/a/riverside?title={WORD}",
+    "ask-typed": f"/a/riverside?title={WORD}+{ENDLESS}&body={ENDLESS}",
+    "queue": "/a/riverside/queue",
+    "gaps": "/a/riverside/gaps",
+    "drafts": "/a/riverside/drafts",
+    "quality": "/a/riverside/quality",
+    "login": "/login",
+} | {f"question-{name}": f"/a/riverside/questions/{name}" for name in TEXTS}
+
+
+def fill_with_unbroken_texts(path: Path) -> None:
+    """Add a question, an answer, a proposal, a draft and a gap of each text that has no place to break."""
+    with Archive.open(path) as archive:
+        for name, text in TEXTS.items():
+            title = f"{WORD} {name} {'' if '<' in text else text[:900]}"
+            fields: dict[str, Any] = {
+                "tags": (text[:60],),
+                "author": text[:80],
+                "license": text[:60],
+                "rephrasings": (title,),
+            }
+            archive.upsert(
+                [
+                    Question(name, title, f"{WORD} {text}", "html", **fields),
+                    Answer(f"{name}-a", name, f"{WORD} {text}", "html", author=text[:80]),
+                    Link("r001", name, "related"),
+                ]
+            )
+            add_proposals(archive, [CandidatePair(name, "endless", 0.99, 1.0, "lm")] if name != "endless" else [])
+            put_thread(archive, f"slack/{name}", ThreadDraft(f"C9/{name}", title, text, text, TEXTS["address"]))
+            log_query(archive, LoggedQuery(title, "", [], "lm"), 90)
+
+
+@pytest.fixture(scope="module")
+def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("unbroken") / "riverside"))
+    fill_archive(path)
+    fill_with_unbroken_texts(path)
+    served = Service(path, options=("--set", "propose=0", "--set", "requests_per_s=0"))
+    yield served
+    served.end()
+
+
+@pytest.mark.parametrize("path", PAGES.values(), ids=list(PAGES))
+def test_no_page_is_wider_than_its_screen(visit: Callable[..., Any], path: str) -> None:
+    page = visit(path)
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, find_wide(page))
+
+
+def find_wide(page: Any) -> list[str]:
+    """Return the first elements that reach beyond the screen."""
+    wide = "e => e.getBoundingClientRect().right > innerWidth + 1"
+    return list(
+        page.evaluate(
+            f"[...document.querySelectorAll('*')].filter({wide}).slice(0, 5).map(e => e.outerHTML.slice(0, 90))"
+        )
+    )
+
+
+def test_a_long_question_folds_on_a_phone_and_what_is_similar_stays_at_hand(
+    visit: Callable[..., Any], service: Service
+) -> None:
+    body = "<p>It is long.</p>" * 200 + '<p><a href="https://e.example/">the last link</a></p>'
+    service.send("PUT", "/v1/riverside/questions/long", {"title": "Why so long?", "body": body, "markup": "html"})
+    link = {"source": "long", "target": "r001", "kind": "related"}
+    service.send("PUT", "/v1/riverside/links", link)
+    page = visit("/a/riverside/questions/long", viewport={"width": 390, "height": 800})
+    prose = page.locator(".question .prose")
+    assert prose.bounding_box()["height"] < 400
+    page.get_by_role("link", name="the last link").focus()
+    assert prose.bounding_box()["height"] > 4_000
+    page.get_by_role("link", name="Answers").focus()
+    page.get_by_label("Show the whole question").check()
+    assert prose.bounding_box()["height"] > 4_000
+    page.evaluate("scrollTo(0, 3000)")
+    page.get_by_role("navigation", name="On this page").get_by_role("link", name="Related (1)").click()
+    page.get_by_role("heading", name="Related").wait_for()
+    assert 0 < page.locator("#related").bounding_box()["y"] < 700
+    page.set_viewport_size({"width": 1200, "height": 800})
+    assert prose.bounding_box()["height"] > 4_000
+    assert page.get_by_role("navigation", name="On this page").is_hidden()
