@@ -95,6 +95,8 @@ def train_recipe(
     data = collect_training_data(view, recipe.data, recipe.training.dev_documents, recipe.training.seed)
     queries, documents = format_count(len(data.dev.queries), "dev query"), format_count(len(data.documents), "document")
     log(f"{format_count(len(data.pairs), 'training pair')}, {queries} over {documents}")
+    if view.held_out_splits:
+        log(f"splits not learned from: {', '.join(view.held_out_splits)}")
     return TrainingRun(view, recipe, folder, data, miner, log).train(on_progress)
 
 
