@@ -49,9 +49,12 @@ docs: .venv/.test .venv/.docs ## run the documentation's examples, then build th
 bench: .venv/.bench ## run the benchmarks; BENCHMARKS="search" runs one
 	$(BIN)/python benchmarks/run.py $(BENCHMARKS)
 
-dist: .venv/.test ## build the wheel and the source package into dist/
-	rm -rf dist
+dist: .venv/.dist ## build the wheel, the source package and a bill of the packages that come with them into dist/
+	rm -rf dist build/installed
 	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/python -m venv --without-pip build/installed
+	$(PIP) --python build/installed install -c constraints.txt "$$(ls dist/*.whl)[service,vectors]"
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o dist/askalike.cdx.json build/installed
 
 clean: ## remove .venv and everything made here
 	rm -rf .venv demo site build dist bench-data .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -70,15 +73,15 @@ clean: ## remove .venv and everything made here
 
 .venv/.test: .venv/.askalike
 	@echo "Installing what test needs, torch for the networks among it …"
-	@$(PIP) install -c constraints.txt -e '.[encoder,neural,opensearch,pretrained,ray,service,vectors]' --group test
+	@$(PIP) install -c constraints.txt -e '.[neural,onnx,opensearch,pretrained,ray,service,vectors]' --group test
 	@touch $@
 
 .venv/.bench: .venv/.askalike
 	@echo "Installing what bench needs, torch for the networks among it …"
-	@$(PIP) install -c constraints.txt -e '.[encoder,neural,opensearch,pretrained,ray,service,vectors]' --group bench
+	@$(PIP) install -c constraints.txt -e '.[neural,onnx,opensearch,pretrained,ray,service,vectors]' --group bench
 	@touch $@
 
-.venv/.lint .venv/.docs: .venv/.%: .venv/.askalike
+.venv/.dist .venv/.lint .venv/.docs: .venv/.%: .venv/.askalike
 	@echo "Installing what $* needs …"
 	@$(PIP) install -c constraints.txt --group $*
 	@touch $@

@@ -11,7 +11,7 @@ No figure is typed by hand. A report keeps commit, data hash, hardware and comma
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +242,8 @@ def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, st
     for name, (text, _) in drawings.items():
         heading, _, caption = text.partition("\n")
         lines += ["", f"## {heading}", "", f"![{heading}]({name}.svg)", "", caption]
+    if backtests := load("backtests"):
+        lines += ["", *backtest_section(backtests)]
     for section in benchmark_sections(load):
         lines += ["", *section]
     return "\n".join([*lines, ""])
@@ -253,6 +255,37 @@ reports in `experiments/reports/`, which name commit, data, machine and command.
 ideas that did not work, and [Papers](../papers.md) the gain from training.
 
 This table has the mean average precision (AP) in percent, with 95 % intervals:"""
+
+
+def backtest_section(rows: Sequence[Report]) -> Iterator[str]:
+    """Yield what a bot would have said to the latest questions of each archive."""
+    yield from ("## Backtests", "", BACKTESTS, "")
+    head = ("archive", "asked, older", "score", "comments", "right by labels", "asked before, found", "ms per search")
+    yield from map(table_row, (head, ("---",) * len(head)))
+    for row in rows:
+        dated = "" if row["is_dated"] else " (in the file's order)"
+        asked = f"{row['questions']:,}, {row['older']:,}"
+        for outcome in row["thresholds"]:
+            mark = "*" if outcome["threshold"] == row["guaranteed"] else ""
+            score = f"{row['scale']} {outcome['threshold']:.2g}{mark}"
+            shares = (_share(outcome[name]) for name in ("right", "found"))
+            cells = (row["archive"] + dated, asked, score, str(outcome["comments"]), *shares, f"{row['median_ms']:.0f}")
+            yield table_row(cells)
+    origin = rows[0]["provenance"]
+    yield from ("", f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}.")
+
+
+def _share(proportion: Report) -> str:
+    value, low, high = (f"{100 * share:.0f}" for share in (proportion["value"], *proportion["interval"]))
+    return f"{proportion['count']} of {proportion['n']}: {value} % ({low}–{high})"
+
+
+BACKTESTS = """\
+Each of the latest questions is searched among those before it, by the default ranker, as
+[`askalike backtest`](../backtest.md) does. A comment has up to three suggestions, and is right if the archive's labels
+say that one of them asks the same. People link only part of the duplicates, so more comments are right than that. The
+thresholds are those at which 10, 5 and 2 % of the questions get a comment. A threshold for a precision of 50 %, chosen
+by `calibrate` on what is older, would be marked `*`; no calibration reached that precision."""
 
 
 def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report]) -> str:

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 from askalike import rankers
-from askalike.calibration.abstention import AbstentionThreshold, find_rule, fit_abstention, off_topic_questions
+from askalike.calibration.abstention import (
+    AbstentionRule,
+    AbstentionThreshold,
+    find_rule,
+    fit_abstention,
+    off_topic_questions,
+)
 from askalike.calibration.background import BackgroundSimilarity
 from askalike.cli.search import index_command
 from askalike.core.types import Question
+from askalike.rankers import ResolvedQuery, Retrieved
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from calibration.riverside import riverside
@@ -105,7 +112,8 @@ def test_the_threshold_is_saved_and_found_again_when_the_archive_has_changed(tmp
         engine.search(ON_TOPIC[0])
     [saved] = path.glob("calibration/*.abstention.json")
     values = json.loads(saved.read_text(encoding="utf-8"))
-    saved.write_text(json.dumps({**values, "threshold": 2.0}), encoding="utf-8")
+    assert set(values["languages"]) == {"de", "en"}
+    saved.write_text(json.dumps({**values, "languages": {"de": (2.0, 2.0), "en": (2.0, 2.0)}}), encoding="utf-8")
     with LocalEngine.open(path, "lm_jelinek_mercer") as engine:
         assert not engine.search(ON_TOPIC[0])
         engine.archive.upsert(Question(f"new {n}", f"Where is room {n}?") for n in range(30))
@@ -171,9 +179,10 @@ def test_a_query_that_resembles_everyday_questions_must_score_more(engine):
     least = rule.min_scores(rankers.search(searcher, {text: Question(text, text) for text in queries}, 1))
     if engine.ranker.name == "hybrid":
         assert least[2] < min(least[:2])
-        assert rule.threshold < rule.typical
+        assert rule.lenient < rule.typical
     else:  # words alone have no vectors to compare
-        assert set(least.tolist()) == {rule.threshold} == {rule.typical}
+        assert least.tolist() == [rule.languages[code][0] for code in ("en", "de", "en")]
+        assert rule.lenient == rule.typical
 
 
 def test_everyday_questions_are_compared_with_those_on_other_topics():
@@ -186,7 +195,7 @@ def test_everyday_questions_are_compared_with_those_on_other_topics():
 
 def test_an_archive_about_everything_does_not_abstain(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
-        texts = [text for _, text in off_topic_questions(archive.view())]
+        texts = [row.text for row in off_topic_questions(archive.view())]
         archive.upsert(Question(f"{n}", text) for n, text in enumerate(texts))
         searcher = rankers.open_current(rankers.create("lm_jelinek_mercer"), archive.view())
         assert find_rule(searcher).threshold < 0.9
@@ -195,5 +204,19 @@ def test_an_archive_about_everything_does_not_abstain(tmp_path):
 def test_a_thousand_questions_in_five_languages_are_packaged(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         rows = off_topic_questions(archive.view())
-    assert len({question for _, question in rows}) == len(rows) == 1_000
-    assert len({topic for topic, _ in rows}) == 20
+    assert len({row.text for row in rows}) == len(rows) == 1_000
+    assert len({row.topic for row in rows}) == 20
+
+
+def test_titles_need_more_than_unfinished_titles_and_whole_questions():
+    """Both say less of what is asked, or share less of it with a title."""
+    background = BackgroundSimilarity(np.empty((0, 0), np.float32))
+    rule = AbstentionRule(0.4, 0.3, 0.3, background, {"de": (0.2, 0.1)})
+    queries = (
+        ResolvedQuery(Question("title", "Where is it?"), language="en"),
+        ResolvedQuery(Question("typed", "Where is"), language="en", prefix=True),
+        ResolvedQuery(Question("whole", "Where is it?", "I lost it."), language="en"),
+        ResolvedQuery(Question("titel", "Wo ist es?"), language="de"),
+    )
+    retrieved = Retrieved(queries, [np.empty(0, np.int64)] * 4, [np.empty(0)] * 4)
+    assert rule.min_scores(retrieved).tolist() == [0.4, 0.3, 0.3, 0.2]

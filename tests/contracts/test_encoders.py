@@ -7,6 +7,7 @@ from askalike import encoders
 from askalike.core import registry
 from askalike.core.errors import InputError, NotFittedError, SettingsError
 from askalike.core.types import Answer, Link, Question
+from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.experiments.models import distil
 from askalike.store import Archive
 from small_models import WORDS, write_encoder
@@ -32,6 +33,7 @@ SETTINGS = {
 }
 EXTRAS = {"static": "wordllama", "pretrained": "onnxruntime", "asymmetric": "onnxruntime", "neural": "torch"}
 EXTRAS |= {"doc2vec": "gensim", "topics": "gensim"}
+EXTRAS |= {name: find_package(name).module for name in PACKAGED_ENCODERS}
 
 
 @pytest.fixture(scope="module")

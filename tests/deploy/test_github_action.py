@@ -4,9 +4,9 @@ The events are written from "Webhook events and payloads: issues", the comments 
 comments", both of API version 2022-11-28.
 """
 
-import importlib.util
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -19,20 +19,17 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from askalike.calibration.calibrate import calibrate
 from askalike.readers import import_archive
-from askalike.search.engine import LocalEngine
-from askalike.store import Archive
 from commands import environment
 
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 ROOT = Path(__file__).parents[2]
 ACTION = ROOT / "deploy" / "github-action"
-spec = importlib.util.spec_from_file_location("suggest", ACTION / "suggest.py")
-assert spec
-assert spec.loader
-suggest = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(suggest)
+sys.path.insert(0, str(ACTION))
+import github_api  # noqa: E402
+import issue_index  # noqa: E402
+import issue_text  # noqa: E402
+import suggest  # noqa: E402
 
 
 def test_a_redirect_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,8 +48,8 @@ def test_a_redirect_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/similar"
-        with pytest.raises(suggest.SuggestError, match="answered 302"):
-            suggest.fetch("GET", address, None, {"Authorization": "Bearer ask_SECRET"})
+        with pytest.raises(github_api.ActionError, match="answered 302"):
+            github_api.fetch("GET", address, None, {"Authorization": "Bearer ask_SECRET"})
         server.shutdown()
     assert requests == ["/similar"]
 
@@ -67,6 +64,8 @@ class GitHubAndService:
     def __init__(self) -> None:
         self.comments: list[dict[str, Any]] = []
         self.results: Any = []
+        self.issues: list[dict[str, Any]] = []
+        self.graphql_answer: Any = None
         self.requests: list[tuple[str, str, Any]] = []
         self.status = 200
         hub = self
@@ -94,6 +93,8 @@ class GitHubAndService:
         parts = urlsplit(path)
         if parts.path == "/v1/desk/similar":
             return self.results if not isinstance(self.results, list) else {"results": self.results}
+        if parts.path == "/graphql":
+            return self.graphql_answer or self.answer_issues(body["variables"])
         if method == "GET":
             page = int(parse_qs(parts.query)["page"][0])
             return self.comments[100 * (page - 1) : 100 * page]
@@ -104,9 +105,16 @@ class GitHubAndService:
         found["body"] = body["body"]
         return found
 
+    def answer_issues(self, variables: dict[str, Any]) -> Any:
+        """Answer three issues a page, as GraphQL does."""
+        start, since = int(variables["endCursor"] or 0), variables["since"] or ""
+        changed = [issue for issue in self.issues if issue["updatedAt"] >= since]
+        page = {"hasNextPage": start + 3 < len(changed), "endCursor": str(start + 3)}
+        return {"data": {"repository": {"issues": {"nodes": changed[start : start + 3], "pageInfo": page}}}}
+
     @property
     def writes(self) -> list[tuple[str, str]]:
-        return [(m, p) for m, p, _ in self.requests if m != "GET" and not p.endswith("/similar")]
+        return [(m, p) for m, p, _ in self.requests if m != "GET" and not p.endswith(("/similar", "/graphql"))]
 
 
 def comment(body: str, login: str = BOT, id: int = 1) -> dict[str, Any]:
@@ -122,6 +130,7 @@ def event(action: str = "opened", **issue: Any) -> dict[str, Any]:
         "action": action,
         "issue": {
             "number": 42, "html_url": ISSUE_URL, "title": "I lost my card", "body": None, "state": "open",
+            "created_at": "2026-05-01T12:00:00Z", "labels": [],
             "user": {"login": "ada", "type": "User"},
         } | issue,
         "repository": {"full_name": "octo-org/desk"},
@@ -150,17 +159,17 @@ def test_a_new_issue_gets_one_comment_with_at_most_three(hub: GitHubAndService, 
     assert run(hub, tmp_path) == 0
     [written] = hub.comments
     assert written["body"].splitlines()[1:] == [
-        "This may have been asked before:", "",
+        "<!-- suggested: 1 1 1 -->", "This may have been asked before:", "",
         "- [Lost card 0](https://desk.example/q/0) (95%)",
         "- [Lost card 1](https://desk.example/q/1) (94%)",
-        "- [Lost card 2](https://desk.example/q/2) (93%)",
+        "- [Lost card 2](https://desk.example/q/2) (93%)", "", suggest.FOOTER,
     ]  # fmt: skip
     assert hub.requests[0][2] == {"title": "I lost my card", "body": "", "k": 4}
 
 
 def test_the_comment_is_edited_and_not_repeated(hub: GitHubAndService, tmp_path: Path) -> None:
     others = [comment("hello", "ada", n) for n in range(150)]
-    hub.comments = [*others, comment(f"{suggest.MARKER}\nmine", "mallory", 998)]
+    hub.comments = [*others, comment(f"{github_api.MARKER}\nmine", "mallory", 998)]
     hub.results = [result("Lost card", 0.9)]
     for _ in range(2):
         assert run(hub, tmp_path, event("edited")) == 0
@@ -179,7 +188,9 @@ def test_the_comment_is_edited_and_not_repeated(hub: GitHubAndService, tmp_path:
 @pytest.mark.parametrize(
     "sent",
     [
-        event("labeled"),
+        event("labeled") | {"label": {"name": "bug"}},
+        event("created") | {"comment": comment("thanks for /similar", "ada")},
+        event("created") | {"comment": comment("/similar")},
         event("closed", state="closed"),
         event(state="closed"),
         event(user={"login": "dependabot[bot]", "type": "Bot"}),
@@ -207,7 +218,7 @@ def test_a_title_mentions_nobody_and_is_no_markup(hub: GitHubAndService, tmp_pat
         result("Ends) early", 0.9, "https://desk.example/q/(1)"),
     ]
     assert run(hub, tmp_path) == 0
-    [_, _, _, first, second] = hub.comments[0]["body"].splitlines()
+    first, second = (line for line in hub.comments[0]["body"].splitlines() if line.startswith("- "))
     assert first == "- @\u200bocto-org/all see\\](https://evil.example) \\<img src=x\\> \\#12 (90%)"
     assert second == "- Ends) early (90%)"
 
@@ -229,66 +240,192 @@ def test_what_goes_wrong_is_one_line(hub: GitHubAndService, tmp_path: Path, caps
     assert hub.comments == []
 
 
+def test_reasons_are_shown_beside_the_probability(hub: GitHubAndService, tmp_path: Path) -> None:
+    words = [{"word": w, "fields": ["title"], "score": s} for w, s in (("*card*", 2.0), ("lost", 1.0), ("the", 0.0))]
+    hub.results = [result("Lost card", 0.9) | {"contributions": words, "solution": "was solved in 2.1"}]
+    assert run(hub, tmp_path) == 0
+    assert "(90%): both say \\*card\\*, lost; was solved in 2.1" in hub.comments[0]["body"]
+
+
+@pytest.mark.parametrize(
+    ("env", "labels", "comments"),
+    [
+        ({"LABELS": "bug, crash"}, ["bug"], 1), ({"LABELS": "bug"}, ["question"], 0),
+        ({"SKIP_LABELS": "meta"}, ["bug", "meta"], 0), ({"SKIP_LABELS": "meta"}, [], 1),
+    ],
+)  # fmt: skip
+def test_labels_are_a_gate(
+    hub: GitHubAndService, tmp_path: Path, env: dict[str, str], labels: list[str], comments: int
+) -> None:
+    hub.results = [result("Lost card", 0.9)]
+    assert run(hub, tmp_path, event(labels=[{"name": name} for name in labels]), **env) == 0
+    assert len(hub.comments) == comments
+
+
+def test_a_label_opens_the_gate_later(hub: GitHubAndService, tmp_path: Path) -> None:
+    hub.results = [result("Lost card", 0.9)]
+    labelled = event("labeled", labels=[{"name": "bug"}]) | {"label": {"name": "bug"}}
+    assert run(hub, tmp_path, labelled, LABELS="bug") == 0
+    assert len(hub.comments) == 1
+
+
+def test_a_comment_asks_again_even_of_a_closed_issue(hub: GitHubAndService, tmp_path: Path) -> None:
+    asked = event("created", state="closed") | {"comment": comment(" /similar\nplease", "ada")}
+    assert run(hub, tmp_path, asked) == 0
+    assert hub.comments[0]["body"].endswith(suggest.NOTHING_FOUND)
+    hub.results = [result("Lost card", 0.9)]
+    assert run(hub, tmp_path, asked) == 0
+    [written] = hub.comments
+    assert "Lost card" in written["body"]
+
+
+def test_a_dry_run_writes_to_the_summary_alone(hub: GitHubAndService, tmp_path: Path) -> None:
+    hub.results = [result("Lost card", 0.9)]
+    summary = tmp_path / "summary.md"
+    assert run(hub, tmp_path, DRY_RUN="true", GITHUB_STEP_SUMMARY=str(summary)) == 0
+    assert hub.writes == []
+    assert "[Lost card](https://desk.example/q/1) (90%)" in summary.read_text()
+
+
+def test_lines_of_templates_are_left_out() -> None:
+    form = "### Version\n\n{}\n\n### Logs\n\n_No response_\n\n- [x] I have searched\n<!-- be kind -->"
+    lines = issue_text.find_template_lines([*(form.format(n) for n in range(60)), None, "free text"])
+    assert {"### Version", "### Logs"} <= lines
+    assert issue_text.clean_body(form.format("7\r\n\r\n\r\ntext"), lines) == "7\n\ntext"
+    assert issue_text.find_template_lines(["### Version"] * 4) == set()
+
+
 @pytest.fixture
-def commands(tmp_path: Path) -> dict[str, str]:
-    """An environment with the commands askalike and gh; gh gives the issues of the file in $ISSUES."""
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command askalike, as pip installs it."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    gh = '#!/bin/sh\necho "$@" >> "$ISSUES.calls"\ncat "$ISSUES"\n'
-    ours = f"#!{sys.executable}\nfrom askalike.cli import main\n\nmain()\n"
-    for name, text in (("gh", gh), ("askalike", ours)):
-        (folder / name).write_text(text)
-        (folder / name).chmod(stat.S_IRWXU)
-    return environment() | {"PATH": f"{folder}:{os.environ['PATH']}"}
+    (folder / "askalike").write_text(f"#!{sys.executable}\nfrom askalike.cli import main\n\nmain()\n")
+    (folder / "askalike").chmod(stat.S_IRWXU)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+    monkeypatch.setenv("ASKALIKE_RANKER", "bm25")
 
 
-def test_an_archive_on_the_machine_is_searched_without_a_service(
-    hub: GitHubAndService, tmp_path: Path, commands: dict[str, str], monkeypatch: pytest.MonkeyPatch
+TOPICS = ("printer jams", "dark theme", "login loop", "slow search", "broken link", "lost card")
+
+
+def issue_node(number: int, title: str, **fields: Any) -> dict[str, Any]:
+    """An issue as GraphQL answers it, of one day a number."""
+    return {
+        "number": number, "title": title, "body": "### Version\n\n1", "state": "OPEN", "stateReason": None,
+        "url": f"https://github.com/octo-org/desk/issues/{number}", "author": {"__typename": "User", "login": "mona"},
+        "createdAt": f"2026-01-{number:02}T12:00:00Z", "updatedAt": f"2026-01-{number:02}T12:00:00Z",
+        "labels": {"nodes": []}, "timelineItems": {"nodes": []}, "comments": {"nodes": []},
+    } | fields  # fmt: skip
+
+
+def workflow_run(hub: GitHubAndService, folder: Path, sent: Any, **inputs: str) -> str:
+    """Run both scripts as the action's steps do; return what the job's summary says."""
+    file, summary = folder / "event.json", folder / "summary.md"
+    file.write_text(json.dumps(sent))
+    summary.write_text("")
+    env = {
+        **os.environ, "GITHUB_API_URL": hub.address, "GITHUB_GRAPHQL_URL": f"{hub.address}/graphql", "TOKEN": "t",
+        "GITHUB_REPOSITORY": "octo-org/desk", "GITHUB_EVENT_PATH": str(file), "GITHUB_STEP_SUMMARY": str(summary),
+        "ARCHIVE": str(folder / "desk"), **inputs,
+    }  # fmt: skip
+    for script in ("issue_index.py", "suggest.py"):
+        done = subprocess.run([sys.executable, ACTION / script], env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return summary.read_text()
+
+
+@pytest.mark.usefixtures("commands")
+def test_without_a_service_the_first_run_builds_and_later_ones_follow_the_events(
+    hub: GitHubAndService, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PATH", commands["PATH"])
-    monkeypatch.setenv("PYTHONPATH", commands["PYTHONPATH"])
-    import_archive("table", [ROOT / "examples" / "riverside.csv"], tmp_path / "desk")
-    assert run(hub, tmp_path, URL="", ARCHIVE=str(tmp_path / "desk")) == 1, "nothing is calibrated yet"
-    with LocalEngine.open(tmp_path / "desk") as engine:
-        calibrate(engine.archive, engine.ranker).calibration.save(tmp_path / "desk")
-    sent = event(title="I have lost my library card", body="--help")
-    assert run(hub, tmp_path, sent, URL="", ARCHIVE=str(tmp_path / "desk"), THRESHOLD="0.3") == 0
-    assert "https://desk.example/q/r013" in hub.comments[0]["body"]
+    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
+    hub.issues[4] |= {"state": "CLOSED", "stateReason": "COMPLETED", "closedAt": "2026-02-01T00:00:00Z"}
+    said = workflow_run(hub, tmp_path, {})
+    assert "6 changed issues imported" in said
+    assert [body["variables"]["endCursor"] for _, path, body in hub.requests if path == "/graphql"] == [None, "3"]
+    new = event(title="My lost card on machine 9", body="### Version\n\n9", number=42)
+    workflow_run(hub, tmp_path, new, THRESHOLD="0.3")
+    [written] = hub.comments
+    assert "[The lost card on machine 6](https://github.com/octo-org/desk/issues/6) (similarity" in written["body"]
+    assert "both say" in written["body"]
+    assert len([path for _, path, _ in hub.requests if path == "/graphql"]) == 2, "an event needs no other issue"
+    at = {"number": 43, "created_at": "2026-05-02T12:00:00Z", "html_url": f"{ISSUE_URL[:-2]}43"}
+    later = event(title="Another lost card on machine 9", **at)
+    workflow_run(hub, tmp_path, later, THRESHOLD="0.3")
+    assert "issues/42)" in hub.comments[-1]["body"], "the event's issue is in the archive"
 
 
-def test_the_scheduled_import_takes_what_has_changed(tmp_path: Path, commands: dict[str, str]) -> None:
-    issues = tmp_path / "issues.json"
-    env = commands | {"ISSUES": str(issues), "ARCHIVE": str(tmp_path / "desk"), "GITHUB_REPOSITORY": "octo-org/desk"}
-
-    def import_issues(*numbers: int) -> None:
-        nodes = [
-            {"number": n, "title": f"How do I mend part {n}?", "url": f"https://github.com/octo-org/desk/issues/{n}"}
-            for n in numbers
-        ]
-        issues.write_text(json.dumps({"data": {"repository": {"issues": {"nodes": nodes}}}}))
-        subprocess.run(["bash", ACTION / "import" / "import.sh"], env=env, check=True, capture_output=True)
-
-    import_issues(1, 2)
-    import_issues(2, 3)
-    import_issues()
-    with Archive.open(tmp_path / "desk") as archive:
-        assert len(archive.view()) == 3
-    first, second, _ = Path(f"{issues}.calls").read_text().splitlines()
-    assert "owner=octo-org -F name=desk" in first
-    assert "since=" not in first
-    assert "since=20" in second
+@pytest.mark.usefixtures("commands")
+def test_closed_and_newer_issues_are_not_suggested_unless_asked_for(hub: GitHubAndService, tmp_path: Path) -> None:
+    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
+    hub.issues[5] |= {"state": "CLOSED", "stateReason": "COMPLETED", "closedAt": "2026-02-01T00:00:00Z"}
+    hub.issues.append(issue_node(30, "My lost card on machine 9"))
+    workflow_run(hub, tmp_path, {})
+    new = event(title="My lost card on machine 9", number=20, created_at="2026-01-20T12:00:00Z")
+    workflow_run(hub, tmp_path, new, THRESHOLD="0.4")
+    assert hub.comments == []
+    workflow_run(hub, tmp_path, new, THRESHOLD="0.4", CLOSED="true")
+    [written] = hub.comments
+    assert suggest.suggested_ids(written["body"]) == ["6"]
 
 
-@pytest.mark.parametrize("file", ["action.yml", "import/action.yml", "workflow.yml"])
+@pytest.mark.usefixtures("commands")
+def test_reactions_are_read_back_and_what_was_rejected_is_not_suggested_again(
+    hub: GitHubAndService, tmp_path: Path
+) -> None:
+    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
+    workflow_run(hub, tmp_path, {})
+    workflow_run(hub, tmp_path, event(title="My lost card on machine 9"), THRESHOLD="0.3")
+    hub.comments[0] |= {"reactions": {"+1": 0, "-1": 2}, "issue_url": f"{hub.address}/repos/octo-org/desk/issues/42"}
+    said = workflow_run(hub, tmp_path, {})
+    assert "Reactions to 1 comments: 👍 0, 👎 2" in said
+    rows = (tmp_path / "desk" / "feedback.csv").read_text().splitlines()
+    assert rows[1].startswith("42,My lost card on machine 9,6,The lost card on machine 6,0,reject")
+    workflow_run(hub, tmp_path, event("edited", title="My lost card on machine 9"), THRESHOLD="0.3")
+    assert "machine 6" not in hub.comments[0]["body"]
+    import_archive("pairs", [tmp_path / "desk" / "feedback.csv"], tmp_path / "pairs")
+
+
+@pytest.mark.usefixtures("commands")
+def test_a_damaged_state_is_built_again(hub: GitHubAndService, tmp_path: Path) -> None:
+    hub.issues = [issue_node(n, f"The {topic} on machine {n}") for n, topic in enumerate(TOPICS, 1)]
+    workflow_run(hub, tmp_path, {})
+    (tmp_path / "desk" / suggest.STATE_FILE).write_text("{")
+    workflow_run(hub, tmp_path, event(title="My lost card on machine 9"), THRESHOLD="0.3")
+    assert len(hub.comments) == 1
+
+
+def test_an_error_of_graphql_is_one_line(
+    hub: GitHubAndService, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub.graphql_answer = {"errors": [{"message": "API rate limit exceeded"}]}
+    env = {"GITHUB_API_URL": hub.address, "GITHUB_REPOSITORY": "octo-org/desk", "TOKEN": "t"}
+    assert issue_index.main(env | {"ARCHIVE": str(tmp_path / "desk")}) == 1
+    assert capsys.readouterr().out.endswith("/graphql: API rate limit exceeded\n")
+
+
+@pytest.mark.parametrize("file", ["action.yml", "workflow.yml"])
 def test_the_actions_are_yaml_that_names_existing_files(file: str) -> None:
     described = yaml.safe_load((ACTION / file).read_text())
     if file == "workflow.yml":
         assert described["permissions"] == {"contents": "read", "issues": "write"}
         steps = [step for job in described["jobs"].values() for step in job["steps"]]
         inputs = yaml.safe_load((ACTION / "action.yml").read_text())["inputs"]
-        assert set(steps[1]["with"]) <= set(inputs)
+        assert all(set(step["with"]) <= set(inputs) for step in steps)
         assert all(
             (ACTION / s["uses"].partition("github-action")[2].partition("@")[0].strip("/")).is_dir() for s in steps
         )
     else:
         assert described["runs"]["using"] == "composite"
+        commands = [step["run"] for step in described["runs"]["steps"] if "run" in step]
+        scripts = re.findall(r"GITHUB_ACTION_PATH/(\S+\.py)", " ".join(commands))
+        assert scripts == ["issue_index.py", "suggest.py"]
+        assert all((ACTION / script).is_file() for script in scripts)
+
+
+def test_the_inputs_are_those_that_the_page_lists() -> None:
+    page = (ROOT / "docs" / "github.md").read_text().partition("## ")[0]
+    inputs = yaml.safe_load((ACTION / "action.yml").read_text())["inputs"]
+    assert set(inputs) == set(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE))

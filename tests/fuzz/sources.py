@@ -57,19 +57,23 @@ def read_folder(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
+DATA = TESTS / "data"
 SOURCES: list[Source] = [
     ("apache_answer", {"pause": 0}, {path: to_json({"code": 200, "data": data}) for path, data in RESPONSES.items()}),
     ("azure_qna", {}, {"faq.tsv": to_tsv([test_azure_qna.HEADER, *test_azure_qna.ROWS])}),
-    ("beir", {}, read_folder(TESTS / "data" / "allotment-beir")),
+    ("beir", {}, read_folder(DATA / "allotment-beir")),
     ("discourse", {"category": "all"}, {"topics.jsonl": b"\n".join(map(to_json, test_discourse.TOPICS))}),
+    ("faq_pages", {}, read_folder(DATA / "saved-pages")),
     ("github", {}, {"issues.json": to_json([test_github.issue(n, f"Fails {n}") for n in range(9)])}),
     ("lei", {}, {
         "text_tokenized.txt.gz": gzip.compress(b"1\thow to a\tbody one\n2\thow to b\t\n3\tc\tx\n"),
         "train_random.txt": b"1\t2\t3 4\n", "dev.txt": b"2\t\t3 1\t0.5 0.25\n", "test.txt": b"3\t1\t1 2\t2.5 1.25\n",
     }),
+    ("markdown", {}, read_folder(DATA / "garden-faq")),
+    ("mbox", {}, {"list.mbox": (DATA / "list.mbox").read_bytes()}),
     ("pairs", {}, {"pairs.csv": b"query,candidate,label,candidate_id\nWhy?,Wherefore?,0,c1\nHow?,How come?,1,c2\n"}),
     ("question2answer", {}, {"qa_posts.tsv": to_tsv([test_question2answer.NAMES, *test_question2answer.ROWS])}),
-    ("semeval", {}, {"expats-test.xml": (TESTS / "data" / "expats-test.xml").read_bytes()}),
+    ("semeval", {}, {"expats-test.xml": (DATA / "expats-test.xml").read_bytes()}),
     ("semeval", {}, {
         "x-test.xml": f"<xml>{test_sets.thread('Q1', 'Q1_R6', '6', '?')}</xml>".encode(),
         "x-test.xml.subtaskB.relevancy": b"Q1\tQ1_R6\t6\t0.1\ttrue\n",
@@ -80,7 +84,7 @@ SOURCES: list[Source] = [
     }),
     ("stackexchange", {}, {"Posts.xml": f'<?xml version="1.0" encoding="utf-8"?><posts>{POSTS}</posts>'.encode()}),
     ("stackexchange", {}, {"Posts.xml": f'<?xml version="1.0" encoding="gbk"?><posts>{POSTS}图</posts>'.encode("gbk")}),
-    ("stackexchange", {}, read_folder(TESTS / "data" / "bakery.stackexchange.com")),
+    ("stackexchange", {}, read_folder(DATA / "bakery.stackexchange.com")),
     ("table", {}, {"rows.csv": CSV}),
     ("table", {}, {"rows.csv.gz": gzip.compress(CSV)}),
     ("table", {}, {"rows.csv.bz2": bz2.compress(CSV)}),

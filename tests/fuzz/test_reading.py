@@ -13,6 +13,7 @@ from sources import SOURCES, make_packed_sources
 
 import askalike
 from askalike.core.errors import AskalikeError
+from askalike.core.registry import names
 from askalike.readers import import_archive
 
 pytestmark = pytest.mark.fuzz
@@ -55,6 +56,10 @@ def test_a_damaged_source_is_read_or_refused_in_one_line(tmp_path: Path, monkeyp
         work = partial(import_archive, reader, [path], folder / "archive", options=options)
         assert_one_line_or_nothing(work, f"seed {seed}: {reader} {', '.join(contents)}")
         shutil.rmtree(folder)
+
+
+def test_every_reader_of_files_has_a_source() -> None:
+    assert {reader for reader, *_ in [*SOURCES, *make_packed_sources()]} | {"ir_datasets"} == set(names("reader"))
 
 
 def test_any_query_is_searched_or_refused_in_one_line(tmp_path: Path) -> None:

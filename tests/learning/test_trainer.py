@@ -7,6 +7,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from tests.learning.conftest import THINGS, job_of, question
 from askalike.core import registry
 from askalike.core.errors import TrainingError
 from askalike.core.types import TrainingPair
+from askalike.learning import trainer
 from askalike.learning.checkpoint import BEST_WEIGHTS_FILE, CHECKPOINT_FILE, read_history
 from askalike.learning.negatives import add_random_negatives
 from askalike.learning.objective import Objective, make_training_batch
@@ -100,6 +102,7 @@ def test_a_stopped_run_is_resumed_to_the_same_weights(pairs, tmp_path, optimizer
 KILLED = """
 import sys, time
 from pathlib import Path
+from types import SimpleNamespace
 sys.path.insert(0, sys.argv[2])
 import torch
 torch.set_num_threads(1)
@@ -262,3 +265,15 @@ def test_word_vectors_stay_as_they_are_without_train_words(pairs, tmp_path, netw
     changed = {name for name, tensor in after.items() if not torch.equal(tensor, before[name])}
     assert changed
     assert words not in changed
+
+
+@pytest.mark.parametrize(
+    ("values", "least", "most"), [([0.1], 4, 19), ([0.1, 0.2, 0.1], 3, 17), ([0.5, 0.4, 0.3, 0.2], 1, 16)]
+)
+def test_the_time_left_counts_that_training_may_stop_early(values, least, most):
+    seen = []
+    epochs = [trainer.Epoch(n, 1.0, value, 10.0, 1.0) for n, value in enumerate(values, 1)]
+    settings = SimpleNamespace(epochs=20, patience=4, measure="AP")
+    job = SimpleNamespace(on_progress=seen.append, settings=settings, examples=[None] * 10)
+    trainer._report_progress(job, epochs, (3, 3), 1.0, 10.0, values[-1])
+    assert (seen[0].least_remaining_s, seen[0].remaining_s) == pytest.approx((least, most))

@@ -8,7 +8,7 @@ from askalike.core.config import parse_assignments
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.filters import Filter
 from askalike.core.types import Question
-from askalike.rankers import _composite, hybrid, to_run
+from askalike.rankers import _searcher, hybrid, to_run
 from askalike.rankers.lexical import LexicalSearcher
 from askalike.store import Archive
 
@@ -120,7 +120,7 @@ def test_scores_do_not_move_with_a_filter(archive):
 def test_a_small_pool_is_enough_while_a_question_is_typed(archive, monkeypatch, k):
     """The scores stay the same; a search for more than the small pool reads the whole one."""
     whole = scores(built(TWO), archive, prefix=True)
-    for module in (hybrid, _composite):
+    for module in (hybrid, _searcher):
         monkeypatch.setattr(module, "TYPED_DEPTH", 2)
     depths = []
     retrieve = LexicalSearcher.retrieve

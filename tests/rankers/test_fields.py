@@ -108,7 +108,7 @@ def test_vectors_compared_by_distance_have_no_fields():
         ("Who (and when) first defined interval graphs?", True),
         ("e-mail and/or “Wi-Fi”: what’s the rate – 5 & 10 p.m.?", True),
         ("", True),
-        ("while j <= A.length and index == nil", False),
+        ("while j <= A[i] and index == nil", False),
         ('sqlite3.OperationalError: near "(": syntax error [SQL: x=?]', False),
         ("public void add (int a);", False),
     ],

@@ -129,6 +129,13 @@ def test_questions_answers_and_originals(imported: Importing, site: Site, tmp_pa
     }  # fmt: skip
 
 
+def test_odd_texts_and_ids_of_a_site_are_read(imported: Importing, site: Site, tmp_path: Path) -> None:
+    site.put_questions(question("1", "Half a pair \ud800 of code units"), question("a b\ud800", "Whose id is odd"))
+    done = fetch(imported, site, tmp_path / "kept")
+    assert done.questions["1"].title == "Half a pair \ufffd of code units"
+    assert site.requests[-1].endswith("/question/info?id=a%20b%3F")
+
+
 def test_what_has_not_changed_is_not_asked_for_again(imported: Importing, site: Site, tmp_path: Path) -> None:
     site.put_questions(*(question(str(n), f"How do I mend part {n}?") for n in range(20)))
     fetch(imported, site, tmp_path / "kept")

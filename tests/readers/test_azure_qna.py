@@ -28,7 +28,7 @@ ROWS = [
     ["What are you called?", "Riverside.", SITE, "", "[]", "False", PROMPTS, "2"],
     ["Who are you?", "Riverside.", SITE, "", "[]", "False", PROMPTS, "2"],
     ["What is your name?", "Riverside.", SITE, "", "[]", "False", PROMPTS, "2"],
-    ["When are you open?", "Till eight.", SITE, "", "[]", "True", "nonsense", "3"],
+    ["When are you open?", "Till eight.", SITE, "", "[]", "True", "[" * 9_000, "3"],
 ]
 
 

@@ -42,7 +42,7 @@ DAYS = {
         {"type": "message", "subtype": "channel_join", "user": "U1", "ts": "1767600096.0", "text": "joined"},
     ],
     "2026-01-06": [
-        message("1767700000.000100", "U2", "Online.", ROOT, reactions=SOLVED),
+        message("1767700000.000100", "U2", "Online.", ROOT, reactions=[{"name": ["no name"]}, *SOLVED]),
         message("1767700100.000100", "U2", "how do I print", "1767700100.000100", reply_count=1),
         message("1767700200.000100", "U1", "Use the queue.", "1767700100.000100"),
         message("1767700300.000100", "U1", "Whose root is elsewhere", "1700000000.000100"),
@@ -82,6 +82,18 @@ def test_threads_that_begin_with_a_question_are_drafts_and_nothing_else(export: 
             "acme/C1/1767600000.000100", "https://acme.slack.com/archives/C1/p1767600000000100",
         )  # fmt: skip
         assert (printing.title, printing.body, printing.answer) == ("how do I print", "", "Use the queue.")
+
+
+def test_a_channel_is_a_folder_of_the_export_whatever_its_name(export: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "2026-01-05.json").write_text(json.dumps(DAYS["2026-01-05"]))
+    names = ("../elsewhere", str(tmp_path / "elsewhere"), "x" * 5_000, "", "\0", "help")
+    (export / "channels.json").write_text(json.dumps([{"id": f"C{n}", "name": name} for n, name in enumerate(names)]))
+    summary = import_archive("slack", [export], tmp_path / "desk")
+    assert summary.changes["drafts"]["added"] == 2
+    (export / "channels.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match=r"channels\.json: cannot be read"):
+        import_archive("slack", [export], tmp_path / "desk")
 
 
 @pytest.mark.parametrize("ts", ["99999999999999", "5", "soon", None])

@@ -13,6 +13,10 @@ from askalike.readers._xml import read_elements
 from askalike.text.clean import replace_forbidden
 
 
+def test_a_cell_of_brackets_is_text() -> None:
+    assert split_cell("[" * 9_000) == ("[" * 9_000,)
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

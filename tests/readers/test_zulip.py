@@ -73,7 +73,11 @@ def test_a_data_export(tmp_path: Path) -> None:
         "zerver_userprofile": [{"id": 1}, {"id": 2}, {"id": 3, "is_bot": True}],
         "zerver_userprofile_crossrealm": [{"id": 4}],
         "zerver_stream": [{"id": 7, "name": "help me"}, {"id": 8, "name": "board", "invite_only": True}],
-        "zerver_recipient": [{"id": 70, "type": 2, "type_id": 7}, {"id": 80, "type": 2, "type_id": 8}],
+        "zerver_recipient": [
+            {"id": 70, "type": 2, "type_id": 7},
+            {"id": 80, "type": 2, "type_id": 8},
+            {"id": 9, "type": 2, "type_id": [7]},
+        ],
     }
     rows = [
         {"id": 1, "sender": 1, "recipient": 70, "subject": "t", "content": "Is it open?", "date_sent": 1767600001.5},
@@ -82,7 +86,10 @@ def test_a_data_export(tmp_path: Path) -> None:
         {"id": 4, "sender": 1, "recipient": 80, "subject": "t", "content": "Who?", "date_sent": 1767600004.5},
         {"id": 5, "sender": 4, "recipient": 70, "subject": "u", "content": "Any bot?", "date_sent": 1767600005.5},
     ]
-    export = {"zerver_message": rows, "zerver_reaction": [{"message": 3, "emoji_name": "check"}]}
+    export = {
+        "zerver_message": rows,
+        "zerver_reaction": [{"message": 3, "emoji_name": ["check"]}, {"message": 3, "emoji_name": "check"}],
+    }
     [draft], summary = read(tmp_path, realm, export, channels="help me")
     assert (draft.title, draft.body, draft.answer) == ("Is it open?", "", "Until six.")
     assert summary.notes["threads that a bot began left out"] == 1

@@ -85,7 +85,7 @@ def test_a_grounded_answer_cites_its_sources_and_a_slow_endpoint_holds_up_no_sea
         waiting.set()
         answer = answered.result(60).json
     assert (answer["generated"], answer["grounded"], answer["model"]) == (True, True, "small")
-    assert answer["text"] == f"{sentence} [r013]."
+    assert (answer["text"], answer["removed_sentences"]) == (f"{sentence} [r013].", 1)
     assert [source["question_id"] for source in answer["sources"]] == ["r013"]
     server.shutdown()
     server.server_close()

@@ -44,6 +44,7 @@ ROUTES = {
     f"POST {V1}/links:batch": "write",
     f"PUT {V1}/links": "write",
     f"GET {V1}/links?question=nobody": "read",
+    f"GET {V1}/answers?question=nobody": "read",
     f"DELETE {V1}/links?source=a&target=b": "write",
     f"GET {V1}/duplicates": "moderate",
     f"POST {V1}/duplicates/99999/decision": "moderate",

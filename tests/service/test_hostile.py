@@ -211,6 +211,24 @@ def test_links_of_a_question_come_in_pages(service: Service) -> None:
         service.send("DELETE", f"{V1}/questions/{item['id']}")
 
 
+def test_answers_of_a_question_come_in_pages(service: Service) -> None:
+    items = [{"id": f"reply{n}", "question_id": "r002", "body": f"Reply {n}", "votes": n} for n in range(150)]
+    assert service.send("POST", f"{V1}/answers:batch", {"items": items}).status == 201
+    shown = service.get(f"{V1}/questions/r002").json["answers"]
+    first, rest = (service.get(f"{V1}/answers?question=r002&offset={n}").json["answers"] for n in (0, 100))
+    assert len(shown) == 100
+    assert first == shown
+    assert {answer["id"] for answer in first + rest} >= {item["id"] for item in items}
+    votes = [answer["votes"] or 0 for answer in first + rest if not answer["accepted"]]
+    assert votes == sorted(votes, reverse=True)
+    page = service.get("/a/riverside/questions/r002").body
+    assert b"100+ answers" in page
+    assert b"Reply 120" in page
+    assert b"Reply 20" not in page
+    for item in items:
+        service.send("DELETE", f"{V1}/answers/{item['id']}")
+
+
 def test_a_client_that_leaves_is_no_error_of_the_service(service: Service) -> None:
     for path in (SIMILAR, f"{V1}/feedback"):
         with connected(service) as connection:

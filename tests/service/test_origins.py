@@ -59,6 +59,21 @@ def test_a_page_of_another_site_changes_nothing_without_a_key(example: Path, tmp
         served.end()
 
 
+def test_a_page_of_another_site_counts_nothing_without_a_key(example: Path, tmp_path: Path) -> None:
+    archive = Path(shutil.copytree(example, tmp_path / "riverside"))
+    served = Service(archive, options=("--allow-origin", "https://also.example"))
+    try:
+        counted = []
+        for headers in ({"origin": OTHER}, {"sec-fetch-site": "cross-site"}, {"origin": "https://also.example"}, {}):
+            found = served.send("GET", f"{SIMILAR}?title=library+card&count_shown=true", headers=headers)
+            assert found.json["results"]
+            counts = [line for line in served.get("/metrics").body.decode().splitlines() if 'event="shown"' in line]
+            counted.append(sum(float(line.split()[-1]) for line in counts if "_created" not in line))
+        assert counted == [0, 0, 1, 2]
+    finally:
+        served.end()
+
+
 def test_a_published_key_is_for_searching_and_feedback_and_nothing_else(closed) -> None:
     served, _, public = closed
     headers = {"authorization": f"Bearer {public}", "origin": SITE}

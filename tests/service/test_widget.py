@@ -131,6 +131,16 @@ def test_it_shows_what_is_similar_while_somebody_types(visit) -> None:
     listed.wait_for(state="hidden")
 
 
+def test_its_labels_are_in_the_language_of_the_page(browser, site, closed) -> None:
+    served, key = closed
+    site.page = PAGE.format(dir="ltr", home=served.url.geturl(), key=key).replace('lang="en"', 'lang="de-AT"')
+    page = browser.new_page()
+    page.goto(site.origin)
+    options = type_text(page, "I lost my library ca")
+    assert page.get_by_role("status").inner_text() == f"Ähnliche Fragen: {options.count()}"
+    page.close()
+
+
 @pytest.mark.parametrize("wrong", ["input", "body"])
 def test_a_selector_that_matches_nothing_is_told_on_the_console(browser, site, closed, wrong) -> None:
     served, key = closed

@@ -12,6 +12,7 @@ import pytest
 from tests.tuning.small import labelled, unlabelled
 
 from askalike import rankers
+from askalike.cli.tune import format_outcome
 from askalike.core.errors import SettingsError
 from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.experiments import trials
@@ -44,6 +45,7 @@ def test_a_lexical_ranker_serves_where_nothing_beats_it(tmp_path, only_lexical):
         assert outcome.verdict.served_trial.candidate.is_lexical
         assert "stays active" in outcome.verdict.sentence
         assert outcome.verdict.served_trial is outcome.verdict.incumbent
+        assert "search, rank and serve rank with it as before" in format_outcome(outcome, archive.path)
         assert not get_served_ranker(archive).selection_query_ids
         assert len(events) == 1 + len(outcome.candidate_results)
         assert get_served_ranker(archive).reason == outcome.verdict.sentence

@@ -7,11 +7,13 @@ languages (`off_topic.tsv`, written for this, CC0). The result is not a probabil
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from askalike.calibration.background import BackgroundSimilarity
 from askalike.calibration.calibration import (
@@ -31,10 +33,21 @@ from askalike.text.analyzer import content_analyzer
 QUESTIONS_FILE = "off_topic.tsv"
 BACKGROUND_WEIGHT = 0.5
 """Weight of the similarity to everyday questions; a score has weight 1."""
-ABSTENTION_SHARES = (0.93, 0.99)
-"""Share of off-topic questions that get nothing: the minimum, and the target if the archive's own questions allow."""
-ARCHIVE_ABSTENTION_SHARES = (0.15, 0.6)
-"""Maximum share of the archive's own questions that get nothing: to reach the target off topic, and in any case."""
+ABSTENTION_SHARE, ABSTENTION_SHARE_UNKNOWN = 0.93, 0.8
+"""Minimum share of everyday questions that get nothing; and in languages that the encoder does not know, in which
+rephrasings score little more than they do."""
+OWN_ABSTENTION_SHARES = (0.15, 0.3, 0.6)
+"""Share of the archive's own questions that get nothing, where everyday questions allow it: as unfinished titles or
+whole questions, and as titles in a large archive; and the maximum share.
+
+An own question, searched without itself, is on the archive's topics and mostly new: what scores less is new, too."""
+MAX_EVERYDAY_SHARE, NEAR_MARGIN = 0.99, 0.15
+"""Own questions raise the threshold up to the score that this share of everyday questions stays below, and for titles
+this part of the way from there to 1, since an archive may have duplicates of most of its questions."""
+SMALL, LARGE = 100, 400
+"""Questions of a small archive, and of a large one. In a small one, few questions resemble new ones by chance."""
+MIN_LANGUAGE_TITLES = 20
+"""Minimum number of own questions in a language for a threshold of its own."""
 MAX_TITLES = 200
 """Number of the archive's own questions that are used as queries, each without itself as a hit."""
 MIN_CHARACTERS = 2
@@ -48,22 +61,31 @@ class SavedAbstention(Settings):
     typical: float
     state: ArchiveState
     fingerprint: str = ""
+    lenient: float | None = None
+    languages: dict[str, tuple[float, float]] = Field(default_factory=dict)
 
 
 class AbstentionRule(NamedTuple):
     """The minimum score of a hit that is shown.
 
-    threshold: the minimum score, without the share of the query's background similarity. typical: the median minimum
-    score of the archive's own questions.
+    threshold: the minimum score of titles, without the share of the query's background similarity. lenient: that of
+    unfinished titles and of whole questions, which score less. typical: the median minimum score of the archive's own
+    questions, if they are whole. languages: language of a query → both thresholds, in an archive of several.
     """
 
     threshold: float
+    lenient: float
     typical: float
     background: BackgroundSimilarity
+    languages: Mapping[str, tuple[float, float]]
 
     def min_scores(self, retrieved: Retrieved) -> Floats:
         """Return the absolute score below which no hit is shown, for each query."""
-        return self.threshold + BACKGROUND_WEIGHT * self.background.measure(retrieved)
+        default = self.threshold, self.lenient
+        of_languages = [self.languages.get(one.language or "", default) for one in retrieved.queries]
+        is_lenient = [one.prefix or bool(one.query.body) for one in retrieved.queries]
+        thresholds = [own[lenient] for own, lenient in zip(of_languages, is_lenient, strict=True)]
+        return np.array(thresholds) + BACKGROUND_WEIGHT * self.background.measure(retrieved)
 
 
 class AbstentionThreshold:
@@ -106,7 +128,10 @@ class AbstentionThreshold:
         except (OSError, ValueError, EOFError):  # pydantic's errors, too
             return None
         holds = saved.fingerprint == self._ranker.fingerprint and saved.state.stale_reason(self._view) is None
-        return AbstentionRule(saved.threshold, saved.typical, BackgroundSimilarity(vectors)) if holds else None
+        if not holds or saved.lenient is None:
+            return None
+        background = BackgroundSimilarity(vectors)
+        return AbstentionRule(saved.threshold, saved.lenient, saved.typical, background, saved.languages)
 
     def _current_rule(self, view: View) -> AbstentionRule:
         """Return the rule, prepared again once the archive has changed and all of it is indexed."""
@@ -123,7 +148,10 @@ class AbstentionThreshold:
     def _save(self, rule: AbstentionRule) -> None:
         """Save the rule, unless the archive cannot be written."""
         state, described = ArchiveState.from_view(self._view), self._ranker.fingerprint
-        saved = SavedAbstention(threshold=rule.threshold, typical=rule.typical, state=state, fingerprint=described)
+        saved = SavedAbstention(
+            threshold=rule.threshold, lenient=rule.lenient, typical=rule.typical, languages=dict(rule.languages),
+            state=state, fingerprint=described,
+        )  # fmt: skip
         try:
             self._path.parent.mkdir(exist_ok=True)
             with replace_file(self._vectors_path) as partial, open(partial, "wb") as file:
@@ -141,34 +169,68 @@ def fit_abstention(archive: Archive, ranker: Ranker) -> None:
 
 
 def find_rule(searcher: Searcher) -> AbstentionRule:
-    """Return the rule with which 93 to 99 % of off-topic questions get nothing, and few of the archive's own.
+    """Return the rule with which nearly all off-topic questions get nothing, and few that were asked before.
 
     The topic closest to the archive is left out, as it may be the archive's own. The rule hides little in an archive
     about everything, as most of its own questions must find something.
     """
-    questions = off_topic_questions(searcher.view)
-    topics = np.array([topic for topic, _ in questions])
-    off_topic = _search_first(searcher, {f"off topic {n}": text for n, (_, text) in enumerate(questions)})
+    rows = off_topic_questions(searcher.view)
+    off_languages, topics = (np.array([row[column] for row in rows]) for column in range(2))
+    everyday = [Question(f"off topic {n}", row.text, language=row.language) for n, row in enumerate(rows)]
+    off_topic = _search_first(searcher, everyday)
     firsts = _first_scores(off_topic)
     closest = max(dict.fromkeys(topics.tolist()), key=lambda topic: float(np.median(firsts[topics == topic])))
     others = topics != closest
     background = BackgroundSimilarity.from_queries(off_topic).select(others)
     scores = firsts[others] - BACKGROUND_WEIGHT * background.measure_across_topics(topics[others])
-    lowest, highest = np.quantile(scores, ABSTENTION_SHARES)
-    if not (titles := _sample_titles(searcher.view)):
-        return AbstentionRule(float(lowest), float(lowest), background)
-    own = _search_first(searcher, titles)
-    title_backgrounds = BACKGROUND_WEIGHT * background.measure(own)
-    few, most = np.quantile(_first_scores(own) - title_backgrounds, ARCHIVE_ABSTENTION_SHARES)
-    threshold = min(float(np.clip(few, lowest, highest)), float(most))
-    return AbstentionRule(threshold, threshold + float(np.median(title_backgrounds)), background)
+    own = _search_first(searcher, _sample_questions(searcher.view))
+    backgrounds = BACKGROUND_WEIGHT * background.measure(own)
+    own_scores, own_languages = _first_scores(own) - backgrounds, np.array([one.language or "" for one in own.queries])
+    languages = {}
+    for code in searcher.view.languages:
+        in_code = scores[off_languages[others] == code], own_scores[own_languages == code]
+        if len(in_code[0]) and len(in_code[1]) >= MIN_LANGUAGE_TITLES:
+            languages[code] = _choose_thresholds(*in_code, _is_known(searcher, code), len(searcher.view))
+    is_known = _is_known(searcher, searcher.view.language)
+    threshold, lenient = _choose_thresholds(scores, own_scores, is_known, len(searcher.view))
+    typical = lenient + (float(np.median(backgrounds)) if len(backgrounds) else 0.0)
+    return AbstentionRule(threshold, lenient, typical, background, languages)
 
 
-def off_topic_questions(view: View) -> Sequence[tuple[str, str]]:
-    """Return everyday questions with their topics: in the languages of the archive if possible, else all."""
+def _choose_thresholds(everyday: Floats, own: Floats, is_known: bool, size: int) -> tuple[float, float]:
+    """Return the threshold of titles and the lenient one, by scores without their background similarity.
+
+    everyday, own: of everyday questions and of the archive's own. is_known: whether the encoder knows their language.
+    size: of the archive.
+    """
+    shares = (ABSTENTION_SHARE if is_known else ABSTENTION_SHARE_UNKNOWN, MAX_EVERYDAY_SHARE)
+    lowest, highest = np.quantile(everyday, shares).tolist()
+    if not len(own):
+        return lowest, lowest
+    few, near, most = np.quantile(own, OWN_ABSTENTION_SHARES).tolist()
+    lenient = max(lowest, min(few, highest))
+    growth = float(np.clip(np.log(max(size, 1) / SMALL) / np.log(LARGE / SMALL), 0, 1))
+    strict = max(lenient, min(few + growth * (near - few), highest + growth * NEAR_MARGIN * (1 - highest)))
+    return min(strict, most), min(lenient, most)
+
+
+def _is_known(searcher: Searcher, language: str | None) -> bool:
+    """Return whether the ranker's encoder knows a language, or has to."""
+    return not language or searcher.languages is None or language in searcher.languages
+
+
+class EverydayQuestion(NamedTuple):
+    """A question that has nothing to do with most archives."""
+
+    language: str
+    topic: str
+    text: str
+
+
+def off_topic_questions(view: View) -> Sequence[EverydayQuestion]:
+    """Return everyday questions: in the languages of the archive if possible, else all."""
     languages = {view.language, *view.languages}
-    rows = [row for row in _packaged_rows() if row[0] in languages] or _packaged_rows()
-    return [(topic, question) for _, topic, question in rows]
+    return [row for row in _packaged_rows() if row.language in languages] or _packaged_rows()
 
 
 def is_stopwords_only(text: str, language: str | None) -> bool:
@@ -189,22 +251,22 @@ def is_keyword_query(query: str, title: str, language: str | None) -> bool:
 
 
 @cache
-def _packaged_rows() -> Sequence[tuple[str, str, str]]:
-    """Return the packaged questions: language, topic, question."""
+def _packaged_rows() -> Sequence[EverydayQuestion]:
+    """Return the packaged questions."""
     text = files("askalike.calibration").joinpath(QUESTIONS_FILE).read_text(encoding="utf-8")
-    return [(language, topic, question) for language, topic, question in (row.split("\t") for row in text.splitlines())]
+    return [EverydayQuestion(*row.split("\t")) for row in text.splitlines()]
 
 
-def _sample_titles(view: View) -> Mapping[str, str]:
-    """Return the ids and titles of some of the archive's own questions."""
-    titles = [(id, title) for _, id, title in view.titles()]
-    return dict(titles[:: max(1, len(titles) // MAX_TITLES)])
+def _sample_questions(view: View) -> Sequence[Question]:
+    """Return some of the archive's own questions, without their bodies."""
+    docids = [docid for docid, _, _ in view.titles()]
+    sample = view.questions_by_docid(docids[:: max(1, len(docids) // MAX_TITLES)])
+    return [replace(question, body="") for question in sample.values()]
 
 
-def _search_first(searcher: Searcher, texts: Mapping[str, str]) -> Retrieved:
-    """Search for texts. texts: id of the question that must not be found → query."""
-    retrieved = search(searcher, {id: Question(id, text) for id, text in texts.items()}, 1)
-    return add_absolute(searcher, retrieved)
+def _search_first(searcher: Searcher, queries: Sequence[Question]) -> Retrieved:
+    """Search for the first hit of each query. A question of the archive does not find itself."""
+    return add_absolute(searcher, search(searcher, {query.id: query for query in queries}, 1))
 
 
 def _first_scores(retrieved: Retrieved) -> Floats:

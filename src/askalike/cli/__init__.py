@@ -19,6 +19,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
         "demo": ("demo", "Import, search and measure an example archive; each command is shown before it runs."),
+        "init": ("archives", "Create an empty archive, which an application fills over HTTP."),
         "import": ("archives", "Import questions and answers from files, a dump or a running site."),
         "check": ("health", "Check an archive: titles, templates, label leaks, languages, references."),
         "info": ("health", "Show what an archive holds: counts, lengths, dates, tags, splits, sizes."),
@@ -34,7 +35,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "tune": ("tune", "Find the ranker that suits an archive best, activate it, and calibrate it."),
         "calibrate": ("calibrate", "Turn a ranker's scores into probabilities, and measure how reliable they are."),
         "train": ("models", "Train a network on the archive's own labels."),
-        "encoder": ("models", "Choose the pre-trained encoder of an archive."),
+        "encoder": ("encoders", "List the pre-trained encoders at hand, and choose the one of an archive."),
         "distil": (
             "models",
             "Make searches with a slow encoder fast: look queries up instead; "

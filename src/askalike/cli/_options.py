@@ -8,6 +8,7 @@ from typer import Argument, BadParameter, Option
 
 from askalike import rankers
 from askalike.cli._command import DIRECTORY_VARIABLE
+from askalike.cli._encoders import remark_encoding
 from askalike.cli._output import print_remark
 from askalike.core.addresses import parse_url
 from askalike.core.clock import parse_limit
@@ -16,6 +17,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.states import LEFT_OUT, parse_left_out
 from askalike.core.values import parse_tag
 from askalike.rankers import Ranker
+from askalike.search.interim import missing_encoder, start_encoding
 from askalike.store import Archive
 
 
@@ -141,6 +143,22 @@ def build_ranker(archive: Archive, name: str | None, settings: list[str] | None,
     """Return the ranker given by --ranker, --set and --fields, to search with; by default the active one."""
     announce_compilation()
     return rankers.create(name, parse_settings(settings, fields), archive)
+
+
+def answering_ranker(
+    archive: Archive, name: str | None, settings: list[str] | None, fields: str | None = None
+) -> Ranker:
+    """Return the ranker of `build_ranker` for people who wait for an answer.
+
+    While the vectors of an active encoder are incomplete, it is the default ranker, and they are computed in the
+    background.
+    """
+    ranker = build_ranker(archive, name, settings, fields)
+    if name or not (encoder := missing_encoder(archive, ranker)):
+        return ranker
+    start_encoding(archive.path)
+    remark_encoding(archive, encoder)
+    return rankers.create(rankers.default_name(), {}, archive)
 
 
 def parse_settings(settings: list[str] | None, fields: str | None = None) -> dict[str, object]:

@@ -13,18 +13,19 @@ from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
 from askalike.cli._command import DIRECTORY_VARIABLE, ArchiveCommand, CommandGroup
+from askalike.cli._encoders import NO_ENCODER, choose_encoder
 from askalike.cli._options import Directory, Json, checked
 from askalike.cli._output import byte_progress_bar, print_remark, progress_tracker, to_json
 from askalike.core.addresses import parse_url
 from askalike.core.clock import parse_limit
 from askalike.core.counts import format_count
-from askalike.core.errors import SettingsError
+from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.registry import load, names
 from askalike.core.values import parse_encoding, parse_ids, parse_language
 from askalike.export.exporting import export_archive
 from askalike.readers import import_archive
-from askalike.store import Archive
-from askalike.store.backup import BackupManifest, backup, restore, verify_backup
+from askalike.store import DATABASE_FILE, Archive
+from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
 from askalike.store.import_report import REJECTS_FILE, describe_counts
 
 COMMON_PARAMETERS: dict[str, Any] = {
@@ -53,7 +54,12 @@ COMMON_PARAMETERS: dict[str, Any] = {
         ),
     ],
     "encoder": Annotated[
-        str | None, Option(metavar="MODEL", help="Also adopt this pre-trained encoder; see askalike encoder use.")
+        str | None,
+        Option(
+            metavar="MODEL",
+            help="The archive's pre-trained encoder, see askalike encoder use; none for words alone.",
+            show_default="a new archive's: one that is installed and knows its languages",
+        ),
     ],
     "download": Annotated[bool, Option("--download", help="Fetch the encoder from the Hugging Face hub.")],
     "as_json": Annotated[bool, Option("--json", help="Print one JSON object.")],
@@ -81,7 +87,8 @@ CHECKS = {
 """Setting of a reader → check of its value, before any file is read."""
 SHOWN_DEFAULTS = {
     "COLUMN": "recognised by its name",
-    "channels": "all public ones", "dates": "as the file's dates show", "id": "recognised, else made from the text",
+    "channels": "all public ones", "pages": "all", "dates": "as the file's dates show",
+    "id": "recognised, else made from the text",
     "query_id": "recognised, else made from the text", "candidate_id": "recognised, else made from the text",
     "repeated_ids": "keep; with --strict reject", "responses": "in the user's cache", "sheet": "the first with a row",
     "semeval split": "as the files' names say", "yahoo lang": "all languages",
@@ -138,9 +145,9 @@ def _build_command(reader: str) -> Callable[..., None]:
         common = {name: values.pop(name) for name in COMMON_PARAMETERS}
         paths, output, as_json = (common.pop(name) for name in ("paths", "output", "as_json"))
         encoder, download = common.pop("encoder"), common.pop("download")
-        if encoder:
-            from askalike.store import Archive
-            from askalike.tuning.adoption import adopt_encoder, check_source
+        is_new = not (output / DATABASE_FILE).exists()
+        if encoder and encoder != NO_ENCODER:
+            from askalike.tuning.adoption import check_source
 
             check_source(encoder, download)
         with byte_progress_bar() as bar:
@@ -150,9 +157,9 @@ def _build_command(reader: str) -> Callable[..., None]:
         if summary.rejected:
             see = "" if common["dry_run"] else f": see {output / REJECTS_FILE}"
             print_remark(f"{format_count(summary.rejected, 'row')} rejected{see}")
-        if encoder and not common["dry_run"]:
+        if not common["dry_run"]:
             with Archive.open(output) as archive:
-                print_remark(f"encoder: {adopt_encoder(archive, encoder, download=download).name}")
+                choose_encoder(archive, encoder, is_new, download)
         if as_json:
             print(to_json(asdict(summary) | {"archive": str(output)}))
             return
@@ -185,6 +192,38 @@ def _describe_option(reader: str, name: str, field: FieldInfo) -> Any:
     callback = checked(CHECKS[name]) if name in CHECKS and not is_column else None
     value_name = "COLUMN" if is_column else VALUE_NAMES.get(name)
     return Option(help=help, metavar=value_name, min=smallest, callback=callback, show_default=shown or True)
+
+
+def init_command(
+    directory: Annotated[Path, Argument(metavar="DIR", help="A new or empty directory.")],
+    language: Annotated[
+        str | None,
+        Option(
+            metavar="XX",
+            callback=checked(parse_language),
+            help="The language of its questions, e.g. en.",
+            show_default="none",
+        ),
+    ] = None,
+) -> None:
+    """Create an empty archive, which an application fills over HTTP.
+
+    Without a language, words are searched as they are typed: `print` does not find `printed`.
+
+    Examples:
+
+    ```
+    askalike init DIR --language en
+    askalike serve DIR
+    ```
+    """
+    if directory.is_dir() and any(directory.iterdir()):
+        raise ArchiveError(f"{directory}: is not empty; expected a new or empty directory")
+    with Archive.create(directory) as archive:
+        if language:
+            archive.set_meta(language=language)
+    name = directory.resolve().name
+    print(f"{directory}: an empty archive; serve it with askalike serve {directory}, then PUT /v1/{name}/questions/ID")
 
 
 def export_command(
@@ -235,6 +274,7 @@ def backup_command(
     manifest = backup(directory, file)
     if verify:
         verify_backup(file)
+    note_backup(directory, file, manifest, verify)
     _print_manifest("saved and verified" if verify else "saved", manifest, json)
 
 

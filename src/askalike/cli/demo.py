@@ -14,6 +14,7 @@ from typer import Argument, Exit
 
 from askalike.cli._output import open_console
 from askalike.core.errors import InputError
+from askalike.encoders import PACKAGED_ENCODERS, find_package
 
 EXAMPLE_FILE = "riverside.csv"
 COMMANDS = (
@@ -25,6 +26,8 @@ COMMANDS = (
     'search {archive} "best pizza in Rome"',
     'evaluate {archive} --split rephrasings --measures "Success@1 Success@10"',
 )
+WITH_AN_ENCODER = ("encoder list {archive}",)
+"""The commands that follow if an encoder is installed."""
 AFTERWARDS = """
 {folder} holds the table and the archive that was made of it. Both were written for this demonstration:
 with your own data, expect rarer matches until the archive is tuned and calibrated.
@@ -53,7 +56,8 @@ def demo_command(
     folder.mkdir(parents=True, exist_ok=True)
     table.write_bytes(files("askalike.cli").joinpath(EXAMPLE_FILE).read_bytes())
     names = {"table": shlex.quote(str(table)), "archive": shlex.quote(str(archive))}
-    for command in (line.format(**names) for line in COMMANDS):
+    at_hand = any(find_package(name).is_installed for name in PACKAGED_ENCODERS)
+    for command in (line.format(**names) for line in (*COMMANDS, *(WITH_AN_ENCODER if at_hand else ()))):
         console.print(f"\n[bold]$ askalike {escape(command)}[/bold]", soft_wrap=True)
         if code := subprocess.call([sys.executable, "-m", "askalike", *shlex.split(command)]):
             raise Exit(code)

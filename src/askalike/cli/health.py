@@ -135,7 +135,8 @@ def _statistics_rows(stats: ArchiveStatistics) -> Iterator[tuple[str, str]]:
             yield f"split {part.split}", f"{queries}, {format_count(part.links, 'relevant pair')}"
     if stats.encoder:
         revision = f" at {stats.encoder.revision}" if stats.encoder.revision else ""
-        yield "encoder", f"{stats.encoder.name}, from {stats.encoder.source}{revision}"
+        progress = f"; {stats.encoding.describe()}" if stats.encoding else ""
+        yield "encoder", f"{stats.encoder.name}, from {stats.encoder.source}{revision}{progress}"
     yield "on disk", ", ".join(f"{name} {decimal(size)}" for name, size in stats.size_bytes.items())
 
 

@@ -1,4 +1,4 @@
-"""askalike train, models, promote, rollback, encoder, distil: the models, encoder and active ranker of an archive."""
+"""askalike train, models, promote, rollback, distil: the models and the active ranker of an archive."""
 
 import importlib.util
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from rich.filesize import decimal
-from typer import Argument, Exit, Option, Typer
+from typer import Argument, Exit, Option
 
 from askalike import rankers
 from askalike.calibration.calibration import load_calibration
@@ -25,7 +25,6 @@ from askalike.cli._options import (
     parse_settings,
 )
 from askalike.cli._output import format_ranker, print_remark, progress_bar, to_json
-from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
 from askalike.core.output import raw_stream
 from askalike.core.parallel import use_workers
@@ -35,7 +34,6 @@ from askalike.experiments.models import distil, list_models, remove_model, train
 from askalike.learning.recipe_files import list_recipes
 from askalike.learning.recipes import load_recipe
 from askalike.store import Archive, get_served_ranker, withdraw_ranker
-from askalike.tuning.adoption import adopt_encoder
 from askalike.tuning.promotion import promote
 
 REFUSED_EXIT_CODE = 1
@@ -93,13 +91,19 @@ def _print_training_progress(progress: Any) -> None:
         print("\r\033[K", end="", file=raw_stream(sys.stderr))
     line = (
         f"epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}  "
-        f"{progress.examples_per_second:,.0f} examples/s  {_format_duration(progress.remaining_s)} left"
+        f"{progress.examples_per_second:,.0f} examples/s  {_format_remaining(progress)}"
     )
     if progress.value is not None:
         best = f"(best {progress.best:.4f})"
         print_remark(f"{line}  {progress.measure} {progress.value:.4f} on dev {best}")
     elif on_terminal:
         print(f"{line}  batch {progress.batch}/{progress.batches}", end="", file=sys.stderr, flush=True)
+
+
+def _format_remaining(progress: Any) -> str:
+    """Return the time until training ends: it stops early if the dev measure no longer rises."""
+    least, most = _format_duration(progress.least_remaining_s), _format_duration(progress.remaining_s)
+    return f"{most} left" if least == most else f"{least} to {most} left"
 
 
 def _format_duration(seconds: float) -> str:
@@ -192,55 +196,6 @@ def rollback_command(directory: Directory) -> None:
     default = f"the default, {rankers.default_name()},"
     active = format_ranker(successor.ranker, successor.settings) if successor else default
     print(f"{format_ranker(withdrawn.ranker, withdrawn.settings)} is withdrawn; {active} is active again")
-
-
-encoder_command = Typer(
-    help="""Choose the pre-trained encoder of an archive.
-
-    Examples:
-
-    ```
-    askalike encoder use DIR models/all-MiniLM-L6-v2
-    askalike encoder use --help
-    ```
-    """,
-    no_args_is_help=True,
-)
-encoder_command.callback()(lambda: None)
-
-
-@encoder_command.command("use")
-def use_encoder_command(
-    directory: Directory,
-    model: Annotated[
-        str, Argument(metavar="MODEL", help="A model's folder, a package that contains one, or a name on the hub.")
-    ],
-    name: Annotated[
-        str, Option(metavar="NAME", help="Its name in the archive.", show_default="the last part of MODEL")
-    ] = "",
-    download: Annotated[bool, Option("--download", help="Fetch MODEL from the Hugging Face hub.")] = False,
-    json: Json = False,
-) -> None:
-    """Copy a pre-trained encoder into the archive and activate its hybrid with the lexical ranker.
-
-    A running service keeps its ranker until the new vectors are complete.
-
-    Examples:
-
-    ```
-    askalike encoder use DIR models/all-MiniLM-L6-v2
-    askalike encoder use DIR sentence-transformers/all-MiniLM-L6-v2 --download
-    ```
-    """
-    with Archive.open(directory) as archive:
-        encoder = adopt_encoder(archive, model, name=name, download=download)
-        questions = len(archive.view())
-    if json:
-        print(to_json(asdict(encoder)))
-        return
-    print(f"{encoder.name} is the archive's encoder; active ranker: hybrid of lm_jelinek_mercer and {encoder.name}")
-    count = format_count(questions, "question")
-    print(f"a running service encodes the {count} by itself; else run: askalike index {directory}")
 
 
 def distil_command(

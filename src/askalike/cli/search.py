@@ -24,12 +24,19 @@ from askalike.cli._options import (
     Ray,
     Tags,
     Without,
-    build_ranker,
+    answering_ranker,
     checked,
     parse_settings,
 )
 from askalike.cli._output import open_console, print_remark, progress_bar, to_json
-from askalike.cli._results import NO_RESULT_MESSAGE, match_lines, matches_as_json, reply_as_json, reply_lines
+from askalike.cli._results import (
+    NO_RESULT_MESSAGE,
+    describe_removed,
+    match_lines,
+    matches_as_json,
+    reply_as_json,
+    reply_lines,
+)
 from askalike.core.addresses import parse_url
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError
@@ -38,6 +45,7 @@ from askalike.core.parallel import use_workers
 from askalike.core.types import Question
 from askalike.core.values import parse_memory
 from askalike.search.answering.replies import DEFAULT_SURE
+from askalike.search.answering.reply import Reply
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 
@@ -125,7 +133,7 @@ def search_command(
     filter = Filter(tuple(tag or ()), after, before, tuple(without or ()))  # type: ignore[arg-type]
     with (
         Archive.open(directory, engine) as archive,
-        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
+        LocalEngine(archive, answering_ranker(archive, ranker, settings, fields)) as opened,
     ):
         started = time.perf_counter()
         matches = opened.search(
@@ -203,7 +211,7 @@ def answer_command(
         named_endpoint(endpoint, model)  # raises before the archive is opened
     with (
         Archive.open(directory, engine) as archive,
-        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
+        LocalEngine(archive, answering_ranker(archive, ranker, settings, fields)) as opened,
     ):
         started = time.perf_counter()
         if mode == "grounded":
@@ -220,9 +228,18 @@ def answer_command(
     if json:
         print(to_json(reply_as_json(reply, opened.ranker.name, took_ms)))
     elif reply.text is None:
-        print("no answer: the archive has none to a question like this one")
+        print(f"no answer: {_describe_lack(reply)}")
     else:
         _print_lines(reply_lines(reply))
+
+
+def _describe_lack(reply: Reply) -> str:
+    """Return why there is no text to show."""
+    if reply.removed:
+        return f"{describe_removed(reply)}; see the stored answers with --mode nearest"
+    if reply.model:
+        return f"{reply.model} found none in the stored answers; see them with --mode nearest"
+    return "the archive has none to a question like this one"
 
 
 def _require_searchable(archive: Archive, text: str) -> None:

@@ -1,5 +1,6 @@
 """askalike serve, mcp, keys, feedback, purge: archives over HTTP and for assistants, and what is received."""
 
+import inspect
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -16,8 +17,8 @@ from askalike.cli._options import (
     Port,
     RankerName,
     announce_compilation,
+    answering_ranker,
     assignment_option,
-    build_ranker,
     checked,
     parse_settings,
 )
@@ -26,6 +27,8 @@ from askalike.core.addresses import parse_origin
 from askalike.core.config import validate_settings
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
+from askalike.service import require_extra
+from askalike.service.settings import ServiceSettings
 from askalike.store import Archive
 from askalike.store.feedback import export_feedback
 from askalike.store.keys import Scope, create_key, list_keys, revoke_key
@@ -89,9 +92,6 @@ def serve_command(
     askalike serve DIR --ranker bm25 --allow-origin https://forum.example
     ```
     """
-    from askalike.service import require_extra
-    from askalike.service.settings import ServiceSettings
-
     require_extra()
     values = {"archives": directories, "host": host, "port": port, "ranker": ranker, "engine": engine}
     values |= {"workers": workers, "allow_origins": allow_origin or []}
@@ -103,6 +103,16 @@ def serve_command(
     from askalike.service.processes.supervisor import supervise
 
     supervise(chosen)
+
+
+def _describe_service_settings() -> str:
+    """Return the settings of the service as a list, for the help."""
+    fields = ServiceSettings.model_fields
+    rows = (f"- `{name}`: {fields[name].description}" for name in ServiceSettings.assignable())
+    return "\n".join(("Settings of the service, for `--set`:", "", *rows))
+
+
+serve_command.__doc__ = f"{inspect.cleandoc(serve_command.__doc__ or '')}\n\n{_describe_service_settings()}"
 
 
 @keys_command.command("create")
@@ -232,16 +242,16 @@ def mcp_command(
     askalike mcp DIR --http --port 8081
     ```
     """
-    from askalike.integrations.mcp import require_extra
+    from askalike.integrations import mcp
     from askalike.search.engine import LocalEngine
 
-    require_extra()
+    mcp.require_extra()
     from askalike.integrations.mcp.server import create_server
     from askalike.integrations.mcp.transports import serve_http, serve_stdio
 
     with (
         Archive.open(directory, engine) as archive,
-        LocalEngine(archive, build_ranker(archive, ranker, settings, fields)) as opened,
+        LocalEngine(archive, answering_ranker(archive, ranker, settings, fields)) as opened,
     ):
         server = create_server(opened)
         if http:

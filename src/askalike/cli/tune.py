@@ -140,7 +140,9 @@ def format_outcome(outcome: TuningResult, directory: Path) -> str:
         lines.append(f"over the pre-trained encoder alone, {verdict.measure}: {format_difference(d)}, n = {d.n:,}")
     if verdict.fold_choices:
         lines.append(_format_choices(Counter(verdict.fold_choices)))
-    lines += ["", calibration, f'search, rank and serve use it: askalike search {directory} "…"']
+    is_same = verdict.served_trial is verdict.incumbent
+    use = "rank with it as before" if is_same else "use it from now on"
+    lines += ["", calibration, f'search, rank and serve {use}: askalike search {directory} "…"']
     return "\n".join(lines)
 
 

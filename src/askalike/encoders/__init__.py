@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,25 @@ from askalike.core.types import Question
 from askalike.encoders._encoder import Encoder, Role, TextWords, TracedText, VectorContributions, concatenate_parts
 from askalike.encoders._vector_cache import VectorCache
 
+if TYPE_CHECKING:
+    from askalike.encoders._packaged import ModelPackage
+
 __all__ = ["Encoder", "Role", "TextWords", "TracedText", "VectorCache", "VectorContributions"]
-__all__ += ["MODEL_FILE", "NEURAL_EXTRA_MODULES", "build", "concatenate_parts", "encode_texts", "open_encoder"]
+__all__ += [
+    "MODEL_FILE",
+    "NEURAL_EXTRA_MODULES",
+    "PACKAGED_ENCODERS",
+    "build",
+    "concatenate_parts",
+    "encode_texts",
+    "find_package",
+    "open_encoder",
+]
 __all__ += ["read_model_file"]
 
 MODEL_FILE = "model.toml"
+PACKAGED_ENCODERS = ("minilm_l6", "e5_small")
+"""Encoders whose weights the packages of extras bring; the first that knows an archive's languages fits best."""
 NEURAL_EXTRA_MODULES = ("torch", "lightning_fabric", "safetensors", "gensim")
 """The modules that the extra `neural` installs."""
 
@@ -69,6 +83,11 @@ def encode_texts(
     vectors = found.encode_queries(questions) if role == "query" else found.encode_documents(questions)
     joined = concatenate_parts(vectors)
     return joined if isinstance(joined, np.ndarray) else np.asarray(joined.toarray(), np.float32)
+
+
+def find_package(name: str) -> "ModelPackage":
+    """Return the package that brings the weights of one of PACKAGED_ENCODERS, installed or not."""
+    return _load_encoder_class(name).package  # type: ignore[no-any-return]
 
 
 def _load_encoder_class(name: str) -> Any:

@@ -34,6 +34,10 @@ class Encoder(ABC):
     """The labels that it was trained on, and must not be evaluated on."""
     lexical_weight: float = 0.7
     """Weight of the lexical ranker in a hybrid, in which this encoder has weight 1. Measured with packaged vectors."""
+    languages: Sequence[str] | None = None
+    """ISO 639-1 codes of the languages that it knows; None for all. For others, hybrids rely more on words."""
+    compares_fields: bool = False
+    """Whether its vectors of titles and of whole texts are comparable, so that hybrids search both."""
     title_weight: float = 1.0
     """Weight of the titles' similarity beside that of whole texts, which is 1. Measured with packaged vectors."""
     min_score: float | None = None

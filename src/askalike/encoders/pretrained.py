@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,9 @@ PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "document": (
 """Role → names of its prompt in models' folders."""
 
 
-class PretrainedEncoderSettings(config.Settings):
-    """The model and the settings of its use."""
+class EncodingSettings(config.Settings):
+    """How texts are encoded."""
 
-    encoder: str = Field("", description="the model's folder, or an installed package that contains the model")
-    query_prompt: str | None = Field(None, description="text put before each query; by default the model's own")
-    document_prompt: str | None = Field(None, description="text put before each document; by default the model's own")
     code: CodeRule = Field("drop", description="whether code is read")
     batch: int = Field(32, ge=1, description="number of texts encoded at a time; lower it if memory runs out")
     precision: Annotated[Literal["8", "32", "bf16"], BeforeValidator(str)] = Field(
@@ -47,38 +44,56 @@ class PretrainedEncoderSettings(config.Settings):
         description="number of bits per weight: 8 is twice as fast as 32, with almost equal vectors; bf16 is for GPUs",
     )
     threads: int | None = Field(None, ge=1, description="number of processor threads; by default all processors")
+
+
+class PretrainedEncoderSettings(EncodingSettings):
+    """The model and the settings of its use."""
+
+    encoder: str = Field("", description="the model's folder, or an installed package that contains the model")
+    query_prompt: str | None = Field(None, description="text put before each query; by default the model's own")
+    document_prompt: str | None = Field(None, description="text put before each document; by default the model's own")
     device: Literal["cpu", "cuda"] | None = Field(
         None, description="device that encodes; cuda needs the extra pretrained, with torch"
     )
 
 
+class FoundModel(NamedTuple):
+    """A model on this machine: its folder, the prompt of each role, and what identifies its weights."""
+
+    folder: Path
+    prompts: Mapping[Role, str]
+    identity: Sequence[Any]
+
+
 class PretrainedEncoder(Encoder):
     """A pre-trained encoder. The score is the cosine."""
 
+    compares_fields = True
     lexical_weight = 0.25
     """See Encoder.lexical_weight."""
     title_weight = 0.5
     """See Encoder.title_weight."""
+    settings_class: ClassVar[type[EncodingSettings]] = PretrainedEncoderSettings
 
-    def __init__(self, settings: PretrainedEncoderSettings) -> None:
+    def __init__(self, settings: EncodingSettings) -> None:
         self.settings = settings
-        self.folder = find_model(settings.encoder, "encoder")
+        found = self._find_model()
+        self.folder, self._prompts = found.folder, found.prompts
         self.cache: VectorCache | None = None
         """The cache of vectors; without one, every text is encoded each time."""
         self.document_cache: VectorCache | None = None
         """The cache of documents' vectors; by default `cache`."""
         self._model: Any = None
         self._words = lru_cache(CACHED_TEXTS)(lambda text: self.model.encode_words(text))
-        self._prompts = _read_prompts(self.folder, settings)
         precision = [] if settings.precision == "32" else [settings.precision]
         code = [] if settings.code == "drop" else ["code"]
-        described = [*_describe_files(self.folder), *self._prompts.values(), *precision, *code]
+        described = [*found.identity, *self._prompts.values(), *precision, *code]
         self._fingerprint = hashlib.sha256(json.dumps(described).encode()).hexdigest()
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
-        """Return the encoder with the model that `model` names. Raises SettingsError if it is not on this machine."""
-        return cls(config.validate_settings(PretrainedEncoderSettings, values, "pretrained"))
+        """Return the encoder with these settings. Raises SettingsError if its model is not on this machine."""
+        return cls(config.validate_settings(cls.settings_class, values, cls.__module__.rpartition(".")[2]))
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:
@@ -159,16 +174,24 @@ class PretrainedEncoder(Encoder):
             self._model = self._load_model()
         return self._model
 
+    def _find_model(self) -> FoundModel:
+        assert isinstance(self.settings, PretrainedEncoderSettings)
+        folder = find_model(self.settings.encoder, "encoder")
+        return FoundModel(folder, _read_prompts(folder, self.settings), _describe_files(folder))
+
     def _load_model(self) -> Any:
-        half = self.settings.precision != "32"
-        if self.settings.device == "cuda":
-            return TorchModel(self.folder, "cuda", half)
+        if getattr(self.settings, "device", None) == "cuda":
+            return TorchModel(self.folder, "cuda", self.settings.precision != "32")
         try:
             from askalike.encoders.onnx.model import OnnxModel
         except ModuleNotFoundError as missing:
             problem = f"{missing.name} is not installed: pip install 'askalike[encoder]'"
             raise SettingsError(f"pretrained: {problem}") from None
-        return OnnxModel(self.folder, 8 if half else 32, self.settings.threads)
+        return OnnxModel(self.folder, self._bits, self.settings.threads)
+
+    @property
+    def _bits(self) -> Literal[8, 32]:
+        return 32 if self.settings.precision == "32" else 8
 
 
 def _describe_files(folder: Path) -> list[Any]:

@@ -8,7 +8,8 @@ files are read unchanged). A trained one is in `models/<name>/`:
     tokenizer.json        the subwords' vocabulary and merges, if there are subword rows
 
 For the rows see `text/hashed_ngrams.py`. A text's vector is the sum of weight · vector over its rows. Scores are
-cosines.
+cosines. In texts that are not in English, packaged vectors skip function words: "Wie storniere ich?" would otherwise be
+more like "Wie kündige ich?" than like any text on cancelling.
 """
 
 import hashlib
@@ -39,6 +40,8 @@ from askalike.text.hashed_ngrams import sum_weighted_rows
 from askalike.text.subwords import PACKAGE, Bpe, find_packaged_vectors
 
 WEIGHTS_FILE = "static.safetensors"
+PACKAGED_LANGUAGES = ("en",)
+"""The languages that the packaged vectors know: their subwords are parts of English words."""
 DEFAULT_MIN_SCORE = 0.35
 """The cosine of packaged vectors below which questions are off topic, measured on small archives."""
 
@@ -50,6 +53,8 @@ class StaticEncoderSettings(HashedNgramSettings):
 class StaticEncoder(Encoder):
     """Adds up weighted rows. vectors: (rows, dim). weights: (rows,)."""
 
+    compares_fields = True
+
     def __init__(
         self,
         settings: StaticEncoderSettings,
@@ -59,7 +64,9 @@ class StaticEncoder(Encoder):
         fingerprint: str,
         min_score: float | None = None,
         values: Mapping[str, Any] | None = None,
+        languages: Sequence[str] | None = None,
     ) -> None:
+        """languages: those that the vectors know; None for all. In others, function words weigh nothing."""
         rows = settings.row_counts.total
         if len(vectors) != rows or len(weights) != rows:
             raise InputError(
@@ -68,10 +75,11 @@ class StaticEncoder(Encoder):
         self.settings = settings
         self.min_score = min_score
         self._values = values or {}
-        self.ngrams = HashedNgramFeatures(settings, bpe)
+        self.languages = languages
+        self.ngrams = HashedNgramFeatures(settings, bpe, skips_function_words=languages is not None)
         self.vectors = np.ascontiguousarray(vectors, np.float16 if vectors.dtype == np.float16 else np.float32)
         self.weights = np.ascontiguousarray(weights, np.float32)
-        described = json.dumps([settings.model_dump(), fingerprint, 1], sort_keys=True)
+        described = json.dumps([settings.model_dump(), fingerprint, 1, *(languages or ())], sort_keys=True)
         self._fingerprint = hashlib.sha256(described.encode()).hexdigest()
 
     @classmethod
@@ -84,7 +92,7 @@ class StaticEncoder(Encoder):
         settings = StaticEncoderSettings(**text.model_dump(), subwords=len(vectors))
         origin = f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
         weights = np.ones(len(vectors), np.float32)
-        return cls(settings, vectors, weights, bpe, origin, DEFAULT_MIN_SCORE, text.model_dump())
+        return cls(settings, vectors, weights, bpe, origin, DEFAULT_MIN_SCORE, text.model_dump(), PACKAGED_LANGUAGES)
 
     @classmethod
     def open(cls, folder: Path, values: Mapping[str, Any]) -> Self:

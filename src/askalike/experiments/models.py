@@ -88,10 +88,10 @@ def distil(
 ) -> Path:
     """Train a lookup of queries that replaces an encoder, and return the model's folder, `models/<name>/`.
 
-    model: a model of the archive, a sentence-transformers folder or package; "" for the archive's own encoder. values:
-    of DistillationSettings. teacher: that
-    encoder, if it is loaded already. excluded_ids: the questions not to learn from. The same call resumes an
-    interrupted one. Raises SettingsError if there is no such encoder, ArchiveError if a model already has the name.
+    model: a model of the archive, an encoder of an extra, a sentence-transformers folder or package; "" for the
+    archive's own encoder. values: of DistillationSettings. teacher: that encoder, if it is loaded already.
+    excluded_ids: the questions not to learn from. The same call resumes an interrupted one. Raises SettingsError if
+    there is no such encoder, ArchiveError if a model already has the name.
     """
     from askalike.learning.distil import learn_lookup, load_teacher
     from askalike.learning.settings import DistillationSettings
@@ -101,8 +101,8 @@ def distil(
     if not model and own is None:
         raise SettingsError("distil: no encoder; name one, or choose one for the archive with: askalike encoder use")
     model = model or (own.name if own else "")
-    trained = model in rankers.trained_model_names(archive.path)
-    source = {"encoder": model} if trained else {"encoder": "pretrained", "model": model}
+    is_named = model in (*rankers.trained_model_names(archive.path), *encoders.PACKAGED_ENCODERS)
+    source = {"encoder": model} if is_named else {"encoder": "pretrained", "model": model}
     settings = validate_settings(DistillationSettings, {**(values or {}), **source}, "distil")
     view = archive.training_view((), excluded_ids=excluded_ids)
     learn_lookup(view, settings, teacher or load_teacher(view, settings), folder, log)

@@ -10,6 +10,7 @@ from askalike.store import Archive, storage_errors
 
 LEAK_CHECKS: Sequence[Check] = (
     texts.leak_banners,
+    leaks.named_originals,
     leaks.same_text_across_splits,
     leaks.clusters_across_splits,
     leaks.related_duplicates,
@@ -34,6 +35,7 @@ CHECKS: Sequence[Check] = (
     references.broken_related_links,
     references.broken_judgements,
     references.changed_encoder_files,
+    references.missing_vectors,
     references.damaged_indexes,
 )
 """The checks in the order of the report. A new check is a function from CheckContext to Finding, added here."""

@@ -7,6 +7,7 @@ from askalike.core.files import compute_sha256
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.index.manifests import MANIFEST, find_damage
 from askalike.store.deployments import get_archive_encoder
+from askalike.store.encoding import read_encoding
 from askalike.store.integrity import find_faults
 
 BROKEN_LINKS = "One end was deleted or never imported; these links are stored, but unused until both ends exist."
@@ -63,6 +64,16 @@ def changed_encoder_files(context: CheckContext) -> Finding:
     count, examples = count_with_examples(changed)
     meaning = "The encoder has changed since it computed the vectors; remove the model and add it again."
     return Finding("changed_encoder_files", count, len(digests), "files of the encoder", meaning, examples)
+
+
+def missing_vectors(context: CheckContext) -> Finding:
+    """Count the questions that the archive's encoder has not read yet; words answer until it has."""
+    encoder = get_archive_encoder(context.archive)
+    progress = read_encoding(context.archive.path, encoder.name) if encoder else None
+    count, total = (progress.total - progress.done, progress.total) if progress else (0, len(context.view))
+    meaning = "Words answer until the vectors are complete: a service, a search or askalike index computes them."
+    details = (progress.describe(),) if progress else ()
+    return Finding("missing_vectors", count, total, "questions", meaning, (), details)
 
 
 def _has_digest(path: Path, digest: str) -> bool:

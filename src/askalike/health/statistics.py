@@ -11,6 +11,7 @@ from askalike.labels.partitions import Partition, list_partitions
 from askalike.store import Archive, ArchiveSummary, count_questions_by, sample_answers, sample_questions, statistics
 from askalike.store.database import DATABASE_FILE
 from askalike.store.deployments import ArchiveEncoder, get_archive_encoder
+from askalike.store.encoding import EncodingProgress, read_encoding
 from askalike.store.sources import SourceSummary, summarise_sources
 from askalike.store.statistics import SplitSize
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
@@ -62,6 +63,8 @@ class ArchiveStatistics:
     partitions: tuple[Partition, ...]
     encoder: ArchiveEncoder | None
     """The archive's pre-trained encoder."""
+    encoding: EncodingProgress | None
+    """How far its vectors are; None if none are missing."""
     size_bytes: Mapping[str, int]
     """Size on disk of `archive`, `index/NAME` and `models/NAME`, in bytes."""
 
@@ -69,7 +72,7 @@ class ArchiveStatistics:
 def compute_statistics(archive: Archive, analyzer: Analyzer | None = None) -> ArchiveStatistics:
     """Compute all statistics; lengths are from a seeded sample of at most 20,000 questions and 20,000 answers."""
     analyzer = analyzer or Analyzer(AnalyzerSettings())
-    view = archive.view()
+    view, encoder = archive.view(), get_archive_encoder(archive)
     first_date, last_date = statistics.date_range(view)
     return ArchiveStatistics(
         summary=statistics.summarise_archive(view),
@@ -89,7 +92,8 @@ def compute_statistics(archive: Archive, analyzer: Analyzer | None = None) -> Ar
         sources=tuple(summarise_sources(view)),
         splits=tuple(statistics.split_sizes(view)),
         partitions=tuple(list_partitions(archive)),
-        encoder=get_archive_encoder(archive),
+        encoder=encoder,
+        encoding=read_encoding(archive.path, encoder.name) if encoder else None,
         size_bytes=disk_sizes(archive.path),
     )
 

@@ -50,6 +50,8 @@ class TrainingProgress:
     examples_per_second: float
     remaining_s: float
     """The estimated time for all remaining epochs, in seconds."""
+    least_remaining_s: float
+    """The same if no further epoch is better than the best so far."""
     measure: str
     """The name of the dev measure."""
     value: float | None = None
@@ -277,10 +279,16 @@ def _report_progress(
     number, total = len(epochs) + (value is None), job.settings.epochs
     dev_s = sum(e.seconds - len(job.examples) / e.examples_per_second for e in epochs) / max(len(epochs), 1)
     epochs_left = total - number + 1 - done[0] / max(done[1], 1)
-    remaining_s = epochs_left * (len(job.examples) / max(rate, 1e-9) + max(dev_s, 0))
-    best = find_best_epoch(epochs).value if epochs else None
-    measure = job.settings.measure
-    job.on_progress(TrainingProgress(number, total, *done, loss, rate, remaining_s, measure, value, best))
+    epoch_s = len(job.examples) / max(rate, 1e-9) + max(dev_s, 0)
+    best = find_best_epoch(epochs) if epochs else None
+    until_stop = (best.number if best else 1) + job.settings.patience - total
+    least_s = max(min(epochs_left + until_stop, epochs_left), 0) * epoch_s
+    job.on_progress(
+        TrainingProgress(
+            number, total, *done, loss, rate, epochs_left * epoch_s, least_s, job.settings.measure, value,
+            best.value if best else None,
+        )
+    )  # fmt: skip
 
 
 def _choose_sparse_gradients(network: Network, settings: TrainingSettings) -> None:

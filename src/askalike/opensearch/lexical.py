@@ -134,9 +134,10 @@ class PreparedOpenSearchQueries:
         return {term for query in self.queries for term in query.terms} | {t for row in self.completions for t in row}
 
     def weight(self, row: int, term: str) -> float:
-        """Return the weight of a term's field in a query."""
+        """Return the weight of a term in a query: that of its field, times the factor of its word."""
         factors = self.queries[row].field_factors
         weight = self.fields[field_of(term)] if self.fields else 1.0
+        weight *= self.queries[row].word_factors.get(word_of(term), 1.0)
         return weight * factors[field_of(term)] if factors else weight
 
 

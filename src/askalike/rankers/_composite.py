@@ -18,10 +18,12 @@ from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
 from askalike.learning.recipe_files import list_recipes
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import TYPED_DEPTH, Retrieved, Searcher
+from askalike.rankers._searcher import Retrieved, Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
 
+FUNCTION_WORD_WEIGHT = 0.3
+"""In small archives function words are rare enough to decide; measured on five sets, see experiments/LOG.md."""
 Weights = Annotated[NumberList, AfterValidator(check_weights)]
 
 
@@ -37,6 +39,12 @@ class CompositeSettings(Settings):
     code: CodeRule | None = Field(None, description="whether code is read, in every part except trained models")
     joined: bool = Field(
         True, description="whether can't is also found as cant, and e-mail as email, by the lexical parts"
+    )
+    function_words: float = Field(
+        FUNCTION_WORD_WEIGHT,
+        gt=0,
+        le=1,
+        description="weight of function words in queries not in English (de, es, fr, ru), in lexical parts",
     )
     seed: int | None = Field(None, ge=0, description="seed of every part that learns")
 
@@ -134,8 +142,9 @@ class CompositeSearcher(Searcher):
         self.parts = tuple(part.open(view) for part in ranker.parts)
         self.depth = ranker.settings.depth
         self.correctors = tuple(corrector for part in self.parts for corrector in part.correctors)
-        self.exact_title_depth = TYPED_DEPTH if any(part.exact_title_depth for part in self.parts) else 0
+        self.exact_title_depth = max(part.exact_title_depth for part in self.parts)
         self.detects_language = any(part.detects_language for part in self.parts)
+        self.languages = next((part.languages for part in self.parts if part.languages is not None), None)
 
 
 def first_vectors(parts: Sequence[Retrieved | None]) -> Vectors | None:
@@ -148,7 +157,7 @@ def _shared_settings(part: str, trained: Collection[str]) -> set[str]:
     if part in rankers.PART_ONLY:
         return set()
     shared = {"fields", "rephrasings"} if part in trained else {"fields", "rephrasings", "code"}
-    return shared | {"joined"} if part in registry.names("similarity") else shared
+    return shared | {"joined", "function_words"} if part in registry.names("similarity") else shared
 
 
 def _part_seeds(name: str, settings: CompositeSettings) -> dict[str, dict[str, Any]]:

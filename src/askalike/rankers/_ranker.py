@@ -61,6 +61,11 @@ class Ranker(ABC):
         return None
 
     @property
+    def languages(self) -> Sequence[str] | None:
+        """ISO 639-1 codes of the languages that its encoder knows; None for all, as without an encoder."""
+        return None
+
+    @property
     def needs_candidates(self) -> bool:
         """Whether it only ranks given documents, and cannot retrieve."""
         return False

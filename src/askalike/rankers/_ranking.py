@@ -14,7 +14,7 @@ from askalike.core.errors import InputError
 from askalike.core.filters import Filter
 from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run
 from askalike.rankers._queries import ResolvedQuery, find_excluded
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts, add_absolute
 from askalike.store import View
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language
@@ -95,25 +95,31 @@ def first_hits(searcher: Searcher, ranked: Retrieved, k: int) -> Retrieved:
     question that overtakes others gets a score just above theirs.
     """
     titles = [None if one.query.body else fold_title(one.query.title) for one in ranked.queries]
-    if searcher.exact_title_depth and searcher.view.kind == "questions" and any(titles):
-        ranked = _put_exact_titles_first(searcher, ranked, titles)
+    depth = searcher.exact_title_depth
+    if depth and searcher.view.kind == "questions" and any(titles):
+        head = add_absolute(searcher, ranked.select([np.arange(min(depth, len(own))) for own in ranked.docids]))
+        ranked = _put_exact_titles_first(searcher, head if k <= depth else ranked, head, titles)
     return ranked.select([np.arange(min(k, len(docids))) for docids in ranked.docids])
 
 
-def _put_exact_titles_first(searcher: Searcher, ranked: Retrieved, titles: Sequence[str | None]) -> Retrieved:
-    pairs = zip(ranked.docids, titles, strict=True)
-    heads = [docids[: searcher.exact_title_depth].tolist() if title else [] for docids, title in pairs]
-    found = searcher.view.titles_by_docid({docid for head in heads for docid in head})
-    folded = {docid: fold_title(title) for docid, title in found.items()}
-    scores, orders = [], []
-    for title, head, own in zip(titles, heads, ranked.scores, strict=True):
-        exact = np.flatnonzero([title == folded.get(docid) for docid in head])
+def _put_exact_titles_first(
+    searcher: Searcher, ranked: Retrieved, head: Retrieved, titles: Sequence[str | None]
+) -> Retrieved:
+    """head: the first documents of `ranked`; those that may have the title are read."""
+    may_have = searcher.may_have_title(head) or [np.ones(len(docids), np.bool_) for docids in head.docids]
+    places = [np.flatnonzero(own if title else own[:0]) for title, own in zip(titles, may_have, strict=True)]
+    docids = [own[at].tolist() for own, at in zip(head.docids, places, strict=True)]
+    if not any(docids):
+        return ranked
+    found = searcher.view.titles_by_docid({docid for own in docids for docid in own})
+    scores, orders, moved = list(ranked.scores), [np.arange(len(own)) for own in ranked.docids], False
+    for n, (title, own, at) in enumerate(zip(titles, docids, places, strict=True)):
+        exact = at[[title == fold_title(found.get(docid, "")) for docid in own]] if own else at
         if len(exact) and exact[-1] >= len(exact):  # another question comes before one of them
-            own = own.copy()
-            own[exact] = own[0] + EXACT_BONUS * max(1.0, abs(own[0]))
-        scores.append(own)
-        orders.append(np.argsort(-own, kind="stable"))
-    return replace(ranked, scores=scores).select(orders)
+            scores[n] = scores[n].copy()
+            scores[n][exact] = scores[n][0] + EXACT_BONUS * max(1.0, abs(scores[n][0]))
+            orders[n], moved = np.argsort(-scores[n], kind="stable"), True
+    return replace(ranked, scores=scores).select(orders) if moved else ranked
 
 
 def explain_ids(

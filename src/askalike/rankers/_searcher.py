@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from askalike.core.types import AllowedDocs, Explanation, Question, TopDocs, Vectors
 from askalike.index.rows import find_distinct
-from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers._queries import ResolvedQuery, has_title_beside_others
 from askalike.store import View
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ class Searcher(ABC):
     """Whether unfinished words of queries are completed, for a part that reads whole words."""
     detects_language = False
     """Whether the language of a query matters where neither query nor archive has one."""
+    languages: Sequence[str] | None = None
+    """The languages that its encoder knows, see Ranker.languages."""
     proposes = True
     """Whether it can retrieve, and not only score documents that other rankers retrieve."""
     exact_title_depth = 0
@@ -102,6 +104,17 @@ class Searcher(ABC):
     def __init__(self, name: str, view: View) -> None:
         self.name = name
         self.view = view
+
+    def look_for_titles(self, fields: Sequence[str]) -> None:
+        """Look for exact titles if titles are one of several fields that are searched."""
+        self.exact_title_depth = TYPED_DEPTH if has_title_beside_others(fields) else 0
+
+    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]] | None:
+        """Return which documents may have exactly the typed title, for each query (n,); None if that is unknown.
+
+        retrieved: documents with absolute scores.
+        """
+        return None
 
     @abstractmethod
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:

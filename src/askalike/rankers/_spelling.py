@@ -14,6 +14,7 @@ from typing import NamedTuple
 from askalike.index.engine import TermsSearcher
 from askalike.index.lexical.edits import edit_distance
 from askalike.index.lexical.vocabulary import NearSearch
+from askalike.rankers._compounds import read_compounds
 from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
 from askalike.text.analyzer import Analyzer
@@ -93,8 +94,10 @@ class SpellingCorrector:
 
     def correct(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         """Return the queries with the misspelt words of their titles corrected, and words joined as in the archive."""
-        corrected = self._correct_words(queries) if self._corrects else queries
-        return self._join_words(corrected) if self._analyzer.settings.joined else corrected
+        is_joining = self._analyzer.settings.joined
+        read = read_compounds(queries, self._postings, self._analyzer) if is_joining else queries
+        corrected = self._correct_words(read) if self._corrects else read
+        return self._join_words(corrected) if is_joining else corrected
 
     def _correct_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         words = [list(self._long_words(one)) for one in queries]

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from askalike.core.parallel import map_pieces
 from askalike.core.types import AllowedDocs, Answer, Question, TopDocs, Vectors
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
-from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
+from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
 from askalike.index.rows import DocAttributes, find_positions, score_missing
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
@@ -27,10 +28,9 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, has_title_beside_others
+from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
-    TYPED_DEPTH,
     Docids,
     Explanations,
     Retrieved,
@@ -42,10 +42,12 @@ from askalike.rankers._searcher import (
 from askalike.rankers._word_vectors import TextField, WordReader
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
+from askalike.store.encoding import record_encoding
 
 EncodedDocument = tuple[int, int, Question | Answer, DocAttributes]
 """Docid, phrasing, its text, and the attributes for filters."""
-BATCH = 2_048
+BATCH, SLOW_BATCH = 2_048, 512
+"""The number of texts encoded between two reports of progress, and with a slow encoder."""
 MAX_FOLLOWED = 32
 """Maximum number of changed documents that a teacher encodes before a search; `index` encodes the others.
 
@@ -139,6 +141,11 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return self.encoder.lexical_weight
 
     @property
+    def languages(self) -> Sequence[str] | None:
+        """The encoder's."""
+        return self.encoder.languages
+
+    @property
     def min_score(self) -> float | None:
         """The score below which nothing is retrieved; None for no minimum."""
         return self.encoder.min_score if self.settings.min_score is None else self.settings.min_score
@@ -208,23 +215,26 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return engine.vectors(location, layout, self.settings.exact_up_to, view.__len__)
 
     def _write_documents(self, view: View, writer: VectorsWriter) -> Iterator[int]:
-        if view.count_changed(writer.change) > MAX_FOLLOWED:
-            self.encoder.share_vectors(view.path, len(view))
-        done = 0
-        batches = self._batches(view, writer.change, writer.sent_docid)
-        for batch, vectors in map_pieces(partial(_encode_batch, self.field_encoder(view)), batches):
-            docids, phrasings, _, attributes = zip(*batch, strict=True)
-            writer.add(np.array(docids), np.array(phrasings), vectors, attributes)
-            done += phrasings.count(0)
-            yield done
+        count = view.count_changed(writer.change)
+        is_kept = count > MAX_FOLLOWED and view.engine != IN_MEMORY
+        shared = self.encoder.share_vectors(view.path, len(view)) if is_kept else None
+        with record_encoding(view.path, self.name, count) if shared else nullcontext(lambda done: None) as report:
+            done = 0
+            batches = self._batches(view, writer.change, writer.sent_docid, SLOW_BATCH if shared else BATCH)
+            for batch, vectors in map_pieces(partial(_encode_batch, self.field_encoder(view)), batches):
+                docids, phrasings, _, attributes = zip(*batch, strict=True)
+                writer.add(np.array(docids), np.array(phrasings), vectors, attributes)
+                done += phrasings.count(0)
+                report(done)
+                yield done
 
-    def _batches(self, view: View, since: int, sent_docid: int) -> Iterator[list[EncodedDocument]]:
-        """Yield the documents not sent yet, about BATCH at a time."""
+    def _batches(self, view: View, since: int, sent_docid: int, size: int) -> Iterator[list[EncodedDocument]]:
+        """Yield the documents not sent yet, about `size` at a time."""
         batch: list[EncodedDocument] = []
         for docid, texts, attributes in self._documents(view, since):
             if docid > sent_docid:
                 batch += [(docid, phrasing, text, attributes) for phrasing, text in enumerate(texts)]
-            if len(batch) >= BATCH:
+            if len(batch) >= size:
                 yield batch
                 batch = []
         if batch:
@@ -253,9 +263,9 @@ class DenseSearcher(Searcher):
 
     def __init__(self, ranker: DenseRanker, view: View, vectors: VectorsSearcher) -> None:
         super().__init__(ranker.name, view)
-        self._ranker = ranker
+        self._ranker, self.languages = ranker, ranker.languages
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
-        self.exact_title_depth = TYPED_DEPTH if has_title_beside_others(ranker.settings.field_names) else 0
+        self.look_for_titles(ranker.settings.field_names)
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""

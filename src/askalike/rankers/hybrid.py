@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import rankers
@@ -29,6 +30,12 @@ from askalike.rankers._ranker import Ranker
 from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_pools, resolve, to_run
 from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrieved, Scores, Texts, fill_missing
 from askalike.store import View
+
+FOREIGN_LEXICAL_WEIGHT = 1.5
+"""Weight of the lexical score for queries in a language that the encoder does not know, whose weight is 1.
+
+Measured with packaged vectors on German, French, Spanish and Russian sets; see experiments/LOG.md.
+"""
 
 
 class HybridSettings(CompositeSettings):
@@ -53,10 +60,15 @@ class HybridRanker(CompositeRanker):
             n_weights = format_count(len(settings.weights), "weight")
             raise SettingsError(f"{name}: {format_count(len(parts), 'part')}, but {n_weights}")
         self.weights = settings.weights or _default_weights(parts)
-        self.absolute_weights = tuple(
-            0.0 if part.name in rankers.PART_ONLY else weight for part, weight in zip(parts, self.weights, strict=True)
-        )
-        """The weight of each part in the absolute score; 0 if the part does not depend on the query."""
+        self._weights_by_language: dict[str | None, Sequence[float]] = {}
+
+    def weights_for(self, language: str | None) -> Sequence[float]:
+        """Return the parts' weights for queries in a language: words weigh more where vectors do not know it."""
+        if self.settings.weights:
+            return self.weights
+        if language not in self._weights_by_language:
+            self._weights_by_language[language] = _default_weights(self.parts, language)
+        return self._weights_by_language[language]
 
     @property
     def lexical_weight(self) -> float | None:
@@ -77,19 +89,27 @@ class HybridSearcher(CompositeSearcher):
 
     def __init__(self, ranker: HybridRanker, view: View) -> None:
         super().__init__(ranker, view)
-        self.weights: Sequence[float] = ranker.weights
-        self._absolute_weights = ranker.absolute_weights
+        self._ranker = ranker
+        self._depends_on_query = [part.name not in rankers.PART_ONLY for part in ranker.parts]
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. A document that no part retrieves is not retrieved."""
-        return self._fuse(self.retrieve_parts(queries, k, allowed), self.weights).best(k)
+        return self._fuse(self.retrieve_parts(queries, k, allowed)).best(k)
 
     def score(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
     ) -> Retrieved:
         parts = known.parts if known else [None] * len(self.parts)
         pairs = zip(self.parts, parts, strict=True)
-        return self._fuse([part.score(queries, docids, own) for part, own in pairs], self.weights)
+        return self._fuse([part.score(queries, docids, own) for part, own in pairs])
+
+    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]] | None:
+        """See Searcher.may_have_title. The first part that knows it tells."""
+        for searcher, part in zip(self.parts, retrieved.parts, strict=True):
+            if (may := searcher.may_have_title(part)) is not None:
+                rows = zip(may, part.docids, retrieved.docids, strict=True)
+                return [own[find_positions(pool, docids)] for own, pool, docids in rows]
+        return None
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the words of every part, each part's scaled to its contribution to the score."""
@@ -136,15 +156,16 @@ class HybridSearcher(CompositeSearcher):
         ]
         return [part.score(queries, pools, own) for part, own in zip(self.parts, found, strict=True)]
 
-    def _fuse(self, parts: Sequence[Retrieved], weights: Sequence[float]) -> Retrieved:
+    def _fuse(self, parts: Sequence[Retrieved], weights: Sequence[float] | None = None) -> Retrieved:
         """Return the weighted sums of the parts' absolute scores, 0 for a document that a part cannot score.
 
-        The absolute score is their weighted mean, over the parts that depend on the query.
+        The absolute score is their weighted mean by the ranker's weights, over the parts that depend on the query.
+        weights: others for the sums.
         """
         queries, docids = parts[0].queries, parts[0].docids
         rows = [[fill_missing(own) for own in scores] for scores in zip(*map(_absolute, parts), strict=True)]
-        total = sum(self._absolute_weights) or 1.0
-        shares = [weight / total for weight in self._absolute_weights]
+        own_weights = [self._ranker.weights_for(one.language) for one in queries]
+        shares = list(map(self._share_weights, own_weights))
         alike = [part for searcher, part in zip(self.parts, parts, strict=True) if searcher.has_similarity]
         means = [
             np.mean([fill_missing(s) for s in own], axis=0)
@@ -153,34 +174,48 @@ class HybridSearcher(CompositeSearcher):
         return Retrieved(
             queries,
             docids,
-            [_sum_weighted(weights, scores) for scores in rows],
-            [_sum_weighted(shares, scores) for scores in rows],
+            [_sum_weighted(weights or own, scores) for own, scores in zip(own_weights, rows, strict=True)],
+            [_sum_weighted(own, scores) for own, scores in zip(shares, rows, strict=True)],
             means if alike else None,
             first_vectors(parts),
             parts,
         )
+
+    def _share_weights(self, weights: Sequence[float]) -> Sequence[float]:
+        """Return the weights of the parts that depend on the query, which sum to 1; 0 for others."""
+        dependent = [weight * depends for weight, depends in zip(weights, self._depends_on_query, strict=True)]
+        return [weight / (sum(dependent) or 1.0) for weight in dependent]
 
     def _explain_query(
         self, retrieved: Retrieved, row: int, docids: Docids, reasons: Sequence[Explanations]
     ) -> Explanations:
         at = find_positions(retrieved.parts[0].docids[row], docids)
         scores = [fill_missing(_absolute(part)[row][at]) for part in retrieved.parts]
-        explanations = {}
+        explanations, weights = {}, self._ranker.weights_for(retrieved.queries[row].language)
         for place, docid in enumerate(docids.tolist()):
-            added = [float(w * own[place]) for w, own in zip(self.weights, scores, strict=True)]
+            added = [float(w * own[place]) for w, own in zip(weights, scores, strict=True)]
             shares = dict(zip((part.name for part in self.parts), added, strict=True))
             explanations[docid] = merge_explanations([reason.get(docid) for reason in reasons], shares)
         return explanations
 
 
-def _default_weights(parts: Sequence[Ranker]) -> tuple[float, ...]:
-    """Return weights that sum to 1: equal, but lexical scores get the weight measured for the other parts."""
+def _default_weights(parts: Sequence[Ranker], language: str | None = None) -> tuple[float, ...]:
+    """Return weights that sum to 1: equal, but lexical scores get the weight measured for the other parts.
+
+    It is at least FOREIGN_LEXICAL_WEIGHT for queries in a language that none of these parts knows.
+    """
     dense_weights = [part.lexical_weight for part in parts if part.lexical_weight is not None]
+    if language and dense_weights and not any(part.lexical_weight and _knows(part, language) for part in parts):
+        dense_weights = [max(weight, FOREIGN_LEXICAL_WEIGHT) for weight in dense_weights]
     if not dense_weights or len(dense_weights) == len(parts):
         return (1 / len(parts),) * len(parts)
     lexical_weight = min(dense_weights) * len(dense_weights) / (len(parts) - len(dense_weights))
     weights = [lexical_weight if part.lexical_weight is None else 1.0 for part in parts]
     return tuple(weight / sum(weights) for weight in weights)
+
+
+def _knows(part: Ranker, language: str) -> bool:
+    return part.languages is None or language in part.languages
 
 
 def _absolute(part: Retrieved) -> Sequence[Scores]:

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 from askalike.core import registry
@@ -27,18 +29,24 @@ from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, has_title_beside_others, is_title
-from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrieved, Searcher, Texts
+from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, is_title
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Searcher, Texts
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
 from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.stop_words import ENGLISH, stop_words
 
 TermScores = Sequence[tuple[str, float]]
 """Terms that a document shares with a query, with their contributions to the score."""
 FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
 """A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
+EXACT_TITLE_SCORES = (0.5, 0.65)
+"""Minimum absolute score of a question with exactly the typed title, if the query's hyphens were changed, and if not.
+
+It is 1 but for rounded lengths and joined words.
+"""
 TEXT_WEIGHT = 1.5
 """Default weight of a whole text's score beside that of its title: it finds pasted messages, and titles stay first."""
 
@@ -63,6 +71,9 @@ class LexicalSettings(FieldSettings, AnalyzerSettings):
         "byte", description="document lengths, rounded to a byte as Lucene does, or exact"
     )
     spelling: bool = Field(True, description="whether misspelt words are corrected to words of the archive")
+    function_words: float = Field(
+        1.0, gt=0, le=1, description="weight of function words in queries that are not in English (de, es, fr, ru)"
+    )
 
     @property
     def weights(self) -> FieldWeights:
@@ -74,7 +85,7 @@ class LexicalSettings(FieldSettings, AnalyzerSettings):
     @property
     def digest(self) -> str:
         """A digest of the settings that the index depends on, for its name: other settings have other indexes."""
-        of_index = self.model_dump(exclude={"spelling", "field_weights", "title_factor"})
+        of_index = self.model_dump(exclude={"spelling", "function_words", "field_weights", "title_factor"})
         return hashlib.sha256(json.dumps(of_index, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -106,6 +117,7 @@ class TermExtractor:
     def __init__(self, settings: LexicalSettings) -> None:
         self.settings, self.fields = settings, settings.field_names
         self.analyzer = Analyzer(AnalyzerSettings(**{k: getattr(settings, k) for k in AnalyzerSettings.model_fields}))
+        self._light: dict[str, Mapping[str, float]] = {}
 
     @property
     def fingerprint(self) -> str:
@@ -163,7 +175,16 @@ class TermExtractor:
         if len(fields) == 1 or is_title(resolved.query):
             factors = ()
         whole = self.analyzer.analyze(unfinished or "", language)
-        return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors)
+        light = self._light_words(language) if self.settings.function_words < 1 else {}
+        return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors, word_factors=light)
+
+    def _light_words(self, language: str | None) -> Mapping[str, float]:
+        """Return the term of each function word → its weight; none for English, where all words weigh 1."""
+        code = language or ENGLISH
+        if code not in self._light:
+            words = " ".join(sorted(stop_words(code))) if code != ENGLISH else ""
+            self._light[code] = dict.fromkeys(self.analyzer.analyze(words, code), self.settings.function_words)
+        return self._light[code]
 
     def surface_forms(self, resolved: ResolvedQuery) -> dict[str, str]:
         """Return term → its word in the query, as typed."""
@@ -221,6 +242,7 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
         names = fields.split(",")
         if len(names) == 2 and view.has_bodies:
             grid["field_weights"] = ((1.0, TEXT_WEIGHT), (1.0, 1.0), (1.0, 3.0), (2.0, 1.0))
+            grid["title_factor"] = (TITLE_FACTOR, 0.3)
         if fields != "title" and view.has_code:
             grid["code"] = ("keep", "drop")
         return grid
@@ -269,7 +291,7 @@ class LexicalSearcher(Searcher):
         self._postings = postings
         self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
         self.detects_language = ranker.settings.language == "auto"
-        self.exact_title_depth = TYPED_DEPTH if has_title_beside_others(ranker.settings.field_names) else 0
+        self.look_for_titles(ranker.settings.field_names)
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
@@ -287,6 +309,11 @@ class LexicalSearcher(Searcher):
         encoded = known.encoded if known else self._look_up(queries)
         matches = self._postings.match(encoded, docids, known.topdocs if known else None)
         return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
+
+    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]]:
+        """See Searcher.may_have_title: those with a high absolute score."""
+        rows = zip(retrieved.queries, retrieved.absolute or (), strict=True)
+        return [scores >= EXACT_TITLE_SCORES[one.text == one.query.title] for one, scores in rows]
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""

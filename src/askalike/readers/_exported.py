@@ -30,7 +30,7 @@ def read_export_facts(folder: Path, format: str, source: SourceFiles) -> bool:
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
         exported_format, facts, prefixes = manifest["format"], dict(manifest["archive"]), manifest.get("sources")
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
     if exported_format == "spreadsheet" and format == "csv":
         raise InputError(
@@ -144,7 +144,7 @@ def _parse_texts(name: str, value: Any) -> tuple[str, ...]:
 def _parse_integer(name: str, value: Any) -> int:
     try:
         return int(value)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise ValueError(f"{name} {value!r}: expected a whole number") from None
 
 

@@ -1,4 +1,4 @@
-"""A polite client of a site's API: one request at a time, retries after temporary errors, responses cached on disk."""
+"""A polite client of a site: one request at a time, retries after temporary errors, responses cached on disk."""
 
 import hashlib
 import json
@@ -22,12 +22,18 @@ MAX_WAIT_SECONDS = 60.0
 
 
 class SiteClient:
-    """Requests JSON from one site. Responses to requests with a version are cached."""
+    """Requests JSON, or texts, from one site. Responses to requests with a version are cached."""
 
     def __init__(
-        self, address: str, folder: Path, pause: float, timeout: float, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
-        """folder: the cache of responses. pause: seconds between two requests. timeout: seconds per request."""
+        self, address: str, folder: Path, pause: float, timeout: float, sleep: Callable[[float], None] = time.sleep,
+        parse: Callable[[bytes], Any] = json.loads, accept: str = "application/json",
+    ) -> None:  # fmt: skip
+        """folder: the cache of responses. pause: seconds between two requests. timeout: seconds per request.
+
+        parse: turns a response into a JSON value, such as a text; ValueError or LookupError if it is not what was
+        expected. accept: the media type to ask for.
+        """
+        self._parse, self._accept = parse, accept
         self.address = address.rstrip("/")
         self._folder, self._pause, self._timeout, self._sleep = folder, pause, timeout, sleep
 
@@ -37,7 +43,7 @@ class SiteClient:
         return urlsplit(self.address).netloc
 
     def get(self, path: str, version: str | None = None) -> Any:
-        """Return the JSON at a path of the site, None if it does not exist (404).
+        """Return the value at a path of the site, None if it does not exist (404).
 
         version: changes whenever the response may change; a cached response with the same version is reused. Raises
         InputError.
@@ -53,7 +59,7 @@ class SiteClient:
         if value is not None:
             try:
                 stored.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(stored, json.dumps(value, ensure_ascii=False))
+                write_atomically(stored, json.dumps(value))  # ASCII: a text may hold a lone surrogate
             except OSError as error:
                 advice = "free some space, or name another folder with --responses"
                 raise InputError(f"{self._folder}: cannot be written ({error.strerror}); {advice}") from None
@@ -84,11 +90,12 @@ class SiteClient:
         )
 
     def _fetch_once(self, path: str) -> Any:
-        """Return the JSON at a path. Raises OSError, HTTPException, or ValueError with the reason if it is invalid."""
-        headers = {"Accept": "application/json", "User-Agent": "askalike"}
+        """Return the value at a path. Raises OSError, HTTPException, or ValueError with the reason if it is invalid."""
+        headers = {"Accept": self._accept, "User-Agent": "askalike"}
         request = urllib.request.Request(f"{self.address}{path}", headers=headers)
         content = fetch(request, self._timeout, MAX_RESPONSE_BYTES)
         try:
-            return json.loads(content)
-        except (ValueError, RecursionError):
-            raise ValueError("its answer is not JSON") from None
+            return self._parse(content)
+        except (ValueError, LookupError, RecursionError):
+            expected = "JSON" if self._parse is json.loads else "a text in the encoding that it names"
+            raise ValueError(f"its answer is not {expected}") from None

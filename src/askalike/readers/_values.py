@@ -30,7 +30,7 @@ def to_text(value: Any) -> str:
 def split_cell(value: Any, separators: str = "|;") -> tuple[str, ...]:
     """Return the texts in a cell: a list, a JSON list, or text that is split at the first separator it contains."""
     if isinstance(value, str) and value.lstrip().startswith("["):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             value = json.loads(value)
     if not isinstance(value, list):
         text = to_text(value)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import Field
 
@@ -119,11 +120,12 @@ def _read_questions(client: SiteClient, source: SourceFiles) -> Iterator[tuple[P
             source.note("questions that are not listed left out")
             continue
         version = json.dumps({key: value for key, value in listed.items() if key not in NOT_VERSIONED}, sort_keys=True)
-        item = _data(client, f"/question/info?id={id}", version)
+        in_address = quote(id, "", errors="replace")
+        item = _data(client, f"/question/info?id={in_address}", version)
         if not isinstance(item, dict):
             source.note("questions that were removed meanwhile left out")
             continue
-        answers = _read_pages(client, f"/answer/page?question_id={id}&order=default", version)
+        answers = _read_pages(client, f"/answer/page?question_id={in_address}&order=default", version)
         yield place, replace_forbidden({**item, "answers": list(answers) if listed.get("answer_count") else []})
 
 

@@ -76,7 +76,7 @@ def _prompt_targets(row: Mapping[str, Any], source: SourceFiles) -> Iterator[str
     """Yield the ids of the targets of a row's prompts."""
     text = _text(row, "Prompts")
     prompts: Any = []
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         prompts = json.loads(text) if text else []
     if not isinstance(prompts, list):
         prompts = []

@@ -154,7 +154,7 @@ def _add_message(
 def _is_solution(row: Row) -> bool:
     reactions = row.get("reactions")
     given = reactions if isinstance(reactions, list) else []
-    return any(isinstance(reaction, dict) and reaction.get("name") in SOLVED_EMOJIS for reaction in given)
+    return any(isinstance(reaction, dict) and to_text(reaction.get("name")) in SOLVED_EMOJIS for reaction in given)
 
 
 def _find_channels(folder: Path, wanted: Sequence[str]) -> list[_Channel]:
@@ -170,13 +170,14 @@ def _find_channels(folder: Path, wanted: Sequence[str]) -> list[_Channel]:
         known = ", ".join(sorted(ids)) or "none"
         raise SettingsError(f"--channels {', '.join(unknown)}: no public channel of that name; there are: {known}")
     names = [name.removeprefix("#") for name in wanted] or list(ids)
-    return [_Channel(ids[name] or name, sorted((folder / name).glob(DAY_FILES))) for name in names]
+    folders = {path.name: path for path in folder.iterdir()}  # a name of a channel may lead out of the export
+    return [_Channel(ids[n] or n, sorted(folders[n].glob(DAY_FILES)) if n in folders else ()) for n in names]
 
 
 def _read_objects(path: Path) -> list[Row]:
     """Return the objects of a list in a small file. Raises InputError."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read ({error}); export it again") from None
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

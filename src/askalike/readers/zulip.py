@@ -95,10 +95,14 @@ class _Directory:
         users = [*_rows(realm, "zerver_userprofile"), *_rows(realm, "zerver_userprofile_crossrealm")]
         self._bots |= {to_text(u.get("id")) for u in users if u.get("is_bot")}
         self._bots |= {to_text(u.get("id")) for u in _rows(realm, "zerver_userprofile_crossrealm")}
-        names = {s.get("id"): to_text(s.get("name")) for s in _rows(realm, "zerver_stream") if not s.get("invite_only")}
+        names = {
+            to_text(s.get("id")): to_text(s.get("name"))
+            for s in _rows(realm, "zerver_stream")
+            if not s.get("invite_only")
+        }
         for recipient in _rows(realm, "zerver_recipient"):
-            if recipient.get("type") == CHANNEL_RECIPIENT and (id := recipient.get("type_id")) in names:
-                self._channels[to_text(recipient.get("id"))] = to_text(id), names[id]
+            if recipient.get("type") == CHANNEL_RECIPIENT and (id := to_text(recipient.get("type_id"))) in names:
+                self._channels[to_text(recipient.get("id"))] = id, names[id]
 
     def learn_users(self, members: Sequence[Any]) -> None:
         """Take people from a response of `GET /api/v1/users`."""
@@ -190,7 +194,7 @@ def _is_solution(row: Row) -> bool:
 
 
 def _marks_solution(reaction: Row) -> bool:
-    return reaction.get("emoji_name") in SOLVED_EMOJIS
+    return to_text(reaction.get("emoji_name")) in SOLVED_EMOJIS
 
 
 def _plain_text(row: Row) -> str:

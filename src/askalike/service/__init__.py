@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from askalike.core.errors import SettingsError
 
-REQUIRED_MODULES = ("fastapi", "uvicorn", "httptools", "uvloop", "prometheus_client", "nh3")
+REQUIRED_MODULES = ("fastapi", "uvicorn", "httptools", "uvloop", "prometheus_client", "nh3", "babel")
 """The modules of the extra `service`."""
 
 

@@ -2,7 +2,7 @@
 
 from askalike.store.archive import Archive
 from askalike.store.candidate_pairs import AlreadyDecidedError, PairProposal, ProposalState
-from askalike.store.database import storage_errors
+from askalike.store.database import DATABASE_FILE, storage_errors
 from askalike.store.deployments import ServedRanker, get_served_ranker, serve_ranker, withdraw_ranker
 from askalike.store.editing import MissingRecordError
 from askalike.store.labels import Clusters, connected_components, imported_splits, partition_parts, read_labels
@@ -17,8 +17,9 @@ from askalike.store.statistics import (
 from askalike.store.view import TrainingView, UnknownTagError, View
 
 __all__ = [
-    "AlreadyDecidedError", "Archive", "ArchiveSummary", "Clusters", "MissingRecordError", "PairProposal",
-    "ProposalState", "ServedRanker", "TrainingView", "UnknownTagError", "View", "connected_components", "content_hash",
-    "count_questions_by", "get_served_ranker", "imported_splits", "partition_parts", "read_labels",
-    "sample_answers", "sample_questions", "serve_ranker", "shuffle_names", "storage_errors", "withdraw_ranker",
+    "DATABASE_FILE", "AlreadyDecidedError", "Archive", "ArchiveSummary", "Clusters", "MissingRecordError",
+    "PairProposal", "ProposalState", "ServedRanker", "TrainingView", "UnknownTagError", "View",
+    "connected_components", "content_hash", "count_questions_by", "get_served_ranker", "imported_splits",
+    "partition_parts", "read_labels", "sample_answers", "sample_questions", "serve_ranker", "shuffle_names",
+    "storage_errors", "withdraw_ranker",
 ]  # fmt: skip

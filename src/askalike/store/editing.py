@@ -115,6 +115,16 @@ def get_answer(archive: Archive, id: str) -> Answer | None:
     return answer_from_row(row) if row else None
 
 
+def get_answers(archive: Archive, question_id: str, limit: int = -1, offset: int = 0) -> list[Answer]:
+    """Return a question's answers: the accepted one first, then by votes, then in the order in which they were added.
+
+    limit, offset: return at most that many, after the first ones; -1 for no limit.
+    """
+    sql = f"""{ANSWER_SQL} WHERE a.question_id = ? ORDER BY (q.accepted_answer_id IS a.id) DESC,
+        COALESCE(a.votes, 0) DESC, a.number LIMIT ? OFFSET ?"""
+    return [answer_from_row(row) for row in archive._connection.read(sql, (question_id, limit, offset))]
+
+
 def get_links(
     archive: Archive,
     question_id: str,
@@ -129,7 +139,7 @@ def get_links(
     sql = """SELECT l.source, l.target, l.kind, l.created_at FROM links l JOIN questions s ON s.id = l.source
         JOIN questions t ON t.id = l.target WHERE (l.source = ?1 OR l.target = ?1) AND (l.kind = ?2 OR ?2 IS NULL)
         ORDER BY s.number, t.number, l.kind LIMIT ?3 OFFSET ?4"""
-    return [Link(*row) for row in archive._connection.execute(sql, (question_id, kind, limit, offset))]
+    return [Link(*row) for row in archive._connection.read(sql, (question_id, kind, limit, offset))]
 
 
 def _referenced_question_ids(record: Question | Answer | Link) -> tuple[str, ...]:

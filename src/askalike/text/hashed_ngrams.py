@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.native.compiled import Matrix, compiled, inlined
+from askalike.text.stop_words import STOP_WORD_LANGUAGES, stop_words
 from askalike.text.subwords import Bpe
 from askalike.text.tokens import Tokens, TokenTable, as_array
 from askalike.text.words import WORD, find_form, hash_word
@@ -53,10 +54,17 @@ class KnownWords(NamedTuple):
 class NgramLookup:
     """Looks up the rows of texts. It caches words, since words repeat; a lock makes it thread-safe."""
 
-    def __init__(self, row_counts: RowCounts, bpe: Bpe | None, lower_case: bool = False) -> None:
+    def __init__(
+        self, row_counts: RowCounts, bpe: Bpe | None, lower_case: bool = False, skips_function_words: bool = False
+    ) -> None:
+        """skips_function_words: function words have no rows in texts of other languages than English that have a list.
+
+        A text is in the language with the most function words in it, English if there are as many of it. A text of
+        function words alone keeps them.
+        """
         self.row_counts = row_counts
         self._bpe = bpe
-        self._lower_case = lower_case
+        self._lower_case, self._skips_function_words = lower_case, skips_function_words
         self._lock = threading.Lock()
         self._clear_cache()
 
@@ -65,17 +73,31 @@ class NgramLookup:
         with self._lock:
             cache = self._open_cache()
             tokens = cache.table.number(texts)
-            return self._find_rows(cache, tokens.numbers, tokens.ends)
+            kept = ~self._mark_skipped(cache, tokens)
+            ends = np.concatenate(([0], np.cumsum(kept)))[tokens.ends]
+            return self._find_rows(cache, tokens.numbers[kept], ends)
 
     def look_up_words(self, texts: Sequence[str]) -> KnownWords:
-        """Return the distinct words of texts, each with the rows that it has as a separate text."""
+        """Return the distinct words of texts, each with the rows that it has as a separate text.
+
+        A word that is skipped in some texts and not in others is listed twice, once without rows.
+        """
         with self._lock:
             cache = self._open_cache()
             tokens = cache.table.number(texts)
-            distinct, places = tokens.distinct()
-            rows, offsets = self._find_rows(cache, distinct, np.arange(len(distinct) + 1))
-            words = list(map(cache.table.tokens.__getitem__, distinct.tolist()))
-            return KnownWords(words, as_array(cache.forms)[distinct], rows, offsets, tokens._replace(numbers=places))
+            keys = 2 * tokens.numbers + self._mark_skipped(cache, tokens)
+            distinct, places = tokens._replace(numbers=keys).distinct()
+            numbers, kept = distinct >> 1, distinct & 1 == 0
+            rows, offsets = self._find_rows(cache, numbers[kept], np.concatenate(([0], np.cumsum(kept))))
+            words = list(map(cache.table.tokens.__getitem__, numbers.tolist()))
+            return KnownWords(words, as_array(cache.forms)[numbers], rows, offsets, tokens._replace(numbers=places))
+
+    def _mark_skipped(self, cache: "_NgramCache", tokens: Tokens) -> NDArray[np.bool_]:
+        """Return whether each token is a function word without rows."""
+        skipped = np.zeros(len(tokens.numbers), np.bool_)
+        if self._skips_function_words:
+            _mark_function_words(tokens.numbers, tokens.ends, as_array(cache.function_languages), skipped)
+        return skipped
 
     def _find_rows(
         self, cache: "_NgramCache", tokens: NDArray[np.int64], ends: NDArray[np.int64]
@@ -91,7 +113,7 @@ class NgramLookup:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the arguments for pickling, without the cached words."""
-        return type(self), (self.row_counts, self._bpe, self._lower_case)
+        return type(self), (self.row_counts, self._bpe, self._lower_case, self._skips_function_words)
 
     def word_row(self, word: str) -> int:
         """Return the row of a lower-case word, if there are rows for words."""
@@ -115,11 +137,15 @@ class _NgramCache:
         self._bpe, self._has_words, self._lower_case = bpe, has_words, lower_case
         self.table = TokenTable(self._learn)
         self.forms = array("q")
+        self.function_languages = array("B")
+        """One bit for each language of STOP_WORD_LANGUAGES, set if the token is a function word of it."""
         self.subwords, self.subword_ends = array("i"), array("q", [0])
         self.words, self.word_ends = array("Q"), array("q", [0])
 
     def _learn(self, token: str) -> None:
-        self.forms.append(hash(find_form(token).folded))
+        form = find_form(token).folded
+        self.forms.append(hash(form))
+        self.function_languages.append(_find_function_languages(form))
         if self._lower_case:
             token = token.lower()
         if self._bpe is not None:
@@ -128,6 +154,31 @@ class _NgramCache:
         if self._has_words:
             self.words.extend(map(hash_word, WORD.findall(token.lower())))
         self.word_ends.append(len(self.words))
+
+
+def _find_function_languages(form: str) -> int:
+    """Return the languages in which every word of a token is a function word, as bits."""
+    words = WORD.findall(form)
+    languages = [words and all(word in stop_words(code) for word in words) for code in STOP_WORD_LANGUAGES]
+    return sum(1 << n for n, is_function in enumerate(languages) if is_function)
+
+
+@compiled()
+def _mark_function_words(
+    tokens: NDArray[np.int64], ends: NDArray[np.int64], languages: NDArray[np.uint8], skipped: NDArray[np.bool_]
+) -> None:
+    """Mark the function words of each text that is not in English, unless it has no other words."""
+    for text in range(len(ends) - 1):
+        best = most = 0
+        for language in range(8):
+            count = 0
+            for i in range(ends[text], ends[text + 1]):
+                count += (languages[tokens[i]] >> language) & 1
+            if count > most:
+                best, most = language, count
+        if best and most < ends[text + 1] - ends[text]:
+            for i in range(ends[text], ends[text + 1]):
+                skipped[i] = (languages[tokens[i]] >> best) & 1 == 1
 
 
 @compiled()

@@ -60,6 +60,11 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 
 
+ENGLISH: Final = "en"
+STOP_WORD_LANGUAGES: Final = tuple(_WORDS)
+"""The languages that have a list, English first."""
+
+
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """Return the lower-case function words of an ISO 639-1 language; only en, de, es, fr and ru have any."""

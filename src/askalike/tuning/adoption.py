@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,42 +14,81 @@ from askalike.core.files import compute_sha256, folder_errors, replace_folder
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.model_folders import find_model
 from askalike.core.types import Question
-from askalike.encoders import MODEL_FILE, read_model_file
+from askalike.encoders import MODEL_FILE, PACKAGED_ENCODERS, build, find_package, read_model_file
 from askalike.encoders.onnx.hub import fetch_model, needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
 from askalike.rankers import MODELS_FOLDER
+from askalike.search import interim
 from askalike.store import Archive, serve_ranker
 from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder
+from askalike.store.encoding import announce_encoding
 from askalike.tuning.candidates import DEFAULT_RANKER
 from askalike.tuning.promotion import is_served
 
 HYBRID = "hybrid"
 HUB_NAME_PATTERN = re.compile(r"[\w.-]+/[\w.-]+")
 PROBE = Question("probe", "How do I do this?")
+TOLD_KEY = "encoder_suggested"
+"""Key in an archive's metadata: that the encoder at hand has been named, or declined."""
 
 
 def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: bool = False) -> ArchiveEncoder:
     """Copy a model into the archive, and activate the hybrid of the lexical ranker and this encoder.
 
-    model: a folder or an installed package; with `download`, a model's name on the hub. name: its name in the archive;
-    by default the last part of `model`. A model that the archive already has is not copied again. Its vectors are
-    computed by the next search, by `askalike index`, or by a running service. Raises SettingsError if there is no such
-    model, the name is taken or an extra is missing, InputError for a model that cannot be run.
+    model: an encoder of an extra (PACKAGED_ENCODERS), a folder or an installed package; with `download`, a model's name
+    on the hub. name: its name in the archive; by default the last part of `model`, and always that of an extra's
+    encoder. A model that the archive already has is not copied again. Its vectors are computed by the next search, by
+    `askalike index`, or by a running service. Raises SettingsError if there is no such model, the name is taken or an
+    extra is missing, InputError for a model that cannot be run.
     """
     check_source(model, download)
-    name = name or _derive_name(model)
-    rankers.check_model_name(name)
-    encoder = _copy_model(archive, model, name, download)
+    if model in PACKAGED_ENCODERS and not Path(model).is_dir():
+        encoder = _find_packaged(model)
+    else:
+        name = name or _derive_name(model)
+        rankers.check_model_name(name)
+        encoder = _copy_model(archive, model, name, download)
     set_archive_encoder(archive, encoder)
-    settings = {"parts": [DEFAULT_RANKER, name]}
+    settings = {"parts": [DEFAULT_RANKER, encoder.name]}
     if not is_served(archive, rankers.create(HYBRID, settings, archive)):
-        serve_ranker(archive, HYBRID, settings, f"{name} is the archive's encoder")
+        serve_ranker(archive, HYBRID, settings, f"{encoder.name} is the archive's encoder")
+    if not archive.engine and len(archive.view()) > interim.AT_ONCE:
+        announce_encoding(archive.path, encoder.name, len(archive.view()))
     return encoder
+
+
+def fitting_encoder(archive: Archive) -> str | None:
+    """Return the first installed encoder of a package that knows the archive's languages; None if there is none."""
+    view = archive.view()
+    languages = {view.language} if view.language else set(view.languages)
+    found = ((name, find_package(name)) for name in PACKAGED_ENCODERS)
+    return next((name for name, package in found if package.is_installed and package.knows(languages)), None)
+
+
+def suggest_encoder(archive: Archive) -> str | None:
+    """Return the encoder that fits an archive that uses none; only once, as it is then recorded as told."""
+    if archive.meta.get(TOLD_KEY) or get_archive_encoder(archive) or not (name := fitting_encoder(archive)):
+        return None
+    decline_encoder(archive)
+    return name
+
+
+def decline_encoder(archive: Archive) -> None:
+    """Record that no encoder has to be suggested for an archive any more; nothing if it cannot be written."""
+    with suppress(ArchiveError):
+        archive.set_meta(**{TOLD_KEY: True})
+
+
+def _find_packaged(name: str) -> ArchiveEncoder:
+    """Return the encoder of an installed package, after a try; nothing is copied, as its hash is known."""
+    build(name).encode_queries([PROBE])
+    package = find_package(name)
+    return ArchiveEncoder(name, package.name, None, {})
 
 
 def check_source(model: str, download: bool) -> None:
     """Raise SettingsError if `adopt_encoder` would not find the model on this machine."""
-    if download:
+    if download or (model in PACKAGED_ENCODERS and find_package(model).is_installed):
         return
     if HUB_NAME_PATTERN.fullmatch(model) and not Path(model).exists():
         raise SettingsError(f"{model}: no such folder; add --download to fetch it from the hub")

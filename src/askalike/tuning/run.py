@@ -9,6 +9,7 @@ from askalike.calibration.calibrate import CalibrationReport
 from askalike.core.errors import SettingsError
 from askalike.core.model_folders import find_model
 from askalike.core.types import LogCallback
+from askalike.encoders import PACKAGED_ENCODERS
 from askalike.evaluation.measures import canonical_name
 from askalike.experiments.measuring import LEADING_MEASURE, TUNING_MEASURE, RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
@@ -142,6 +143,8 @@ def _announce(activity: str, needed_s: float, log: LogCallback) -> None:
 
 def _encoder_trial(archive: Archive, encoder: str) -> Trial | None:
     """Return the pre-trained encoder to try: the given one, else the archive's own; None if there is none."""
+    if encoder in PACKAGED_ENCODERS:
+        return Trial(encoder)
     if encoder:
         find_model(encoder, "encoder")
         return Trial(PRETRAINED_RANKER, {"encoder": encoder})

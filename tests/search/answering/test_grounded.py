@@ -100,7 +100,7 @@ def test_sentences_that_their_sources_support_are_kept_and_the_others_left_out(
     )
     grounded = ask(engine, chat.endpoint())
     assert grounded.reply.text == f"{sentence} [r013]."
-    assert (grounded.written, grounded.supported) == (5, 1)
+    assert (grounded.written, grounded.supported, grounded.reply.removed) == (5, 1, 4)
     assert (grounded.reply.generated, grounded.reply.grounded, grounded.reply.model) == (True, True, "small")
     assert [source.question.id for source in grounded.reply.sources] == ["r013"]
     [request] = chat.requests
@@ -127,13 +127,16 @@ def test_a_redirect_is_an_error_so_that_no_other_host_gets_the_key(chat: ChatSer
     assert other.key is None
 
 
-@pytest.mark.parametrize("text", ["NONE", "", "I do not know.", "Tell us at once [r999].", "Bananas [r013]."])
-def test_it_abstains_where_nothing_is_supported(engine: LocalEngine, chat: ChatServer, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "removed"),
+    [("NONE", 0), ("NONE.", 0), ("", 0), ("I do not know.", 1), ("Tell us at once [r999]. Bananas [r013].", 2)],
+)
+def test_it_abstains_where_nothing_is_supported(engine: LocalEngine, chat: ChatServer, text: str, removed: int) -> None:
     chat.text = text
     grounded = ask(engine, chat.endpoint())
     assert grounded.reply.abstained
     assert not grounded.reply.generated
-    assert grounded.reply.sources == ()
+    assert (grounded.reply.sources, grounded.reply.removed, grounded.reply.model) == ((), removed, "small")
 
 
 def test_below_the_threshold_nobody_is_asked(engine: LocalEngine, chat: ChatServer) -> None:
@@ -248,6 +251,14 @@ def test_the_command_labels_what_it_generates(
     assert chat.key == "Bearer of the environment"
     as_json = json.loads(askalike(*command, *named, "--json").stdout)
     assert (as_json["generated"], as_json["grounded"], as_json["text"]) == (True, True, chat.text)
+    chat.text = f"{sentence} [r013]. Bananas are yellow [r013]."
+    assert (
+        "\n1 sentence of small was left out: no stored answer that it cites says so\n"
+        in askalike(*command, *named).stdout
+    )
+    chat.text = "Bananas are yellow [r013]. So is the sun [r013]."
+    reason = "2 sentences of small were left out: no stored answer that it cites says so"
+    assert askalike(*command, *named).stdout == f"no answer: {reason}; see the stored answers with --mode nearest\n"
     refused = askalike(*command)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert "--endpoint" in refused.stderr

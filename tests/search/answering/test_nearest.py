@@ -126,7 +126,18 @@ def test_the_command_prints_them(path):
 
 def test_the_command_gives_json(path):
     found = json.loads(askalike("answer", path, "boil an egg", "--json", "--ranker", RANKER).stdout)
-    assert set(found) == {"text", "generated", "grounded", "abstained", "sources", "ranker", "model", "took_ms"}
+    expected = {
+        "text",
+        "generated",
+        "grounded",
+        "abstained",
+        "removed_sentences",
+        "sources",
+        "ranker",
+        "model",
+        "took_ms",
+    }
+    assert set(found) == expected
     assert found["generated"] is False
     assert found["sources"][0]["license"] == "CC BY-SA 4.0"
     assert found["sources"][0]["question"] == {"id": "egg", "title": "How long do I boil an egg?"}

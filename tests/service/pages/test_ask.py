@@ -27,7 +27,7 @@ def test_typing_shows_similar_questions_with_their_words_marked(visit) -> None:
     assert "The bike I hired was stolen" in first.inner_text()
     assert {"bike", "stolen"} <= {m.casefold() for m in first.locator("mark").all_inner_texts()}
     assert "Report it to the police" in first.inner_text()
-    assert re.search(r"\d+ % likely the same", first.inner_text())
+    assert re.search(r"\d+% likely the same", first.inner_text())
     page.wait_for_url("**" + ASK + "?title=my+bike+was+stol")
     page.locator("#title").fill("xyzzy")
     page.get_by_role("heading", name="No similar questions").wait_for()
@@ -61,7 +61,7 @@ def test_going_back_shows_the_query_and_its_hits_again(visit) -> None:
 def test_improbable_hits_are_related_without_a_number(visit) -> None:
     page = visit(f"{ASK}?title=my+bike+was+stolen")
     assert re.fullmatch(r"\d likely the same", page.locator("#found").inner_text())
-    shares = [int(share) for share in re.findall(r"(\d+) % likely the same", page.locator("#similar").inner_text())]
+    shares = [int(share) for share in re.findall(r"(\d+)% likely the same", page.locator("#similar").inner_text())]
     assert shares
     assert min(shares) >= 50
     related = page.locator("details.related")
@@ -153,16 +153,32 @@ def test_everything_works_without_javascript(visit, service) -> None:
 def test_a_question_shows_its_answers_and_why_its_duplicates_are_thought_so(visit) -> None:
     page = visit("/a/riverside/questions/r013")
     same = page.get_by_role("region", name="Duplicates")
-    assert "A duplicate of this" in same.inner_text()
-    assert same.locator(".item").count() == 1
+    top = same.locator(".tree > li")
+    assert "The original" in top.inner_text()
+    assert top.get_attribute("aria-current") == "true"
+    assert top.locator("ul > li").count() == 1
     assert page.get_by_role("region", name="Related").locator(".item").count() == 1
     also = page.get_by_role("region", name="Also similar")
     assert also.locator(".why .word").count() >= 1
     assert also.locator("mark").count() >= 1
-    shown = [int(share) for share in re.findall(r"(\d+) % likely the same", also.inner_text())]
+    shown = [int(share) for share in re.findall(r"(\d+)% likely the same", also.inner_text())]
     assert len(shown) == also.locator(".item meter").count() <= also.locator(".item").count()
     assert all(share >= 50 for share in shown)
     assert page.locator("article.accepted").count() == 1
+
+
+def test_why_two_questions_may_ask_the_same(visit) -> None:
+    page = visit("/a/riverside/questions/x%2F1")
+    tree = page.get_by_role("region", name="Duplicates").locator(".tree")
+    assert (
+        tree.locator("> li").get_by_role("link").first.inner_text() == "I have lost my library card. What should I do?"
+    )
+    assert tree.locator("ul [aria-current]").count() == 1
+    page.get_by_role("link", name="Why these two?").first.click()
+    page.get_by_role("heading", level=1, name="Why these two?").wait_for()
+    assert page.locator(".sides .card").count() == 2
+    page = visit("/a/riverside/why?one=r001&other=r013")
+    assert page.locator(".sides .card").count() == 2
 
 
 def test_hostile_texts_are_only_texts(visit, hostile_title) -> None:
@@ -244,3 +260,12 @@ def test_questions_are_taken_only_where_the_operator_allows_it(visit) -> None:
     page.get_by_role("button", name="None of these is my question").click()
     page.get_by_text("Noted as missing.").wait_for()
     assert page.get_by_role("button", name="Post your question").count() == 0
+
+
+def test_a_question_that_is_too_long_for_a_title_goes_on_in_the_details(visit) -> None:
+    page = visit(f"/a/riverside?title={'my+card+is+lost+' * 80}&body=What+now")
+    page.get_by_text("The rest of it is in the details.").wait_for()
+    title, body = page.locator("#title").input_value(), page.locator("#body").input_value()
+    assert len(title) <= 1_000
+    assert " ".join(f"{title} {body}".split()) == "my card is lost " * 80 + "What now"
+    assert page.locator(".item").count()

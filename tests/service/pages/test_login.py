@@ -334,3 +334,23 @@ def test_on_public_pages_people_give_feedback_once_they_are_logged_in(public: Se
     page = browser.get(f"{ASK}?title=library+card")
     assert (b"Log out" in page.body, b"This answers it" in page.body) == (True, True)
     assert browser.post(f"{ASK}/feedback", title="library card", none_of_these="1").status == 303
+
+
+def test_somebody_who_is_logged_in_follows_a_link_from_another_site(browser, locked: Path, closed: Service) -> None:
+    """A browser sends no session from there; what it then gets opens the address again, from here."""
+    url = closed.url.geturl()
+    page = browser.new_page()
+    page.goto(f"{url}{ASK}")
+    page.get_by_label("Your key").fill(create_key(locked, "read"))
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(f"{url}{ASK}")
+    link = f'<a href="{url}{ASK}">the desk</a>'
+    page.route("http://elsewhere.example/", lambda route: route.fulfill(body=link, content_type="text/html"))
+    page.goto("http://elsewhere.example/")
+    page.get_by_role("link", name="the desk").click()
+    page.get_by_role("heading", name="What do you want to know?").wait_for()
+    page.context.clear_cookies()
+    page.goto("http://elsewhere.example/")
+    page.get_by_role("link", name="the desk").click()
+    page.get_by_role("heading", name="Log in to riverside").wait_for()
+    page.close()

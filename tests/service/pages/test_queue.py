@@ -1,5 +1,6 @@
 """*Queue* and *Gaps* in a browser: by keyboard, by mouse, without JavaScript."""
 
+import pytest
 from serving import Service, wait_for
 
 from askalike.store import Archive
@@ -7,6 +8,13 @@ from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.editing import get_links
 
 QUEUE, GAPS = "/a/riverside/queue", "/a/riverside/gaps"
+
+
+@pytest.fixture(autouse=True)
+def nobody_holds_a_pair(service: Service) -> None:
+    """Forget what the browsers of earlier tests were looking at."""
+    for path in service.archive_path.parent.glob("*/leases"):
+        path.write_text("")
 
 
 def open_archive(service: Service) -> Archive:
@@ -21,7 +29,7 @@ def read_states(service: Service) -> list[str]:
 def test_the_queue_by_keyboard(visit, service) -> None:
     page = visit(QUEUE)
     first = page.locator(".sides h2").first
-    assert "93 % likely the same" in page.locator("#pair").inner_text()
+    assert "93% likely the same" in page.locator("#pair").inner_text()
     title = first.inner_text()
     for key, state in (("a", "accepted"), ("r", "rejected"), ("s", "skipped")):
         page.keyboard.press(key)
@@ -59,13 +67,41 @@ def test_the_queue_without_javascript(visit, service) -> None:
     wait_for(lambda: set(read_states(service)) == {"open"})
 
 
+def test_moderators_at_once_never_get_the_same_pair(visit, service) -> None:
+    pages = [visit(QUEUE) for _ in range(5)]
+    shown = [page.locator("input[name=id]").first.input_value() for page in pages[:4]]
+    assert len(set(shown)) == 4
+    pages[4].get_by_text("Other moderators are looking at the pairs that wait.").wait_for()
+    pages[0].reload()
+    assert pages[0].locator("input[name=id]").first.input_value() == shown[0]
+
+
 def test_a_pair_that_somebody_else_has_decided(visit, service) -> None:
-    mine, theirs = visit(QUEUE), visit(QUEUE)
-    theirs.get_by_role("button", name="They do not").click()
-    theirs.get_by_text("You rejected:").wait_for()
+    mine = visit(QUEUE)
+    number = mine.locator("input[name=id]").first.input_value()
+    decide = f"/v1/riverside/duplicates/{number}/decision"
+    assert service.send("POST", decide, {"decision": "reject"}).status == 200
     mine.get_by_role("button", name="They ask the same").click()
     mine.get_by_role("alert").filter(has_text="Somebody else").wait_for()
     assert "accepted" not in read_states(service)
+
+
+def test_an_earlier_decision_is_found_and_undone(visit, service) -> None:
+    page = visit(QUEUE)
+    title = page.locator(".sides h2").first.inner_text()
+    page.keyboard.press("r")
+    page.get_by_text("You rejected:").wait_for()
+    page.get_by_role("link", name="Earlier decisions").click()
+    page.get_by_label("Words of a title").fill(title[:25].upper())
+    page.get_by_role("button", name="Search").click()
+    assert "Not the same" in page.locator(".item").first.inner_text()
+    n_decided = page.locator(".item").count()
+    page.get_by_role("button", name=f"Undo: {title}").click()
+    page.wait_for_url("**/queue/decisions")
+    page.get_by_label("Words of a title").fill(title[:25])
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_load_state()
+    assert page.get_by_role("button", name=f"Undo: {title}").count() == n_decided - 1
 
 
 def test_gaps_are_answered_or_ignored(visit, service) -> None:

@@ -11,7 +11,8 @@ from selectolax.lexbor import LexborHTMLParser
 from askalike.core.types import Contribution, Explanation, Span
 from askalike.service.pages.assets import list_static_files
 from askalike.service.pages.charts import WIDTH, stacked_bars
-from askalike.service.pages.display import format_percent, render_body
+from askalike.service.pages.display import render_body
+from askalike.service.pages.languages import format_percent
 from askalike.service.pages.marking import compare_texts, highlight, mark_stretches
 from askalike.service.pages.quality import VERDICT_LABELS, fill_weeks
 from askalike.service.pages.reasons import summarise_explanation
@@ -176,7 +177,7 @@ def test_labels_of_weeks_stand_below_their_bars_and_inside_the_chart(weeks) -> N
 
 
 def test_shares_are_never_rounded_to_nothing() -> None:
-    assert [format_percent(x) for x in (0.0, 0.001, 0.5, 1.0)] == ["0 %", "under 1 %", "50 %", "100 %"]
+    assert [format_percent(x) for x in (0.0, 0.001, 0.5, 1.0)] == ["0%", "under 1%", "50%", "100%"]
 
 
 def test_templates_and_files_are_part_of_the_package() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from askalike.encoders.onnx.architectures import ARCHITECTURES, Transformer
 from askalike.encoders.onnx.graph import find_exported, round_weights
 from askalike.encoders.onnx.layers import Bits, BuiltLayers, open_session
-from askalike.encoders.onnx.modules import is_mean_of_tokens, read_json, read_steps
+from askalike.encoders.onnx.modules import Step, is_mean_of_tokens, read_json, read_steps
 from askalike.encoders.onnx.weights import WEIGHT_FILES, map_tensors
 from askalike.text.subwords import open_tokenizer
 
@@ -36,14 +36,28 @@ class OnnxModel:
     """
 
     def __init__(self, folder: Path, bits: Bits = 8, threads: int | None = None) -> None:
-        place, self._steps = read_steps(folder)
+        place, steps = read_steps(folder)
+        layers = _open_layers(place, bits)
+        tokenizer = open_tokenizer(place / "tokenizer.json", extra="encoder")
+        self._take_parts(layers, steps, tokenizer, read_text_limits(place, layers.max_tokens), threads)
+
+    @classmethod
+    def of_parts(
+        cls, layers: "Layers", steps: Sequence[Step], tokenizer: Any, limits: "TextLimits", threads: int | None
+    ) -> Self:
+        """Return the model of these parts, for one that is not in a folder."""
+        model = cls.__new__(cls)
+        model._take_parts(layers, steps, tokenizer, limits, threads)
+        return model
+
+    def _take_parts(
+        self, layers: "Layers", steps: Sequence[Step], tokenizer: Any, limits: "TextLimits", threads: int | None
+    ) -> None:
+        self._layers, self._steps, self._tokenizer = layers, steps, tokenizer
         self._threads = threads or _count_processors()
-        self._layers = _open_layers(place, bits)
-        self._tokenizer = open_tokenizer(place / "tokenizer.json", extra="encoder")
         self._tokenizer.no_padding()
-        text = read_text_limits(place, self._layers.max_tokens)
-        self._tokenizer.enable_truncation(text.max_tokens)
-        self._lowercase = text.lowercase
+        self._tokenizer.enable_truncation(limits.max_tokens)
+        self._lowercase = limits.lowercase
 
     def encode(self, texts: Sequence[str], batch: int = 32) -> Array:
         """Return the vectors of texts, (texts, dim). batch: the maximum number of texts computed together."""

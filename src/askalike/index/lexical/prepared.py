@@ -19,7 +19,7 @@ from askalike.index.lexical.term_scores import (
     score_fields,
     term_information,
 )
-from askalike.index.lexical.terms import mark_terms
+from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.index.rows import Array
 from askalike.native.compiled import prechecked
 
@@ -32,7 +32,8 @@ class QueryTerms:
     stands for in case it is complete, not marked. excluded_docid: a question that must not be found, −1 for none.
     excluded_phrasing: the one phrasing of it that must not be used, −1 for all of them. weights: term → its weight,
     instead of its frequency in `terms`. completion_weights: word → its weight as a completion of the unfinished word,
-    1 for any other. field_factors: factors of the fields' weights; empty for 1 each.
+    1 for any other. field_factors: factors of the fields' weights; empty for 1 each. word_factors: word → the factor of
+    its weight, 1 for any other.
     """
 
     terms: Sequence[str]
@@ -43,6 +44,7 @@ class QueryTerms:
     weights: Mapping[str, float] | None = None
     completion_weights: Mapping[str, float] = field(default_factory=dict)
     field_factors: Sequence[float] = ()
+    word_factors: Mapping[str, float] = field(default_factory=dict)
 
 
 FieldWeights = tuple[float, ...]
@@ -89,6 +91,9 @@ class PreparedBatch:
         if any(query.field_factors for query in queries):
             factors = np.array([query.field_factors or factors[0] for query in queries], np.float64)
             weights = weights * factors[rows, in_fields]
+        if any(query.word_factors for query in queries):
+            words = zip(terms.rows, map(word_of, terms.names), strict=True)
+            weights = weights * np.array([queries[row].word_factors.get(word, 1.0) for row, word in words], np.float64)
         bounds = np.bincount(rows, weights * scores.bounds[numbers], len(queries))
         columns = QueryBatch(
             np.array(terms.offsets, np.int64), numbers, weights, in_fields, np.array(terms.completes, np.int64),

@@ -57,6 +57,8 @@ class Reply:
     """The similar questions that were searched for stored answers."""
     grounded: bool = False
     """Whether each sentence of generated text cites a source, by its question's id, and is supported by it."""
+    removed: int = 0
+    """The number of sentences of the model that were left out, as no source that they cite supports them."""
 
     @property
     def abstained(self) -> bool:

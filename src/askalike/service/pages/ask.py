@@ -12,6 +12,7 @@ from askalike.core.types import Answer, SearchHit
 from askalike.search.explain import corrected_words
 from askalike.service.pages.auth import UserArchive, VisitedArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
+from askalike.service.pages.languages import mark
 from askalike.service.pages.reasons import matched_words
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.requests.actions import record_feedback, record_use, search_similar
@@ -31,12 +32,15 @@ SHORT_ANSWER_LENGTH = 60
 MAX_ADDRESS_BODY_LENGTH = 1_000
 """Longer texts make URLs that servers or browsers reject."""
 VERDICT_MESSAGES = {
-    "accept": "Thanks. Noted that this answers your question.",
-    "same": "Noted. Your question is known, but has no answer yet.",
-    "reject": "Noted as different.",
-    "none_of_these": "Noted as missing.",
-    "post": "Your question is with the moderators. Search finds it once one of them has answered it.",
+    "accept": mark("Thanks. Noted that this answers your question."),
+    "same": mark("Noted. Your question is known, but has no answer yet."),
+    "reject": mark("Noted as different."),
+    "none_of_these": mark("Noted as missing."),
+    "post": mark("Your question is with the moderators. Search finds it once one of them has answered it."),
 }
+LONG_TITLE_MESSAGE = mark("Your question is too long for its field. The rest of it is in the details.")
+STATE_MESSAGES = (mark("closed"), mark("locked"), mark("outdated"), mark("duplicate"))
+"""The states of a hit that its label names."""
 BUTTON_VERDICTS: Mapping[str, FeedbackVerdict] = {"same": "accept", "post": "posted_anyway"}
 """The verdict of each button that is not named after one."""
 MAX_FULL_ANSWER_LENGTH = 20_000
@@ -64,16 +68,25 @@ async def get_ask(
     archive: VisitedArchive, request: Request, title: str = "", body: str = "", noted: str = ""
 ) -> Response:
     """Show the form, and the questions similar to its text."""
+    is_long = len(title) > MAX_TITLE_LENGTH
+    if is_long:
+        title, body = _split_title(title, body)
     return render_page(
         request,
         "ask.html",
         typed=False,
-        message=VERDICT_MESSAGES.get(noted, ""),
+        message=LONG_TITLE_MESSAGE if is_long else VERDICT_MESSAGES.get(noted, ""),
         offer_now=noted == "none_of_these",
         max_title_length=MAX_TITLE_LENGTH,
         max_body_length=MAX_BODY_LENGTH,
         **await _find_similar(archive, request, title, body, prefix=False),
     )
+
+
+def _split_title(title: str, body: str) -> tuple[str, str]:
+    """Return a title that is not too long, cut at a space, and the rest before the body."""
+    head = title[:MAX_TITLE_LENGTH].rsplit(" ", maxsplit=1)[0]
+    return head, f"{title[len(head) :].strip()}\n\n{body}".strip()
 
 
 @router.post("/a/{archive}/similar")

@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from askalike.service.pages import forms
 from askalike.service.pages.forms import SubmittedForm, is_https
+from askalike.service.pages.languages import to_local_path
 from askalike.service.pages.rendering import render_page
 from askalike.service.requests.auth import ArchiveName, admit, enforce_rate_limit, find_archive, require_scope
 from askalike.service.requests.context import Caller, app_state
@@ -70,6 +71,9 @@ WriterArchive = Annotated[ServedArchive, Depends(require_scope("write", identify
 ModeratorArchive = Annotated[ServedArchive, Depends(require_scope("moderate", identify_user))]
 """The archive, for people who may decide on duplicates, gaps and drafts."""
 
+OperatorArchive = Annotated[ServedArchive, Depends(require_scope("manage", identify_user))]
+"""The archive, for people who look after it."""
+
 
 @router.get("/")
 async def get_start(request: Request) -> Response:
@@ -83,8 +87,13 @@ async def get_start(request: Request) -> Response:
 
 @router.get("/login")
 async def get_login(request: Request, next: Annotated[str, Query(max_length=2_000)] = "/") -> Response:
-    """Show the form that asks for a key."""
+    """Show the form that asks for a key.
+
+    A link on another site brings no session with it; a page of this service that opens the address again does.
+    """
     path = to_local_path(next)
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        return render_page(request, "continue.html", next=path)
     return render_page(request, "login.html", next=path, archive_to_open=_archive_of_path(request, path), wrong=False)
 
 
@@ -125,9 +134,3 @@ def _archive_of_path(request: Request, path: str) -> ServedArchive | None:
     """Return the archive that a path of this service belongs to; None if it belongs to none."""
     match = ARCHIVE_PATH.match(unquote(path))
     return app_state(request).archives.get(match[1]) if match else None
-
-
-def to_local_path(next: str) -> str:
-    """Return a path of this service unchanged, and the start page's for anything else."""
-    is_local = next.startswith("/") and not next.startswith("//") and not set(next) & set("\\\r\n\t")
-    return next if is_local else "/"

@@ -5,9 +5,16 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from askalike.service.pages.languages import format_percent
+
 WIDTH, HEIGHT = 560, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 20, 12, 34
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+FILE_STYLE = """text{font:12.5px sans-serif;fill:#57606a}.grid{stroke:#dfdacf}
+.ideal{stroke:#57606a;stroke-dasharray:5 5}
+.line{fill:none;stroke:#14665c;stroke-width:2;opacity:.55}.range{stroke:#14665c;stroke-width:2}circle{fill:#14665c}
+.k0{fill:#1a6a3f}.k1{fill:#b4540a}.k2{fill:#6d5bb5}.k3{fill:#7a828a}"""
+"""The style of a chart that is saved as a file."""
 LETTER_WIDTH = 8
 """Maximum width of a letter of a label."""
 
@@ -38,7 +45,7 @@ def reliability_diagram(bins: Sequence[ProportionBar], description: str) -> Mark
     corners = (_x(0), _y(0), _x(1), _y(1))
     diagonal = Markup('<line class="ideal" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(*corners)
     marks = [_whisker(_x(float(b.label)), b) for b in bins]
-    labels = [_x_label(_x(t), f"{100 * t:.0f} %") for t in TICKS]
+    labels = [_x_label(_x(t), format_percent(t)) for t in TICKS]
     return _svg([*_grid(), diagonal, *marks, *labels], description)
 
 
@@ -63,6 +70,15 @@ def stacked_bars(columns: Sequence[tuple[str, Mapping[str, int]]], kinds: Sequen
     return _svg(parts, description)
 
 
+def as_file(chart: Markup) -> str:
+    """Return a chart as an SVG file that needs no style sheet: in light colours, on white."""
+    opening, content = str(chart).split(">", 1)
+    opening = opening.replace(
+        "<svg", f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH}" height="{2 * HEIGHT}"'
+    )
+    return f'{opening}><style>{FILE_STYLE}</style><rect width="100%" height="100%" fill="#fff"/>{content}'
+
+
 def _label_step(labels: Sequence[str]) -> int:
     """Return n such that there is room for every n-th label."""
     room = (WIDTH - LEFT - RIGHT) // (LETTER_WIDTH * (max(map(len, labels), default=1) + 2))
@@ -75,7 +91,7 @@ def _svg(parts: Sequence[Markup], description: str) -> Markup:
 
 
 def _grid() -> list[Markup]:
-    return [_gridline(t, f"{100 * t:.0f} %") for t in TICKS]
+    return [_gridline(t, format_percent(t)) for t in TICKS]
 
 
 def _gridline(fraction: float, label: str) -> Markup:

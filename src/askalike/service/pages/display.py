@@ -7,7 +7,8 @@ from markupsafe import Markup, escape
 from selectolax.lexbor import LexborHTMLParser
 
 from askalike.core.types import Markup as Kind
-from askalike.core.types import Question
+from askalike.core.types import Question, SearchHit
+from askalike.service.pages import languages
 from askalike.service.pages.marking import wrap_matches
 from askalike.text.formulas import FORMULA, has_formula_sign
 
@@ -66,19 +67,14 @@ def lang_attribute(question: Question) -> Markup:
     return Markup(' lang="{}"').format(match[0]) if match else Markup("")
 
 
-def format_percent(share: float) -> str:
-    """Return a share as people read it."""
-    return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
-
-
-def format_day(date: str | None) -> str:
-    """Return the day of an ISO date."""
-    return (date or "")[:10]
-
-
-def format_minute(date: str) -> str:
-    """Return the day and minute of an ISO date, in UTC."""
-    return f"{date[:10]} {date[11:16]} UTC"
+def describe_solution(hit: SearchHit) -> str:
+    """Return the release or day in which a problem was solved; "" if it is unknown."""
+    question = hit.question
+    if question.solved_in:
+        return languages.translate("was solved in %(release)s") % {"release": question.solved_in}
+    if hit.solution and question.closed_at:
+        return languages.translate("was solved on %(day)s") % {"day": languages.format_day(question.closed_at)}
+    return ""
 
 
 def truncate(text: str, max_length: int) -> str:

@@ -12,6 +12,7 @@ from askalike.core.types import Answer
 from askalike.moderation.drafts import find_drafts
 from askalike.service.pages.auth import ModeratorArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
+from askalike.service.pages.languages import mark
 from askalike.service.pages.rendering import archive_url, render_page
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.records import ShortText, Text
@@ -31,10 +32,10 @@ from askalike.text.clean import readable_blocks
 router = APIRouter()
 MAX_SHOWN = 50
 ACTION_MESSAGES = {
-    "accepted": "The entry is saved; search finds it within a second.",
-    "rejected": "Rejected. These questions will not be proposed again.",
-    "found": "All current drafts are listed.",
-    "late": "Somebody else has already decided on that draft.",
+    "accepted": mark("The entry is saved; search finds it within a second."),
+    "rejected": mark("Rejected. These questions will not be proposed again."),
+    "found": mark("All current drafts are listed."),
+    "late": mark("Somebody else has already decided on that draft."),
 }
 
 

@@ -44,8 +44,10 @@ def validate_form(model: type[ModelT], values: Mapping[str, Any]) -> ModelT:
 
 
 def get_visitor_secret(request: Request) -> str:
-    """Return the secret in this browser's cookie, or a new one."""
-    return request.cookies.get(_cookie_name(request)) or create_secret()
+    """Return the secret in this browser's cookie, or the new one that this response sets."""
+    if not hasattr(request.state, "visitor_secret"):
+        request.state.visitor_secret = request.cookies.get(_cookie_name(request)) or create_secret()
+    return str(request.state.visitor_secret)
 
 
 def create_secret() -> str:

@@ -9,9 +9,10 @@ from pydantic import BaseModel, Field
 
 from askalike.core.clock import now
 from askalike.core.types import Answer, Question
-from askalike.moderation.gaps import REASON_LABELS, get_gap, ignore_gap, restore_gap
+from askalike.moderation.gaps import get_gap, ignore_gap, restore_gap
 from askalike.service.pages.auth import ModeratorArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
+from askalike.service.pages.languages import mark
 from askalike.service.pages.rendering import archive_url, render_page
 from askalike.service.requests.context import caller_id
 from askalike.service.requests.records import ShortText, Text
@@ -20,11 +21,16 @@ from askalike.store.editing import put_question_with_answer
 
 router = APIRouter()
 MAX_GAPS = 50
+REASON_MESSAGES = {
+    "nothing": mark("found nothing"),
+    "none_of_these": mark("no helpful hit"),
+    "posted_anyway": mark("asked anyway"),
+}
 ACTION_MESSAGES = {
-    "written": "The entry is saved; search finds it within a second.",
-    "ignored": "The gap is ignored.",
-    "back": "The gap is listed again.",
-    "late": "Somebody else has already dealt with that gap.",
+    "written": mark("The entry is saved; search finds it within a second."),
+    "ignored": mark("The gap is ignored."),
+    "back": mark("The gap is listed again."),
+    "late": mark("Somebody else has already dealt with that gap."),
 }
 
 
@@ -53,7 +59,7 @@ async def get_gaps(archive: ModeratorArchive, request: Request, ignored: bool = 
         gaps=gaps[:MAX_GAPS],
         total=len(gaps),
         ignored=ignored,
-        why=REASON_LABELS,
+        why=REASON_MESSAGES,
         message=ACTION_MESSAGES.get(said, ""),
     )
 

@@ -14,26 +14,25 @@ from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from askalike.core.addresses import safe_url
-from askalike.core.types import Answer, Explanation, Question, SearchHit
+from askalike.core.types import Answer, Explanation, Link, Question, SearchHit
 from askalike.search.engine import LocalEngine
 from askalike.service.pages.auth import VisitedArchive, WriterArchive
 from askalike.service.pages.forms import Form, SubmittedForm, validate_form
 from askalike.service.pages.reasons import ExplanationSummary, summarise_explanation
 from askalike.service.pages.rendering import archive_url, render_page
-from askalike.service.requests.actions import QuestionDetails, load_question
+from askalike.service.requests.actions import MAX_ANSWERS, QuestionDetails, load_question
 from askalike.service.requests.context import caller_id, request_state
 from askalike.service.requests.records import ShortText, Text
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive
-from askalike.store.editing import ChangedRecordError, replace_record
+from askalike.store.editing import ChangedRecordError, get_answer, get_links, replace_record
 from askalike.store.revisions import Revision, get_revisions
 from askalike.text.clean import plain_text
 
 router = APIRouter()
 Relations = dict[str, str]
 """Id of a linked question → its relation to the one that is shown."""
-RELATED = "related"
-MAX_SIMILAR, MAX_REVISIONS, MAX_SHOWN_LINKS = 5, 20, 100
+MAX_SIMILAR, MAX_REVISIONS, MAX_SHOWN_LINKS, MAX_TREE = 5, 20, 100, 100
 MIN_PROBABILITY = 0.1
 """Minimum probability of asking the same at which a question is listed next to another."""
 MAX_QUERY_BODY_LENGTH = 1_000
@@ -66,14 +65,16 @@ async def get_question(archive: VisitedArchive, request: Request, id: str, saved
     details = await archive.run_on_store(lambda store: load_question(store, id, MAX_SHOWN_LINKS))
     relations, question = _relations(details), details.question
     others = await archive.run_on_store(lambda store: store.view().get_questions(relations))
-    linked = await archive.run_on_engine(lambda engine: _explain_links(engine, question, relations, others))
+    related = {id: relation for id, relation in relations.items() if relation == "related"}
+    linked = await archive.run_on_engine(lambda engine: _explain_links(engine, question, related, others))
     return render_page(
         request,
         "question.html",
         question=question,
         answers=details.answers,
-        duplicates=[other for other in linked if other.relation != RELATED],
-        related=[other for other in linked if other.relation == RELATED],
+        n_answers=f"{len(details.answers)}{'+' * (len(details.answers) == MAX_ANSWERS)}",
+        duplicates=await archive.run_on_store(lambda store: load_tree(store, id)),
+        related=linked,
         similar=await archive.run_on_engine(lambda engine: _find_similar(engine, question, relations)),
         url=safe_url(question.url),
         source=details.source,
@@ -83,6 +84,41 @@ async def get_question(archive: VisitedArchive, request: Request, id: str, saved
         long=MAX_OPEN_LENGTH,
         tag_separator=TAG_SEPARATOR,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A question with the questions that were closed as its duplicates, and theirs."""
+
+    question: Question
+    duplicates: "Sequence[TreeNode]"
+
+
+def load_tree(archive: Archive, id: str) -> TreeNode | None:
+    """Return the original of a question with all its duplicates, at most MAX_TREE; None if it has none."""
+    top, seen = id, {id}
+    while target := next((link.target for link in _duplicate_links(archive, top) if link.source == top), None):
+        if target in seen or len(seen) > MAX_TREE:  # a circle, or a chain without an end
+            break
+        top = target
+        seen.add(top)
+    children, reached, waiting = dict[str, list[str]](), {top}, [top]
+    while waiting and len(reached) <= MAX_TREE:
+        parent = waiting.pop(0)
+        sources = [link.source for link in _duplicate_links(archive, parent) if link.target == parent]
+        children[parent] = [source for source in dict.fromkeys(sources) if source not in reached]
+        reached.update(children[parent])
+        waiting += children[parent]
+    questions = archive.view().get_questions(reached)
+
+    def to_node(id: str) -> TreeNode:
+        return TreeNode(questions[id], [to_node(child) for child in children.get(id, ()) if child in questions])
+
+    return to_node(top) if len(questions) > 1 and top in questions else None
+
+
+def _duplicate_links(archive: Archive, id: str) -> Sequence[Link]:
+    return get_links(archive, id, "duplicate", MAX_TREE)
 
 
 async def _find_revisions(archive: ServedArchive, request: Request, id: str) -> Sequence[Revision]:
@@ -97,8 +133,7 @@ def _relations(details: QuestionDetails) -> Relations:
     relations: Relations = {}
     for link in reversed(details.links):
         is_source = link.source == details.question.id
-        duplicate = "the original" if is_source else "a duplicate of this"
-        relations[link.target if is_source else link.source] = RELATED if link.kind == "related" else duplicate
+        relations[link.target if is_source else link.source] = link.kind
     return relations
 
 
@@ -157,10 +192,11 @@ def text_version(record: Question | Answer) -> str:
 
 
 def _correct(archive: Archive, id: str, form: Form, editor: str) -> None:
-    details = load_question(archive, id)
-    records: dict[str, Question | Answer] = {"": details.question} | {answer.id: answer for answer in details.answers}
-    record = records.get(form.value("answer"))
-    if record is None or form.value("version") != text_version(record):
+    answer_id = form.value("answer")
+    record = get_answer(archive, answer_id) if answer_id else load_question(archive, id).question
+    if record is None or (isinstance(record, Answer) and record.question_id != id):
+        raise HTTPException(409, OUT_OF_DATE)
+    if form.value("version") != text_version(record):
         raise HTTPException(409, OUT_OF_DATE)
     changes = _answer_changes(form, record) if isinstance(record, Answer) else _question_changes(form, record)
     correction = validate_form(Correction, changes)

@@ -1,6 +1,6 @@
 """*Queue*: likely duplicates side by side, the most certain first. A moderator decides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,15 +8,16 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel
 
-from askalike.core.types import Answer, Question
+from askalike.core.types import Question
 from askalike.service.pages.auth import ModeratorArchive
-from askalike.service.pages.display import display_title, truncate
-from askalike.service.pages.forms import SubmittedForm, validate_form
-from askalike.service.pages.marking import Stretch, compare_texts
-from askalike.service.pages.reasons import function_words, summarise_explanation
+from askalike.service.pages.display import display_title
+from askalike.service.pages.forms import SubmittedForm, csrf_token, get_visitor_secret, validate_form
+from askalike.service.pages.languages import mark
+from askalike.service.pages.pairs import AnswersById, compare_pair
+from askalike.service.pages.reasons import summarise_explanation
 from askalike.service.pages.rendering import archive_url, is_htmx, render_page
 from askalike.service.requests.actions import DecisionOrUndo, apply_decision
-from askalike.service.requests.context import caller_id
+from askalike.service.requests.context import app_state, caller_id
 from askalike.service.requests.schema import RecordNumber
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import AlreadyDecidedError, Archive, MissingRecordError, PairProposal, ProposalState
@@ -24,15 +25,14 @@ from askalike.store.candidate_pairs import (
     ScanProgress,
     count_by_state,
     latest_decision,
+    list_proposals,
     pending_proposals,
     scan_progress,
 )
-from askalike.text.clean import TextBlock, readable_blocks
 
 router = APIRouter()
-MAX_SHOWN_BODY_LENGTH = 900
-"""Maximum number of characters of a body that are shown."""
-AnswersById = Mapping[str, Sequence[Answer]]
+MAX_HELD, MAX_DECISIONS, MAX_SEARCHED = 200, 50, 2_000
+"""Maximum numbers of pairs that others may hold, of decisions that are shown, and of those that are searched."""
 
 
 class DecisionForm(BaseModel):
@@ -43,22 +43,12 @@ class DecisionForm(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class PairSide:
-    """One question of a pair, with what it has in common with the other."""
-
-    question: Question
-    answers: Sequence[Answer]
-    blocks: Sequence[tuple[TextBlock, int]]
-    """The parts of its body, each with its place in the text that `stretches` refers to; the title's place is 0."""
-    stretches: Sequence[Stretch]
-    """What it has in common with the other question, and what differs there."""
-
-
-@dataclass(frozen=True, slots=True)
 class QueueState:
     """The next proposal and the latest decision, each with its questions."""
 
     next: PairProposal | None
+    is_held: bool
+    """Whether pairs are waiting, but others are looking at all of them."""
     questions: Mapping[str, Question]
     answers: AnswersById
     counts: Mapping[ProposalState, int]
@@ -82,28 +72,55 @@ async def post_queue(archive: ModeratorArchive, request: Request, form: Submitte
     try:
         await archive.run_on_store(lambda store: apply_decision(store, decided.id, decided.decision, moderator))
     except (AlreadyDecidedError, MissingRecordError):
-        warning = "Somebody else has already decided that pair."
+        warning = mark("Somebody else has already decided that pair.")
     if not is_htmx(request):
-        return RedirectResponse(f"{archive_url(archive.name)}/queue", 303)
+        place = "/queue/decisions" if form.value("back") else "/queue"
+        return RedirectResponse(f"{archive_url(archive.name)}{place}", 303)
     return render_page(request, "parts/pair.html", warning=warning, **await _queue_context(archive, request))
 
 
+@router.get("/a/{archive}/queue/decisions")
+async def get_decisions(archive: ModeratorArchive, request: Request, text: str = "") -> Response:
+    """Show the latest decisions, or those on questions whose titles contain a text; each can be undone."""
+    decisions, titles = await archive.run_on_store(lambda store: _find_decisions(store, text))
+    return render_page(request, "decisions.html", decisions=decisions, titles=titles, text=text)
+
+
+def _find_decisions(archive: Archive, text: str) -> tuple[Sequence[PairProposal], Mapping[str, str]]:
+    limit = MAX_SEARCHED if text.strip() else MAX_DECISIONS
+    both = [*list_proposals(archive, "accepted", limit), *list_proposals(archive, "rejected", limit)]
+    found = archive.view().get_questions({id for pair in both for id in (pair.duplicate_id, pair.original_id)})
+    titles = {id: display_title(question) for id, question in found.items()}
+    wanted = text.strip().casefold()
+    shown = [
+        pair
+        for pair in sorted(both, key=lambda pair: pair.decided_at or "", reverse=True)
+        if wanted in "\n".join(titles.get(id, id) for id in (pair.duplicate_id, pair.original_id)).casefold()
+    ]
+    return shown[:MAX_DECISIONS], titles
+
+
 async def _queue_context(archive: ServedArchive, request: Request) -> dict[str, Any]:
-    moderator = caller_id(request)
-    queue = await archive.run_on_store(lambda store: _load_queue(store, moderator))
+    moderator, holder = caller_id(request), f"{caller_id(request)} {csrf_token(get_visitor_secret(request))}"
+    leases = app_state(request).leases
+
+    def hold_first(pending: Sequence[PairProposal]) -> PairProposal | None:
+        names = {f"{archive.name} {proposal.id}": proposal for proposal in pending}
+        found = leases.hold_first(names, holder)
+        return names[found] if found else None
+
+    queue = await archive.run_on_store(lambda store: _load_queue(store, moderator, hold_first))
     if queue.next is None:
         return {"queue": queue, "sides": [], "why": summarise_explanation(None), "similarity": None}
     pair = [queue.questions[id] for id in (queue.next.duplicate_id, queue.next.original_id)]
-    question, other = pair
-    explanation, similarity = await archive.run_on_engine(
-        lambda engine: (engine.explain(question, [other.id]).get(other.id), engine.similarity(question, other.id))
-    )
-    summary = summarise_explanation(explanation, other.language)
-    return {"queue": queue, "sides": _build_sides(pair, queue.answers), "why": summary, "similarity": similarity}
+    return {"queue": queue} | await compare_pair(archive, pair, queue.answers)
 
 
-def _load_queue(archive: Archive, moderator: str) -> QueueState:
-    first = next(iter(pending_proposals(archive)), None)
+def _load_queue(
+    archive: Archive, moderator: str, hold_first: Callable[[Sequence[PairProposal]], PairProposal | None]
+) -> QueueState:
+    pending = pending_proposals(archive, MAX_HELD)
+    first = hold_first(pending)
     latest = latest_decision(archive, moderator)
     ids = [id for proposal in (first, latest) if proposal for id in (proposal.duplicate_id, proposal.original_id)]
     view = archive.view()
@@ -111,27 +128,11 @@ def _load_queue(archive: Archive, moderator: str) -> QueueState:
     if first and not {first.duplicate_id, first.original_id} <= questions.keys():
         first = None  # deleted just now
     return QueueState(
-        first, questions, view.get_answers_to(ids), count_by_state(archive), latest, scan_progress(archive)
+        first,
+        bool(pending) and first is None,
+        questions,
+        view.get_answers_to(ids),
+        count_by_state(archive),
+        latest,
+        scan_progress(archive),
     )
-
-
-def _build_sides(pair: Sequence[Question], answers: AnswersById) -> list[PairSide]:
-    blocks = [_place_blocks(question) for question in pair]
-    texts = [
-        "\n".join([display_title(question), *(block.text for block, _ in placed)])
-        for question, placed in zip(pair, blocks, strict=True)
-    ]
-    replies, words = [answers[question.id] for question in pair], function_words(pair[1].language)
-    return list(map(PairSide, pair, replies, blocks, compare_texts(texts[0], texts[1], words)))
-
-
-def _place_blocks(question: Question) -> list[tuple[TextBlock, int]]:
-    """Return the first parts of a body, each with its place after the title and the parts before it."""
-    placed, at, room = [], len(display_title(question)) + 1, MAX_SHOWN_BODY_LENGTH
-    for block in readable_blocks(question.body, question.markup):
-        if room <= 0:
-            break
-        shown = block._replace(text=truncate(block.text, room))
-        placed.append((shown, at))
-        at, room = at + len(shown.text) + 1, room - len(shown.text)
-    return placed

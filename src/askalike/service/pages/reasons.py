@@ -8,6 +8,7 @@ from math import ceil
 
 from askalike.core import registry
 from askalike.core.types import Contribution, Explanation
+from askalike.service.pages.languages import mark
 from askalike.text.stop_words import stop_words
 
 MAX_WORDS = 12
@@ -90,5 +91,5 @@ def _part_shares(explanation: Explanation) -> list[tuple[str, float]]:
     total, lexical = sum(scores.values()), registry.names("similarity")
     shares: dict[str, float] = defaultdict(float)
     for name, score in scores.items():
-        shares["shared words" if name in lexical else "meaning"] += score / total
+        shares[mark("shared words") if name in lexical else mark("meaning")] += score / total
     return sorted(shares.items(), key=lambda share: -share[1])

@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from askalike.core.counts import format_count
-from askalike.service.pages import charts, display, forms
+from askalike.service.pages import display, forms, languages
 from askalike.service.pages.assets import static_url
+from askalike.service.pages.languages import mark
 from askalike.service.pages.marking import highlight, mark_stretches, render_difference
 from askalike.service.requests.context import request_state
 from askalike.service.requests.schema import Problem
@@ -27,19 +28,22 @@ SECURITY_HEADERS = {
     "referrer-policy": "same-origin",  # without a referrer browsers send forms with the origin "null"
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "private, no-cache",
+    "vary": "accept-language, cookie",
 }
 ERROR_HEADINGS = {
-    403: "You may not open this page",
-    404: "Page not found",
-    429: "Too many requests",
-    503: "The service is busy",
+    403: mark("You may not open this page"),
+    404: mark("Page not found"),
+    429: mark("Too many requests"),
+    503: mark("The service is busy"),
 }
 
 
 def render_page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """Return the page, or part of one, that a template renders from the values."""
     secret, caller = forms.get_visitor_secret(request), request_state(request).caller
-    context = {"request": request, "csrf": forms.csrf_token(secret), "user": caller} | values
+    languages.use_language(languages.choose_language(request, caller.archive.language if caller else None))
+    place = f"{request.url.path}?{request.url.query}" if request.method == "GET" else "/"
+    context = {"request": request, "csrf": forms.csrf_token(secret), "user": caller, "place": place} | values
     response = HTMLResponse(create_environment().get_template(template).render(context), status, SECURITY_HEADERS)
     if caller and caller.key:
         response.headers["cache-control"] = "no-store"  # somebody else may use this browser next
@@ -69,12 +73,26 @@ def archive_url(archive: str) -> str:
     return f"/a/{quote(archive, safe='')}"
 
 
+def pair_url(archive: str, one: str, other: str) -> str:
+    """Return the URL of the page that compares two questions."""
+    return f"{archive_url(archive)}/why?{urlencode({'one': one, 'other': other})}"
+
+
 @cache
 def create_environment() -> Environment:
     """Return the environment of the templates, with their functions and filters."""
     loader = PackageLoader("askalike.service.pages")
     env = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    env.globals |= {"static": static_url, "home": archive_url, "icon": display.render_icon, "charts": charts}
+    env.add_extension("jinja2.ext.i18n")
+    env.install_gettext_callables(  # type: ignore[attr-defined]
+        languages.translate, languages.translate_count, newstyle=True
+    )
+    env.globals |= {"static": static_url, "home": archive_url, "pair_url": pair_url, "icon": display.render_icon}
+    env.globals |= {
+        "language": languages.current_language,
+        "languages": languages.LANGUAGES,
+        "code": Markup("<code>{}</code>").format,
+    }
     env.filters |= {
         "marked": highlight,
         "with_formulas": lambda text: highlight(text, ()),
@@ -82,11 +100,13 @@ def create_environment() -> Environment:
         "titled": display.display_title,
         "lang": display.lang_attribute,
         "prose": display.render_body,
-        "percent": display.format_percent,
-        "day": display.format_day,
-        "minute": display.format_minute,
+        "percent": languages.format_percent,
+        "number": languages.format_number,
+        "bytes": languages.format_bytes,
+        "day": languages.format_day,
+        "minute": languages.format_minute,
+        "solution": display.describe_solution,
         "difference": render_difference,
-        "counted": format_count,
         "quoted": lambda text: quote(text, safe=""),
     }
     return env

@@ -14,12 +14,12 @@ from askalike.service.requests.schema import FeedbackRequest, SimilarRequest
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive, MissingRecordError, PairProposal
 from askalike.store.candidate_pairs import ProposalDecision, decide_proposal, undo_decision
-from askalike.store.editing import get_links
+from askalike.store.editing import get_answers, get_links
 from askalike.store.query_log import LoggedQuery, UseEvent, count_use, insert_feedback
 from askalike.text.analyzer import Analyzer
 
-MAX_LINKS = 1_000
-"""Maximum number of links in one response."""
+MAX_ANSWERS, MAX_LINKS = 100, 1_000
+"""Maximum number of a question's answers, and of its links, in one response."""
 DecisionOrUndo = ProposalDecision | Literal["undo"]
 
 
@@ -37,11 +37,11 @@ class QuestionDetails:
 
 
 def load_question(archive: Archive, id: str, max_links: int = MAX_LINKS) -> QuestionDetails:
-    """Return a question with its answers and its first links. Raises MissingRecordError."""
+    """Return a question with its first answers and links. Raises MissingRecordError."""
     view = archive.view()
     if (question := view.get_questions([id]).get(id)) is None:
         raise MissingRecordError(f"no question {id!r}")
-    answers, source = view.get_answers_to([id])[id], view.sources([id]).get(id)
+    answers, source = get_answers(archive, id, MAX_ANSWERS), view.sources([id]).get(id)
     return QuestionDetails(question, answers, get_links(archive, id, limit=max_links), source)
 
 

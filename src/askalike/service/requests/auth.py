@@ -9,7 +9,7 @@ from fastapi import Depends, HTTPException, Path, Request, Response, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from askalike.service.requests.context import Caller, add_log_fields, app_state, request_state
+from askalike.service.requests.context import Caller, add_log_fields, app_state, caller_id, request_state
 from askalike.service.state.served_archive import ServedArchive
 from askalike.store.keys import KEY_PREFIX, ApiKey, Scope, verify_key
 
@@ -159,6 +159,12 @@ def is_cross_site(request: Request) -> bool:
         return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
     except ValueError:
         return True
+
+
+def may_count(request: Request) -> bool:
+    """Return whether a search may change the counts of use: without a key, not one that another site's page sends."""
+    is_allowed = request.headers.get("origin") in app_state(request).settings.allow_origins
+    return bool(caller_id(request)) or is_allowed or not is_cross_site(request)
 
 
 def _unauthorized(detail: str) -> HTTPException:

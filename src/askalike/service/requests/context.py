@@ -8,6 +8,7 @@ from fastapi import Request, Response
 
 from askalike.service.requests.schema import Problem
 from askalike.service.settings import ServiceSettings
+from askalike.service.state.leases import Leases
 from askalike.service.state.peers import PeerRouter
 from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive
@@ -33,6 +34,11 @@ class AppState:
     """Each archive by its name; filled when the application starts."""
     faults: dict[str, str] = field(default_factory=dict)
     """What is wrong with each archive that cannot be served beside the others, by its name."""
+
+    @property
+    def leases(self) -> Leases:
+        """What each person is working on, over all processes."""
+        return Leases(self.peers.folder / "leases")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from askalike.search.answering.reply import AnswerMode, AnswerSource, Reply
 from askalike.search.answering.writers import writer_folders
 from askalike.search.engine import LocalEngine
 from askalike.service.requests.actions import record_feedback, search_similar
-from askalike.service.requests.auth import GuardedRoute, ReadableArchive, SearchableArchive
+from askalike.service.requests.auth import GuardedRoute, ReadableArchive, SearchableArchive, may_count
 from askalike.service.requests.context import AppState, add_log_fields, app_state, request_state
 from askalike.service.requests.records import AnswerRecord
 from askalike.service.requests.schema import FeedbackRequest, QuestionText, SimilarQuestion, SimilarRequest
@@ -85,6 +85,7 @@ class AnswerResponse(BaseModel):
     text: str | None
     generated: bool
     grounded: bool
+    removed_sentences: int = Field(description="sentences of a model that were left out, as no stored answer says so")
     sources: list[AnswerSourceResponse]
     answer: AnswerRecord | None
     question: SimilarQuestion | None
@@ -98,6 +99,8 @@ async def get_similar(
     archive: SearchableArchive, request: Request, query: Annotated[SimilarRequest, Query()]
 ) -> Response:
     """Return the questions most similar to the one being typed, best first."""
+    if query.count_shown and not may_count(request):
+        query = query.model_copy(update={"count_shown": False})
     content: bytes | str | None = await _forward_to_peer(archive, request, query)
     if content is None:
         response = await _find_similar(archive, query)
@@ -194,6 +197,7 @@ async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerR
         text=reply.text,
         generated=reply.generated,
         grounded=reply.grounded,
+        removed_sentences=reply.removed,
         sources=[_to_source_response(source) for source in reply.sources],
         answer=AnswerRecord.from_answer(first.answer) if first else None,
         question=SimilarQuestion.from_hit(match) if match else None,

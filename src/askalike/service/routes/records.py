@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from askalike.core.types import DocumentKind
 from askalike.service.requests import records
-from askalike.service.requests.actions import MAX_LINKS, load_question
+from askalike.service.requests.actions import MAX_ANSWERS, MAX_LINKS, load_question
 from askalike.service.requests.auth import GuardedRoute, ReadableArchive, WritableArchive
 from askalike.service.requests.records import AnswerRecord, CommitResponse, LinkFields, NewLink, RecordBatch, commit
 from askalike.service.requests.schema import Id
@@ -47,6 +47,12 @@ class RevisionsResponse(BaseModel):
     revisions: list[RevisionResponse]
 
 
+class AnswersResponse(BaseModel):
+    """The answers to a question."""
+
+    answers: list[AnswerRecord]
+
+
 class LinksResponse(BaseModel):
     """The links of a question, in both directions."""
 
@@ -71,7 +77,7 @@ async def put_question(
 
 @questions.get("/questions/{id:path}")
 async def get_question(archive: ReadableArchive, id: QuestionId) -> records.StoredQuestion:
-    """Return a question with its answers and its first 1,000 links; `links` returns the others."""
+    """Return a question with its first 100 answers and 1,000 links; `answers` and `links` return the others."""
     stored = await archive.run_on_store(lambda store: load_question(store, id))
     return records.StoredQuestion.model_construct(
         None,
@@ -123,6 +129,18 @@ async def put_answer(
 ) -> CommitResponse:
     """Add or replace an answer. Its question must exist."""
     return await commit(archive, request, [answer.to_answer(id)], response)
+
+
+@answers.get("/answers")
+async def get_answers(
+    archive: ReadableArchive,
+    question: Id,
+    limit: Annotated[int, Query(ge=1, le=MAX_ANSWERS)] = MAX_ANSWERS,
+    offset: Annotated[int, Query(ge=0, le=2**53, description="number of answers to skip")] = 0,
+) -> AnswersResponse:
+    """Return the answers to a question, the accepted one first, then by votes, a page at a time."""
+    stored = await archive.run_on_store(lambda store: editing.get_answers(store, question, limit, offset))
+    return AnswersResponse(answers=[AnswerRecord.from_answer(answer) for answer in stored])
 
 
 @answers.get("/answers/{id:path}")

@@ -47,6 +47,11 @@ class PeerRouter:
         self._loads[slot.number] = 0  # a worker that was killed has left its count
         self._free: dict[int, list[Streams]] = {number: [] for number in range(slot.count)}
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the service's workers, closed to other users."""
+        return self._slot.folder
+
     @contextmanager
     def counted(self) -> Iterator[None]:
         """Count a search of this worker during the block."""

@@ -152,6 +152,11 @@ class ServedArchive:
         return await self._encoder_executor.run(work)
 
     @property
+    def language(self) -> str | None:
+        """The language of the whole archive; None if it has several or an unknown one."""
+        return self.key_archive.view().language
+
+    @property
     def takes_questions(self) -> bool:
         """Whether people may post questions to the drafts."""
         return self._settings.take_questions

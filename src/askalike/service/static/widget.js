@@ -1,33 +1,33 @@
 // askalike: similar questions below a field. Settings are data attributes of the script tag:
-// archive, key, input and body (CSS selectors), k, label, count ("Similar questions: {n}"), theme (light, dark),
+// archive, key, input and body (CSS selectors), k, label (by default in the page's language), count ("Similar questions: {n}"), theme (light, dark),
 // feedback (off: what people choose, and what they post all the same, is neither sent nor counted).
 (() => {
   const script = document.currentScript, set = script.dataset
   const api = new URL(`v1/${encodeURIComponent(set.archive)}/`, script.src)
   const id = `askalike-${Math.random().toString(36).slice(2)}`
   const off = set.feedback == "off"
-  const label = set.label || "Similar questions"
+  const labels = { de: "Ähnliche Fragen", fr: "Questions similaires", ru: "Похожие вопросы" }
+  const label = set.label || labels[document.documentElement.lang.slice(0, 2)] || "Similar questions"
   const make = (tag, props = {}, ...children) => {
     const node = Object.assign(document.createElement(tag), props)
     node.append(...children)
     return node
   }
-  const attrs = (node, values) => Object.entries(values).forEach(([name, value]) => node.setAttribute(name, value))
 
   const style = new CSSStyleSheet()
   style.replaceSync(`
 .askalike-list{position:absolute;z-index:99;box-sizing:border-box;margin:.25em 0 0;padding:.25em;list-style:none;
-background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-align:start}
-.askalike-list[hidden]{display:none}
-.askalike-list li{padding:.5em;border-radius:.3em;cursor:pointer;line-height:1.35;overflow-wrap:anywhere}
-.askalike-list [aria-selected=true],.askalike-list li:hover{background:color-mix(in srgb,CanvasText 13%,Canvas)}
-.askalike-list small{opacity:.8}
+background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-align:start;
+&[hidden]{display:none}
+li{padding:.5em;border-radius:.3em;cursor:pointer;line-height:1.35;overflow-wrap:anywhere}
+[aria-selected=true],li:hover{background:color-mix(in srgb,CanvasText 13%,Canvas)}
+small{opacity:.8}}
 .askalike-said{position:absolute;width:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}`)
   document.adoptedStyleSheets.push(style)
 
   const find = (name) => {
     const found = set[name] && document.querySelector(set[name])
-    if (found === null) console.error(`askalike: data-${name}="${set[name]}" is missing`)
+    if (found === null) console.error(`askalike: data-${name}="${set[name]}" matches nothing here`)
     return found
   }
 
@@ -39,14 +39,12 @@ background:Canvas;color:CanvasText;border:1px solid;border-radius:.4em;text-alig
       script.after(make("label", {}, `${label} `, input))
     }
     const body = find("body")
-    const list = make("ul", { className: "askalike-list", hidden: true, id })
+    const list = make("ul", { className: "askalike-list", hidden: true, id, role: "listbox", ariaLabel: label })
     const said = make("div", { className: "askalike-said", role: "status" })
     let found = [], active = -1, timer, asking, seen = off, opened
 
-    attrs(list, { role: "listbox", "aria-label": label })
-    attrs(input, {
-      role: "combobox", "aria-autocomplete": "list", "aria-controls": id, "aria-expanded": false, autocomplete: "off",
-    })
+    Object.assign(input, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: false, autocomplete: "off" })
+    input.setAttribute("aria-controls", id)
     if (set.theme) list.style.colorScheme = set.theme
     input.after(list, said)
 

@@ -55,10 +55,12 @@ class HashedNgramFeatures:
     Settings: ClassVar[type[HashedNgramSettings]] = HashedNgramSettings
 
     def __init__(
-        self, settings: HashedNgramSettings, bpe: Bpe | None, texts: Iterable[Text] = (), tokenizer: Path | None = None
-    ) -> None:
+        self, settings: HashedNgramSettings, bpe: Bpe | None, texts: Iterable[Text] = (), tokenizer: Path | None = None,
+        skips_function_words: bool = False,
+    ) -> None:  # fmt: skip
+        """skips_function_words: see NgramLookup."""
         self.settings = settings
-        self.lookup = NgramLookup(settings.row_counts, bpe, settings.lower_case)
+        self.lookup = NgramLookup(settings.row_counts, bpe, settings.lower_case, skips_function_words)
         self._bpe, self._tokenizer = bpe, tokenizer
         self._text_counts = np.zeros(settings.row_counts.total, np.int64)
         self._total_texts = 0

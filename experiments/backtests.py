@@ -1,0 +1,73 @@
+"""What a bot would have said to each archive's latest questions: backtests by the default ranker, as JSON.
+
+    python experiments/backtests.py ARCHIVE … --last 1000 --precision 0.5 -o experiments/reports/backtests.json
+
+An archive without dates, such as Ask Ubuntu's titles, is asked in the order of its file: its questions get dates in
+that order, and its judgements become links. See docs/backtest.md.
+"""
+
+import argparse
+import json
+import shlex
+import sys
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from askalike import rankers
+from askalike.core.types import Link
+from askalike.experiments.provenance import collect_provenance
+from askalike.replay.backtest import backtest
+from askalike.store import Archive, Clusters
+
+START = datetime(2000, 1, 1)
+
+
+def measure(archive: Archive, last: int, precision: float) -> dict[str, object]:
+    """Return the outcomes of a backtest, without ids and texts."""
+    result = backtest(archive, rankers.create(rankers.default_name(), {}, archive), last=last, precision=precision)
+    return {name: value for name, value in result.as_dict().items() if name not in {"archive", "asked", "remark"}}
+
+
+def date_by_order(source: Archive, target: Archive) -> None:
+    """Copy questions with dates a minute apart, and link each to the first of its cluster at its own date."""
+    questions = [
+        replace(question, created_at=(START + timedelta(minutes=number)).isoformat())
+        for number, question in source.view().questions()
+    ]
+    dates = {question.id: str(question.created_at) for question in questions}
+    members = sorted((name, dates[id], id) for id, name in Clusters.read(source).visible_names.items() if id in dates)
+    links: list[Link] = []
+    for _, cluster in groupby(members, key=lambda member: member[0]):
+        (_, _, first), *others = cluster
+        links += (Link(id, first, created_at=date) for _, date, id in others)
+    target.upsert([*questions, *links])
+
+
+def main() -> None:
+    """Write the outcomes of all archives into one file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("archives", nargs="+", type=Path, metavar="ARCHIVE")
+    parser.add_argument("--last", type=int, default=1000)
+    parser.add_argument("--precision", type=float, default=0.5)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args()
+    rows = []
+    for path in options.archives:
+        with Archive.open(path) as archive, TemporaryDirectory() as folder:
+            is_dated = any(question.created_at for _, question in archive.view().questions())
+            dated = archive if is_dated else Archive.create(Path(folder) / path.name)
+            if not is_dated:
+                date_by_order(archive, dated)
+            outcome = measure(dated, options.last, options.precision)
+            command = shlex.join(["python", "experiments/backtests.py", *sys.argv[1:]])
+            provenance = collect_provenance(archive, command)
+        rows.append({"archive": path.name, "is_dated": is_dated, **outcome, "provenance": provenance})
+        print(f"{path.name}: {json.dumps(outcome['thresholds'])}", flush=True)
+    options.output.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Words answer while the vectors of an archive's encoder are computed in the background.
+
+The first search of a large archive would otherwise wait for minutes. A process of its own computes the vectors, with
+low priority; the next search after it has finished uses them. A service does the same with its own processes.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from askalike import rankers
+from askalike.calibration.abstention import fit_abstention
+from askalike.core.errors import AskalikeError, IndexBusyError
+from askalike.index.manifests import MANIFEST
+from askalike.rankers import Ranker
+from askalike.store import Archive
+from askalike.store.deployments import get_archive_encoder
+
+NICENESS = 15
+"""Niceness of the process, so that searches stay fast: encoding uses all processors."""
+AT_ONCE = 300
+"""The number of questions up to which a search computes the vectors itself: that takes few seconds."""
+
+
+def missing_encoder(archive: Archive, ranker: Ranker) -> str | None:
+    """Return the archive's encoder if the ranker uses it and its vectors were never complete, else None."""
+    encoder, view = get_archive_encoder(archive), archive.view()
+    parts = (ranker.name, *(part.name for part in getattr(ranker, "parts", ())))
+    if not encoder or encoder.name not in parts or archive.engine or len(view) <= AT_ONCE:
+        return None
+    return None if all((path / MANIFEST).exists() for path in ranker.index_paths(view)) else encoder.name
+
+
+def start_encoding(archive: Path) -> None:
+    """Start a process that computes the vectors of an archive's active ranker; it ends at once if one runs already."""
+    command = [sys.executable, "-m", __name__, str(archive.resolve())]
+    null = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True)
+    process.returncode = 0  # nobody waits for it: it outlives this process
+
+
+def encode(archive: Path) -> None:
+    """Build the index of an archive's active ranker; if another process builds it, do nothing."""
+    try:
+        with Archive.open(archive) as opened:
+            ranker = rankers.create(None, {}, opened)
+            ranker.build(opened.view())
+            fit_abstention(opened, ranker)
+    except IndexBusyError:
+        return
+    except AskalikeError as error:
+        print(f"askalike: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    os.nice(NICENESS)
+    encode(Path(sys.argv[1]))

@@ -1,0 +1,192 @@
+"""The first day with an encoder installed, and without: import, search, info, check; nobody asks for the encoder."""
+
+import json
+import os
+import time
+
+import pytest
+
+from askalike import rankers
+from askalike.core.errors import InputError
+from askalike.core.files import compute_sha256
+from askalike.core.types import Question
+from askalike.encoders import build, find_package
+from askalike.rankers import dense
+from askalike.search import interim
+from askalike.store import Archive, get_served_ranker
+from askalike.store.deployments import get_archive_encoder
+from askalike.store.encoding import announce_encoding, read_encoding, record_encoding
+from askalike.tuning.encoder_trials import try_encoders
+from commands import askalike
+from needs import need
+from small_models import WORDS, write_encoder
+
+need("onnxruntime", "onnx", "safetensors", "tokenizers")
+
+NAME = "minilm_l6"
+TITLES = ["how do i cook rice", "my bike was stolen at night", "the police asks why", "without burning it in a pot"]
+
+
+@pytest.fixture
+def at_hand(tmp_path, monkeypatch):
+    """A package with a small encoder in the place of the one that the extra installs."""
+    from askalike.encoders.minilm_l6 import MinilmL6Encoder
+
+    folder = tmp_path / "site" / "small_package"
+    write_encoder(folder / "model", [*dict.fromkeys(WORDS)])
+    weights = folder / "model" / "model.safetensors"
+    package = find_package(NAME)._replace(
+        module=folder.name, weights="model/model.safetensors", sha256=compute_sha256(weights)
+    )
+    monkeypatch.setattr(MinilmL6Encoder, "package", package)
+    monkeypatch.syspath_prepend(str(folder.parent))
+    return weights
+
+
+@pytest.fixture
+def background(monkeypatch):
+    """The archives whose vectors would be computed in the background."""
+    started = []
+    monkeypatch.setattr(interim, "start_encoding", started.append)
+    monkeypatch.setattr("askalike.cli._options.start_encoding", started.append)
+    return started
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "faq.csv"
+    path.write_text("title\n" + "\n".join(TITLES), encoding="utf-8")
+    return path
+
+
+def import_table(table, *options):
+    archive = table.with_name("archive")
+    done = askalike("import", "table", table, "-o", archive, "--language", "en", *options)
+    assert done.returncode == 0, done.stderr
+    return archive, done.stderr
+
+
+def served(archive):
+    with Archive.open(archive) as opened:
+        ranker = get_served_ranker(opened)
+        return ranker and ranker.part_names
+
+
+def test_import_without_an_encoder_keeps_words(table):
+    archive, said = import_table(table)
+    assert served(archive) is None
+    assert "encoder" not in said
+
+
+def test_import_adopts_the_encoder_that_knows_the_language(table, at_hand):
+    archive, said = import_table(table)
+    assert served(archive) == ("hybrid", "lm_jelinek_mercer", NAME)
+    assert f"encoder: {NAME}" in said
+    with Archive.open(archive) as opened:
+        assert get_archive_encoder(opened).digests == {}, "nothing is copied"
+    found = askalike("search", archive, "rice", "--min-similarity", "0", "--explain").stdout
+    assert "how do i cook rice" in found
+    assert NAME in found
+    assert "encoded" not in askalike("info", archive).stdout
+
+
+def test_import_in_another_language_keeps_words(table, at_hand):
+    done = askalike("import", "table", table, "-o", table.with_name("archive"), "--language", "de")
+    assert done.returncode == 0
+    assert served(table.with_name("archive")) is None
+
+
+def test_encoder_none_keeps_words(table, at_hand):
+    archive, _ = import_table(table, "--encoder", "none")
+    assert served(archive) is None
+    assert "encoder" not in import_table(table)[1], "it is not suggested after that"
+
+
+def test_an_existing_archive_is_told_once(table, tmp_path, monkeypatch, request):
+    archive, _ = import_table(table)
+    request.getfixturevalue("at_hand")
+    assert f"askalike encoder use {archive} {NAME}" in import_table(table)[1]
+    assert NAME not in import_table(table)[1]
+    assert served(archive) is None
+    assert askalike("encoder", "use", archive, NAME).returncode == 0
+    assert served(archive) == ("hybrid", "lm_jelinek_mercer", NAME)
+
+
+def test_words_answer_until_the_vectors_are_complete(table, at_hand, background, monkeypatch):
+    monkeypatch.setattr(interim, "AT_ONCE", 2)
+    monkeypatch.setattr(dense, "MAX_FOLLOWED", 2)
+    archive, said = import_table(table)
+    assert "words answer now" in said
+    assert background == [archive]
+    first = askalike("search", archive, "rice", "--min-similarity", "0", "--explain")
+    assert "how do i cook rice" in first.stdout
+    assert "words answer until the vectors of minilm_l6 are complete: 0 of 4" in first.stderr
+    assert NAME not in first.stdout
+    assert "0 of 4 questions are encoded" in " ".join(askalike("info", archive).stdout.split())
+    [finding] = [f for f in json.loads(askalike("check", archive, "--json").stdout)["findings"]
+                 if f["name"] == "missing_vectors"]  # fmt: skip
+    assert (finding["count"], finding["n"]) == (4, 4)
+    interim.encode(archive)
+    second = askalike("search", archive, "rice", "--min-similarity", "0", "--explain")
+    assert "words answer" not in second.stderr
+    assert NAME in second.stdout
+    with Archive.open(archive) as opened:
+        assert read_encoding(opened.path, NAME) is None
+
+
+def test_a_named_ranker_is_not_replaced(table, at_hand, background, monkeypatch):
+    monkeypatch.setattr(interim, "AT_ONCE", 2)
+    archive, _ = import_table(table)
+    done = askalike("search", archive, "rice", "--ranker", NAME, "--min-similarity", "0")
+    assert "words answer" not in done.stderr
+
+
+def test_the_background_process_builds_what_is_active(tmp_path):
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.upsert([Question(str(n), title) for n, title in enumerate(TITLES)])
+    interim.start_encoding(tmp_path / "archive")
+    until = time.monotonic() + 120
+    while not list((tmp_path / "archive").glob("calibrations/*abstention*")) and time.monotonic() < until:
+        time.sleep(0.1)
+    with Archive.open(tmp_path / "archive") as archive:
+        assert all(index.change for index in rankers.create(None, {}, archive).indexes(archive.view()))
+
+
+def test_other_weights_are_refused(at_hand):
+    with open(at_hand, "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\x07")
+    with pytest.raises(InputError, match="not the weights of all-MiniLM-L6-v2"):
+        build(NAME).encode_queries([Question("", "rice")])
+
+
+def test_progress_of_a_process_that_was_ended(tmp_path):
+    announce_encoding(tmp_path, NAME, 10)
+    assert read_encoding(tmp_path, NAME).describe() == "0 of 10 questions are encoded"
+    with pytest.raises(KeyboardInterrupt), record_encoding(tmp_path, NAME, 10) as report:
+        report(3)
+        raise KeyboardInterrupt
+    assert not read_encoding(tmp_path, NAME).running
+    with record_encoding(tmp_path, NAME, 10):
+        assert read_encoding(tmp_path, NAME).running
+    assert read_encoding(tmp_path, NAME) is None
+
+
+def test_a_full_title_is_always_first_in_a_trial(table, at_hand):
+    archive, _ = import_table(table)
+    with Archive.open(archive) as opened:
+        words, encoder = try_encoders(opened, [NAME])
+    assert (words.encoder, encoder.encoder) == (None, NAME)
+    assert words.questions == encoder.questions == 4
+    assert words.typed_titles == 1.0
+    assert words.rephrasings is None
+
+
+def test_list_tries_what_is_installed(table, at_hand):
+    archive, _ = import_table(table)
+    listed = askalike("encoder", "list", archive)
+    assert "words and minilm_l6" in listed.stdout
+    assert "no: the extra multilingual" in listed.stdout
+    described = json.loads(askalike("encoder", "list", "--json").stdout)
+    assert described["encoders"][NAME]["installed"]
+    assert described["trials"] == []

@@ -1,0 +1,190 @@
+"""Pages with structured data (schema.org's FAQPage, QAPage, Question), saved, and from a site with a sitemap."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from imported import Importing
+
+from askalike.core.errors import InputError
+from askalike.readers import import_archive
+
+PAGES = Path(__file__).parents[1] / "data" / "saved-pages"
+
+
+def page(data: Any, head: str = "") -> str:
+    text = data if isinstance(data, str) else json.dumps(data)
+    return f'<html><head>{head}<script type="application/ld+json">{text}</script></head><body></body></html>'
+
+
+def question(name: str, answer: str = "So.", **more: Any) -> dict[str, Any]:
+    return {"@type": "Question", "name": name, "acceptedAnswer": {"@type": "Answer", "text": answer}, **more}
+
+
+def faq(*questions: Any) -> dict[str, Any]:
+    return {"@context": "https://schema.org", "@type": "FAQPage", "mainEntity": list(questions)}
+
+
+def test_saved_pages_with_json_ld_and_microdata(imported: Importing) -> None:
+    done = imported("faq_pages", PAGES, language=None)
+    questions = {q.title: q for q in done.questions.values()}
+    assert set(questions) == {
+        "How do I order a new card?", "Is there a fee & when is it due?", "Wie schneide ich Apfelbäume?",
+    }  # fmt: skip
+    fee, tree = questions["Is there a fee & when is it due?"], questions["Wie schneide ich Apfelbäume?"]
+    assert (fee.id, fee.language) == ("https://orchard.example/help#fee", "en")
+    assert questions["How do I order a new card?"].id.startswith("https://orchard.example/help#")
+    assert (tree.id, tree.author, tree.votes, tree.language) == ("https://forum.example/t/17", "Ada", 7, "de")
+    assert tree.created_at == "2025-03-01T08:00:00"
+    assert tree.body == "<p>Der Baum ist <em>drei</em> Jahre alt.</p>"
+    assert tree.accepted_answer_id == "https://forum.example/t/17#a2"
+    answers = done.rows("SELECT id, body, votes, created_at FROM answers WHERE question_id LIKE '%t/17' ORDER BY id")
+    assert answers == [
+        ("https://forum.example/t/17#a1", "Gar nicht.", -1, None),
+        ("https://forum.example/t/17#a2", "<p>Im Februar.</p>", None, "2025-03-02T00:00:00"),
+    ]
+    assert done.summary.rejected == 2  # a question without a name, and JSON that is cut off
+
+
+def test_ids_do_not_change_with_the_order_of_questions(imported: Importing, tmp_path: Path) -> None:
+    saved = tmp_path / "page.html"
+    saved.write_text(page(faq(question("Why?"), question("How?"))))
+    first = set(imported("faq_pages", saved).questions)
+    saved.write_text(page(faq(question("How?"), question("New?"), question("Why?"))))
+    assert first < set(imported("faq_pages", saved).questions)
+
+
+def test_a_question_in_both_formats_is_one(imported: Importing, tmp_path: Path) -> None:
+    saved = tmp_path / "both.html"
+    microdata = '<div itemscope itemtype="http://schema.org/Question"><h2 itemprop="name">Why?</h2></div>'
+    saved.write_text(page(faq(question("Why?"))).replace("<body>", f"<body>{microdata}"))
+    done = imported("faq_pages", saved)
+    assert [q.title for q in done.questions.values()] == ["Why?"]
+    assert done.summary.answers == 1
+
+
+def test_a_discussion_has_its_comments_as_answers(imported: Importing, tmp_path: Path) -> None:
+    saved = tmp_path / "thread.html"
+    post = {
+        "@type": "DiscussionForumPosting", "headline": "Blade of the saw is stuck", "articleBody": "It does not turn.",
+        "url": "https://forum.example/threads/9", "author": {"@type": "Person", "name": "Ada"}, 
+        "keywords": "saw, blade",
+        "comment": [{"@type": "Comment", "text": "Oil it.", "datePublished": "2026-01-02"}, {"@type": "Comment"}],
+    }  # fmt: skip
+    saved.write_text(page([post]))
+    done = imported("faq_pages", saved)
+    [found] = done.questions.values()
+    assert (found.id, found.tags, found.body) == (
+        "https://forum.example/threads/9",
+        ("saw", "blade"),
+        "It does not turn.",
+    )
+    assert done.rows("SELECT body, created_at FROM answers") == [("Oil it.", "2026-01-02T00:00:00")]
+    assert done.summary.notes["answers without a text left out"] == 1
+
+
+def test_since_leaves_out_pages_that_did_not_change(imported: Importing, tmp_path: Path) -> None:
+    saved = tmp_path / "two.html"
+    saved.write_text(
+        page(faq(question("Old?", dateModified="2025-01-01"), question("New?", dateModified="2026-05-01")))
+    )
+    done = imported("faq_pages", saved, since="2026-01-01")
+    assert [q.title for q in done.questions.values()] == ["New?"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("<html><body>nothing</body></html>", "no page has a FAQPage"),
+        (page('{"@type": "FAQPage", "mainEntity": ['), "no page has a FAQPage"),
+        ('<meta charset="no-such-charset">', "no page has a FAQPage"),
+    ],
+)
+def test_a_page_without_questions_is_one_clear_error(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "page.html").write_text(text)
+    with pytest.raises(InputError, match=problem):
+        import_archive("faq_pages", tmp_path / "page.html", tmp_path / "archive")
+
+
+def test_deep_and_odd_structures_are_read(imported: Importing, tmp_path: Path) -> None:
+    deep = "<div itemscope itemtype='https://schema.org/Question' itemprop='x'>" * 3_000
+    saved = tmp_path / "odd.html"
+    odd = [None, 3, {"@type": None}, {"@type": "Question", "name": ["Why?", 4], "acceptedAnswer": "text", "author": []}]
+    saved.write_text(page({"@graph": odd}).replace("<body>", f"<body>{deep}"))
+    assert "Why?" in {q.title for q in imported("faq_pages", saved).questions.values()}
+
+
+class Site:
+    """A site with a sitemap of sitemaps; it counts what is asked of it."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+        self.pages: dict[str, str] = {}
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                site.requests.append(self.path)
+                text = site.pages.get(self.path)
+                content = (text or "").encode()
+                self.send_response(200 if text is not None else 404)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None: ...
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def sitemap(self, path: str, *entries: tuple[str, str], kind: str = "url") -> None:
+        inside = "".join(f"<{kind}><loc>{loc}</loc><lastmod>{date}</lastmod></{kind}>" for loc, date in entries)
+        self.pages[path] = f'<?xml version="1.0"?><x xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{inside}</x>'
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    opened = Site()
+    yield opened
+    opened.server.shutdown()
+    opened.server.server_close()
+
+
+def test_a_sitemap_is_followed_and_only_changed_pages_are_requested_again(
+    imported: Importing, site: Site, tmp_path: Path
+) -> None:
+    site.sitemap("/sitemap.xml", (f"{site.address}/help.xml", "2026-01-01"), kind="sitemap")
+    entries = [
+        ("/help/a", "2026-01-01"),
+        ("/help/b", "2026-01-02"),
+        ("/help/gone", "2026-01-01"),
+        ("/news", "2026-01-01"),
+    ]
+    site.sitemap("/help.xml", *((site.address + p, d) for p, d in entries), ("https://elsewhere.example/help/", "2026"))
+    site.pages |= {"/help/a": page(faq(question("A?"))), "/help/b": page(faq(question("B?"))), "/news": page(faq())}
+    options = {"pages": "/help/", "pause": 0.0, "responses": tmp_path / "cache"}
+    first = imported("faq_pages", Path(f"{site.address}/sitemap.xml"), **options)
+    assert set(first.questions) == {f"{site.address}/help/a", f"{site.address}/help/b"}
+    assert first.summary.notes["addresses of other sites in a sitemap left out"] == 1
+    assert "/news" not in site.requests
+    site.requests.clear()
+    site.pages["/help/b"] = page(faq(question("B?", url=f"{site.address}/help/b", upvoteCount=3)))
+    site.sitemap("/help.xml", *((site.address + p, d.replace("-02", "-09")) for p, d in entries[:2]))
+    second = imported("faq_pages", Path(f"{site.address}/sitemap.xml"), **options)
+    assert second.questions[f"{site.address}/help/b"].votes == 3
+    assert [path for path in site.requests if not path.endswith(".xml")] == ["/help/b"]
+
+
+@pytest.mark.parametrize("text", ["<html>Log in</html>", "<x", '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'])
+def test_what_is_no_sitemap_is_one_clear_error(site: Site, tmp_path: Path, text: str) -> None:
+    site.pages["/sitemap.xml"] = text
+    with pytest.raises(InputError, match="sitemap"):
+        import_archive(
+            "faq_pages", Path(f"{site.address}/sitemap.xml"), tmp_path / "archive",
+            options={"pause": 0.0, "responses": tmp_path / "cache"},
+        )  # fmt: skip
