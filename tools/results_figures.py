@@ -106,7 +106,9 @@ def _draw_quality_over_speed(reports: Reports) -> tuple[str, str]:
 
 def _span(reports: Reports) -> tuple[float, float]:
     """Return the limits of the axis of all times, so that the panels can be compared."""
-    times = [system["cost"]["ms_per_query"] for report in reports.values() for system in report["systems"] if system["cost"]]
+    times = [
+        system["cost"]["ms_per_query"] for report in reports.values() for system in report["systems"] if system["cost"]
+    ]
     return 0.8 * min(times), 1.25 * max(times)
 
 
