@@ -71,6 +71,8 @@ class PretrainedEncoder(Encoder):
     compares_fields = True
     lexical_weight = 0.25
     """See Encoder.lexical_weight."""
+    lexical_power = 7
+    """See Encoder.lexical_power. Measured with MiniLM on thirteen sets of queries."""
     title_weight = 0.5
     """See Encoder.title_weight."""
     settings_class: ClassVar[type[EncodingSettings]] = PretrainedEncoderSettings
