@@ -105,3 +105,20 @@ def test_real_communities(shared_data, tmp_path, site, both, of):
         finding = run_check(archive, "related_duplicates")
         assert (finding.count, finding.n) == (both, of)
         assert run_check(archive, "clusters_across_splits").count == 0
+
+
+def test_named_originals_are_found_where_the_notice_has_no_end(archive):
+    flat = "> **Possible Duplicate:** > How do I boil an egg? I have tried it for an hour."
+    archive.upsert(
+        [
+            Question("old", "How do I boil an egg?"), Question("flat", "Egg, boiled", flat),
+            Question("other", "Hard eggs", "> **Possible Duplicate:** > Something else? Hard ones, please."),
+            Question("plain", "Soft eggs", "How do I boil an egg? Possible duplicate of mine."),
+            Question("unlabelled", "My egg", flat), *(Link(id, "old") for id in ("flat", "other", "plain")),
+        ]
+    )  # fmt: skip
+    archive.upsert(
+        [EvaluationQuery("test", Question("q", "How do I boil an egg?")), Judgement("test", "q", "other", 1)]
+    )
+    finding = run_check(archive, "named_originals")
+    assert (finding.count, finding.n, finding.examples) == (1, 3, ("flat",))

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from askalike.calibration.calibration import ArchiveState, Calibration, CalibrationQuality, settings_json
 from askalike.calibration.curve_selection import OutOfFoldPredictions, predict_out_of_fold, select_curves
+from askalike.calibration.guarantee import Guarantee, certify, split_clusters
 from askalike.calibration.reliability import GroupAverages, GroupHits, Reliability, measure_reliability
 from askalike.calibration.samples import (
     MAX_PER_CLUSTER,
@@ -40,7 +41,8 @@ class CalibrationReport:
 
     later_hits: of the hits after the first, down to CALIBRATION_DEPTH; None if there are none.
     half_answerable: of first hits if half of the queries have no right question in the archive.
-    threshold_choice: None if no precision was requested. group_averages: of first hits; None without groups.
+    threshold_choice, guarantee: None if no such precision was requested. group_averages: of first hits; None without
+    groups.
     """
 
     calibration: Calibration
@@ -53,6 +55,7 @@ class CalibrationReport:
     thresholds: list[ThresholdRow]
     threshold_choice: ThresholdChoice | None
     group_averages: GroupAverages | None = None
+    guarantee: Guarantee | None = None
 
     def at(self, threshold: float) -> ThresholdRow:
         """Precision, recall and coverage of first hits at a threshold."""
@@ -73,6 +76,7 @@ class CalibrationReport:
             "thresholds": [row.as_dict() for row in self.thresholds],
             "threshold_choice": self.threshold_choice.as_dict() if self.threshold_choice else None,
             **({"group_averages": self.group_averages.as_dict()} if self.group_averages else {}),
+            **({"guarantee": self.guarantee.as_dict()} if self.guarantee else {}),
         }
 
 
@@ -82,6 +86,7 @@ def calibrate(
     split: str | None = None,
     *,
     precision: float | None = None,
+    guarantee: float | None = None,
     prevalence: float = 1.0,
     titles_only: bool = False,
     max_queries: int = MAX_QUERIES,
@@ -94,18 +99,43 @@ def calibrate(
 
     Nothing is saved until `.calibration.save(archive.path)`. The index covers the whole archive; the ranker must not
     have learned from the split. If the archive has groups, each query is ranked within its own.
-    precision: the precision for which the threshold is chosen; None for no threshold.
+    precision: the precision for which the threshold is chosen; None for no threshold. guarantee: the precision that
+    first hits above the threshold have with 95 % confidence; the curves are then fitted on half of the clusters only.
     prevalence: the share of queries in use that have a duplicate, to which probabilities are adjusted.
     resume: reuse hits that an earlier call saved in the archive's `index/`, and save new ones; only for rankers made
     by `rankers.create`, as changes of other rankers' code are not detected.
     Raises like `draw_sample`, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
     """
-    _require_shares(precision, prevalence)
+    _require_shares(precision, guarantee, prevalence)
     sample = draw_sample(
         archive, ranker, split, titles_only=titles_only, max_queries=max_queries, max_per_cluster=max_per_cluster,
         seed=seed, progress=progress, resume=resume,
     )  # fmt: skip
-    predictions, curves = predict_out_of_fold(sample, seed), select_curves(sample, seed)
+    state = ArchiveState.from_view(archive.view())
+    described = RankerDescription(ranker.name, settings_json(ranker.values), ranker.fingerprint, state, titles_only)
+    return calibrate_sample(
+        sample, described, precision=precision, guarantee=guarantee, prevalence=prevalence, seed=seed
+    )
+
+
+class RankerDescription(NamedTuple):
+    """What a calibration stores of the ranker, the archive and the use that it is valid for; see Calibration."""
+
+    name: str
+    settings: str = "{}"
+    fingerprint: str = ""
+    state: ArchiveState = ArchiveState(change=0, committed_at=None, questions=0)
+    titles_only: bool = False
+
+
+def calibrate_sample(
+    sample: CalibrationSample, ranker: RankerDescription, *, precision: float | None, guarantee: float | None,
+    prevalence: float, seed: int,
+) -> CalibrationReport:  # fmt: skip
+    """Fit a calibration to a sample and measure it; see `calibrate`."""
+    predictions = predict_out_of_fold(sample, seed)
+    fitted, tested = split_clusters(sample, seed)
+    curves = select_curves(sample, seed, fitted if guarantee else None)
     relevant, probabilities = sample.first_hits.relevant, predictions.adjust_to_prevalence(prevalence)
     folds = predictions.fold_of_query[sample.first_hits.query_index]
     choice = choose_threshold(probabilities, relevant, folds, len(sample.queries), precision) if precision else None
@@ -114,12 +144,12 @@ def calibrate(
     later = _measure_hits(sample, hits, later_probabilities, seed) if len(later_probabilities) else None
     calibration = Calibration(
         ranker=ranker.name,
-        settings=settings_json(ranker.values),
+        settings=ranker.settings,
         fingerprint=ranker.fingerprint,
-        state=ArchiveState.from_view(archive.view()),
+        state=ranker.state,
         split=sample.split,
         has_bodies=sample.has_bodies,
-        titles_only=titles_only,
+        titles_only=ranker.titles_only,
         queries=len(sample.queries),
         base_rate=float(relevant.mean()),
         first_hit_curve=curves.first_hit_curve,
@@ -129,17 +159,23 @@ def calibrate(
         threshold=_make_threshold(choice, precision),
         quality=_summarise_quality(sample, first_hits),
     )
+    certified = certify(sample, calibration, tested, guarantee, seed) if guarantee else None
+    if certified:
+        calibration = calibration.model_copy(update={"threshold": certified.saved_threshold})
     half = _measure_half_answerable(sample, predictions, seed)
     rows = measure_thresholds(probabilities, relevant, len(sample.queries))
     averages = _average_groups(sample, predictions.first_probabilities, seed)
     return CalibrationReport(
-        calibration, curves.method, sample, predictions, first_hits, later, half, rows, choice, averages
+        calibration, curves.method, sample, predictions, first_hits, later, half, rows, choice, averages, certified
     )
 
 
-def _require_shares(precision: float | None, prevalence: float) -> None:
-    if precision is not None and not 0 < precision < 1:
-        raise SettingsError(f"--precision {precision}: expected a share between 0 and 1, such as 0.9")
+def _require_shares(precision: float | None, guarantee: float | None, prevalence: float) -> None:
+    for name, share in (("--precision", precision), ("--guarantee", guarantee)):
+        if share is not None and not 0 < share < 1:
+            raise SettingsError(f"{name} {share}: expected a share between 0 and 1, such as 0.9")
+    if precision is not None and guarantee is not None:
+        raise SettingsError("--precision and --guarantee exclude each other; give one of them")
     if not 0 < prevalence <= 1:
         raise SettingsError(f"--prevalence {prevalence}: expected a share above 0 and at most 1, such as 0.3")
 

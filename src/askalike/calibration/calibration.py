@@ -103,7 +103,7 @@ class Calibration(Settings):
     @property
     def likely_from(self) -> float:
         """The probability from which a hit likely asks the same: a threshold chosen by precision, else LIKELY_FROM."""
-        by_precision = self.threshold and self.threshold.criterion == "precision"
+        by_precision = self.threshold and self.threshold.criterion in ("precision", "guarantee")
         return self.threshold.probability if self.threshold and by_precision else LIKELY_FROM
 
     def curve_probabilities(self, features: Floats) -> Floats:

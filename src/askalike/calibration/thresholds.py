@@ -25,7 +25,7 @@ class Threshold(Settings):
     """The probability below which no hit is shown, and the criterion by which it was chosen."""
 
     probability: float
-    criterion: Literal["precision", "abstention"]
+    criterion: Literal["precision", "abstention", "guarantee"]
     share: float = Field(
         description="the share requested: of hits that are right, or of off-topic queries that get no hit"
     )

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
+from typer import Argument, Option
 
 from askalike.calibration.calibrate import CalibrationReport, calibrate_each_use, measure_abstention
+from askalike.calibration.foreign_runs import calibrate_run, find_score
+from askalike.calibration.guarantee import CONFIDENCE, Guarantee
 from askalike.calibration.reliability import GroupAverages, Reliability
 from askalike.calibration.samples import MAX_PER_CLUSTER, MAX_QUERIES, load_off_topic_queries
 from askalike.calibration.thresholds import (
@@ -19,21 +21,29 @@ from askalike.calibration.thresholds import (
     ThresholdChoice,
     ThresholdRow,
 )
-from askalike.cli._options import Assignments, Directory, Engine, Fields, Json, RankerName, Seed, build_ranker
+from askalike.cli._command import DIRECTORY_VARIABLE
+from askalike.cli._options import Assignments, Engine, Fields, Json, QrelsFile, RankerName, Seed, build_ranker
 from askalike.cli._output import format_proportion, print_remark, progress_bar, to_json
 from askalike.core.counts import format_count
+from askalike.core.errors import SettingsError
 from askalike.core.types import Question
 from askalike.evaluation.tables import ResultTable, to_text
+from askalike.evaluation.trec import read_qrels, read_run
 from askalike.experiments.measuring import describe_choice
 from askalike.rankers import Ranker
 from askalike.store import Archive
 
 OFF_TOPIC_HELP = "Queries that should find nothing: JSON lines, or another archive."
+GUARANTEE_HELP = "Set the threshold above which this share of first hits is right, with 95 % confidence."
 PREVALENCE_HELP = "The share of new questions that somebody has asked before."
 
 
 def calibrate_command(
-    directory: Directory,
+    directory: Annotated[
+        Path | None, Argument(metavar="DIR", envvar=DIRECTORY_VARIABLE, help="An archive with labels.")
+    ] = None,
+    run: Annotated[Path | None, Option(metavar="FILE", help="A run of any system, instead of an archive.")] = None,
+    qrels: QrelsFile = None,
     ranker: RankerName = None,
     settings: Assignments = None,
     fields: Fields = None,
@@ -45,6 +55,7 @@ def calibrate_command(
     precision: Annotated[
         float | None, Option(min=0, max=1, help="Set the threshold above which this share of first hits is right.")
     ] = None,
+    guarantee: Annotated[float | None, Option(min=0, max=1, help=GUARANTEE_HELP)] = None,
     off_topic: Annotated[Path | None, Option("--off-topic", metavar="FILE", help=OFF_TOPIC_HELP)] = None,
     prevalence: Annotated[
         float | None, Option(min=0, max=1, help=PREVALENCE_HELP, show_default="1; with --off-topic 0.5")
@@ -61,8 +72,11 @@ def calibrate_command(
     If questions have bodies, there are two calibrations: one for whole questions, as `dedupe` and the queue use them,
     and one for titles, as people type them. With --titles there is only the second. Afterwards `search` shows
     probabilities and hides hits below the threshold. --precision sets the threshold; otherwise --off-topic sets it
-    so that nine in ten of those queries find nothing. The calibration is valid for this ranker and these settings,
-    until a tenth of the archive has changed.
+    so that nine in ten of those queries find nothing. --guarantee 0.9 sets one above which, with 95 % confidence, at
+    most one in ten first hits is wrong; curves are then fitted on half of the labels, and it is tested on the others.
+    The calibration is valid for this ranker and these settings, until a tenth of the archive has changed.
+
+    With --run, the scores of another system's run are calibrated by the judgements in --qrels, and nothing is saved.
 
     Examples:
 
@@ -70,15 +84,26 @@ def calibrate_command(
     askalike calibrate DIR
     askalike calibrate DIR --precision 0.9
     askalike calibrate DIR --off-topic smalltalk.jsonl --verbose
+    askalike calibrate --run run.trec --qrels qrels.txt --guarantee 0.9
     ```
     """
+    if run and qrels and not directory:
+        if off_topic or titles or settings or fields or ranker or split:
+            raise SettingsError(
+                "calibrate --run: expected only --qrels, --precision, --guarantee, --prevalence, --seed"
+            )
+        report_run(run, _calibrate_files(run, qrels, precision, guarantee, prevalence, seed), verbose, json)
+        return
+    if not directory or run or qrels:
+        raise SettingsError("calibrate: expected an archive's directory, or --run FILE together with --qrels FILE")
     with Archive.open(directory, engine) as archive, progress_bar("calibrating") as report:
         off_topic_queries = load_off_topic_queries(off_topic, seed=seed) if off_topic else []
         built = build_ranker(archive, ranker, settings, fields)
-        share = prevalence if prevalence is not None else 0.5 if off_topic and precision is None else 1.0
+        by_off_topic = off_topic and precision is None and guarantee is None
+        share = prevalence if prevalence is not None else 0.5 if by_off_topic else 1.0
         results = calibrate_each_use(
-            archive, built, split, precision=precision, prevalence=share, titles_only=titles, max_queries=max_queries,
-            max_per_cluster=per_cluster, seed=seed, progress=report, resume=True,
+            archive, built, split, precision=precision, guarantee=guarantee, prevalence=share, titles_only=titles,
+            max_queries=max_queries, max_per_cluster=per_cluster, seed=seed, progress=report, resume=True,
         )  # fmt: skip
         calibrated = [_save(directory, archive, built, result, off_topic_queries) for result in results]
         remark = describe_choice(archive, built, results[0].sample.split)
@@ -125,7 +150,8 @@ def _save(
 ) -> SavedCalibration:
     """Save a calibration with the threshold for the requested precision, else for abstention on off-topic queries."""
     curve = measure_abstention(archive, ranker, report, off_topic, resume=True) if off_topic else None
-    threshold = curve.threshold if curve and report.threshold_choice is None else report.calibration.threshold
+    is_by_off_topic = report.threshold_choice is None and report.guarantee is None
+    threshold = curve.threshold if curve and is_by_off_topic else report.calibration.threshold
     path = report.calibration.model_copy(update={"threshold": threshold}).save(directory)
     return SavedCalibration(report, curve, threshold, path)
 
@@ -140,10 +166,48 @@ def _format_verdict(report: CalibrationReport, curve: AbstentionCurve | None, th
     else:
         shown = f"{row.coverage.value:.0%} of the questions asked before get one"
         sentences = [f"at {row.probability:.0%} or more, {_in_ten(row.precision.value)} first hits are right; {shown}"]
+    if report.guarantee:
+        sentences.append(_format_guarantee(report.guarantee))
     if curve:
         share = curve.abstention_at(threshold.probability if threshold else 0.0)
         sentences.append(f"{share:.0%} of {curve.query_count:,} off-topic questions get nothing")
     return "\n".join(sentences)
+
+
+def _format_guarantee(guarantee: Guarantee) -> str:
+    """Return a sentence on whether a threshold holds, and on the hits that showed it."""
+    most = f"with {CONFIDENCE:.0%} confidence at most {1 - guarantee.precision:.0%} of the first hits shown are wrong"
+    if guarantee.threshold is None:
+        return f"no threshold with a guarantee: above none that was tried it holds that {most}"
+    wrong, coverage = guarantee.wrong, guarantee.coverage
+    tested = f"{wrong.count} of {wrong.n} were, among {coverage.n} questions that had no part in the probabilities"
+    return f"{most}: {tested}; {coverage.value:.0%} of them get one"
+
+
+def _calibrate_files(
+    run: Path, qrels: Path, precision: float | None, guarantee: float | None, prevalence: float | None, seed: int
+) -> CalibrationReport:
+    share = 1.0 if prevalence is None else prevalence
+    targets = {"precision": precision, "guarantee": guarantee}
+    return calibrate_run(str(run), read_run(run), read_qrels(qrels), **targets, prevalence=share, seed=seed)
+
+
+def report_run(run: Path, report: CalibrationReport, verbose: bool, json: bool) -> None:
+    """Print the calibration of another system's run: its curve by scores, thresholds as scores, how reliable it is."""
+    scores = {probability: find_score(report, probability) for probability in (0.1, 0.25, 0.5, 0.75, 0.9)}
+    threshold = report.calibration.threshold
+    lowest = find_score(report, threshold.probability) if threshold else None
+    if json:
+        curve = report.calibration.first_hit_curve.model_dump(mode="json")
+        print(to_json({**report.as_dict(), "curve": curve, "scores": scores, "threshold_score": lowest}))
+        return
+    print(_format_verdict(report, None, threshold))
+    rows = [(f"{p:.2f}", "none" if score is None else f"{score:.6g}") for p, score in scores.items()]
+    print(f"\n{to_text(ResultTable('first hits', ('probability', 'from score'), rows)).rstrip()}")
+    if verbose:
+        print(f"\n{_format_report(report, run, 0)}")
+    if threshold and lowest is not None:
+        print(f"\nshow nothing below the score {lowest:.6g} ({threshold.criterion} {threshold.share:.0%})")
 
 
 def _find_reliable_row(report: CalibrationReport) -> ThresholdRow | None:

@@ -21,6 +21,8 @@ class E5SmallEncoder(PackagedEncoder):
         model="multilingual-e5-small",
         size_mb=100,
     )
+    unrelated_score = 0.8
+    """See Encoder.unrelated_score. It was trained at a low temperature, so that all its cosines are high."""
     prompts: ClassVar[Mapping[Role, str]] = {"query": "query: ", "document": "query: "}
     """As the authors advise for texts of one kind."""
 

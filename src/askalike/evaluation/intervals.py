@@ -145,3 +145,15 @@ def wilson_interval(count: int, n: int) -> tuple[float, float]:
     centre = (2 * n * share + z2) / (2 * (n + z2))
     margin = NORMAL_QUANTILE_975 * sqrt(4 * n * share * (1 - share) + z2) / (2 * (n + z2))
     return (centre - margin if count else 0.0), (centre + margin if count < n else 1.0)
+
+
+def binomial_upper_bound(count: int, n: int, error: float) -> float:
+    """Return the exact upper bound of a proportion (Clopper and Pearson 1934); 1 if n is 0.
+
+    error: the probability, at most, that the proportion is higher.
+    """
+    if count >= n:
+        return 1.0
+    from scipy.stats import beta  # slow to import
+
+    return float(beta.ppf(1 - error, count + 1, n - count))

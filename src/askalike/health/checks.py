@@ -10,6 +10,7 @@ from askalike.store import Archive, storage_errors
 
 LEAK_CHECKS: Sequence[Check] = (
     texts.leak_banners,
+    leaks.named_originals,
     leaks.same_text_across_splits,
     leaks.clusters_across_splits,
     leaks.related_duplicates,

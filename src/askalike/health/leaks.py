@@ -13,11 +13,32 @@ from askalike.labels.splits import document_kind, load_split
 from askalike.store import imported_splits, partition_parts, read_labels, sample_answers
 from askalike.store.integrity import find_faults
 from askalike.store.statistics import SAMPLE_SIZE, count_links
+from askalike.text.clean import words_after_notice
 
 NEAR_DUPLICATE_JACCARD = 0.8
 """Minimum Jaccard similarity of the sets of terms of near duplicates."""
 MIN_QUOTED_WORDS = 5
 """Minimum number of words of a quoted title; a shorter one may be in its answer by chance."""
+
+
+def named_originals(context: CheckContext) -> Finding:
+    """Find labelled questions whose body begins with a duplicate notice and the title of what a label joins them to.
+
+    An import removes notices whose end can be seen. In public copies of CQADupStack the notice, the title and the body
+    are one line.
+    """
+    titles = _joined_titles(context)
+    words = {
+        question.id: _join_words(words_after_notice(question.body, question.markup))
+        for chunk in chunks(sorted(titles))
+        for question in context.view.get_questions(chunk).values()
+        if question.body
+    }
+    count, examples = count_with_examples(
+        id for id, text in words.items() if text and any(f"{text} ".startswith(f"{title} ") for title in titles[id])
+    )
+    meaning = "They contain their original's title, so measures are too high; compare rankers without these questions."
+    return Finding("named_originals", count, len(words), "labelled questions with a body", meaning, examples)
 
 
 def same_text_across_splits(context: CheckContext) -> Finding:
@@ -122,6 +143,23 @@ class NearDuplicateIndex:
         """Return enough of the rarest terms so that a text without any of them cannot be a near duplicate."""
         n = len(terms) - ceil(NEAR_DUPLICATE_JACCARD * len(terms)) + 1
         return sorted(terms, key=lambda term: (self.frequencies[term], term))[:n] if terms else []
+
+
+def _joined_titles(context: CheckContext) -> Mapping[str, set[str]]:
+    """Return the id of each labelled question, with the titles of what labels join it to."""
+    titles: Mapping[str, set[str]] = defaultdict(set)
+    for chunk in chunks(context.view.links("duplicate")):
+        ends = context.view.get_questions({end for link in chunk for end in (link.source, link.target)})
+        for link in chunk:
+            titles[link.source].add(_join_words(ends[link.target].title))
+            titles[link.target].add(_join_words(ends[link.source].title))
+    for name in imported_splits(context.view):
+        split = _load_split(context, name)
+        for query_id, judged in split.qrels.items():
+            title = _join_words(split.queries[query_id].title)
+            for id in (id for id, grade in judged.items() if grade > 0):
+                titles[id].add(title)
+    return titles
 
 
 def _split_groups(context: CheckContext) -> list[list[str]]:

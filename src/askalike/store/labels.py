@@ -262,3 +262,13 @@ def part_query_ids(database: Database, part: PartitionPart) -> set[str]:
     """Return the ids of the queries in a part."""
     sql = "SELECT query_id FROM partition_queries WHERE partition = ? AND part = ?"
     return {id for (id,) in database._connection.execute(sql, (part.partition, part.name))}
+
+
+def count_labelled(database: Database) -> int:
+    """Return how many queries of the largest kind have a label: duplicates, rephrasings, or judged queries."""
+    counts = (
+        "SELECT COUNT(DISTINCT source) FROM links WHERE kind = 'duplicate'",
+        "SELECT COALESCE(SUM(json_array_length(rephrasings)), 0) FROM questions WHERE rephrasings != '[]'",
+        "SELECT COUNT(DISTINCT query_id) FROM judgements WHERE relevance > 0",
+    )
+    return max(fetch_int(database, sql) for sql in counts)

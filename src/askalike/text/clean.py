@@ -193,6 +193,19 @@ def strip_banner(body: str, markup: Markup) -> tuple[str, bool]:
     return rest, rest is not body
 
 
+def words_after_notice(body: str, markup: Markup) -> str:
+    """Return the words that follow a duplicate notice at the beginning of a body; empty without one.
+
+    Unlike `strip_banner`, this does not ask where the notice ends: its title and the body may be on one line.
+    """
+    head = body[:_MAX_BANNER_LENGTH]
+    if not any(hint in head[:_HEAD_LENGTH].lower() for hint in _BANNER_HINTS):
+        return ""
+    words = " ".join(_QUOTE_MARKS.sub(" ", plain_text(head, markup)).split())
+    phrase = _BANNER_PHRASE.match(words)
+    return words[phrase.end() :] if phrase else ""
+
+
 def _find_html_banner_end(body: str) -> int:
     """Return the end of the banner at the beginning of an HTML body; 0 without one."""
     opening = _FIRST_ELEMENT.match(body)

@@ -10,6 +10,9 @@ PAGES = {
     "gaps": "/a/riverside/gaps",
     "drafts": "/a/riverside/drafts",
     "quality": "/a/riverside/quality",
+    "decisions": "/a/riverside/queue/decisions",
+    "why": "/a/riverside/why?one=r001&other=math",
+    "manage": "/a/riverside/manage",
     "login": "/login",
 }
 PHONE = {"width": 360, "height": 740}

@@ -18,14 +18,25 @@ TEXT_ATTRIBUTE = re.compile(r'\b(?:aria-label|placeholder|title|alt)="([^"]*)"')
 EXPRESSION = re.compile(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
 LETTERS = re.compile(r"[^\W\d_]{2,}")
 SENTENCE = re.compile(r"[A-Z][a-z]+(?: |$)|[a-z]{2,} [a-z]{2,}")
-NAMES = {"askalike", "htmx", "utf", "Undo"}
-TEMPLATES = [(path.name, path.read_text(encoding="utf-8")) for path in sorted(PAGES.rglob("*.html"))]
+PLACEHOLDER = re.compile(r"%\(\w+\)s|%%")
+NAMES = {"askalike", "htmx", "SVG", "PNG"}
+UNTRANSLATED = ("api.html",)
+"""The reference of the HTTP interface is English, as is the OpenAPI description that it is made of."""
+TEMPLATES = [
+    (path.name, path.read_text(encoding="utf-8"))
+    for path in sorted(PAGES.rglob("*.html"))
+    if path.name not in UNTRANSLATED
+]
 CODE = re.compile(r"[<>=/]|^(?:hx-|k\d|card|items|verdict)")
 
 
 def read_catalogue(language: str) -> Catalog:
     with (files("askalike.service.pages") / "locale" / f"{language}.po").open("rb") as source:
         return read_po(source, language)
+
+
+def forms_of(id: str | tuple[str, ...] | list[str]) -> list[str]:
+    return [id] if isinstance(id, str) else list(id)
 
 
 def forms(message: Message | None) -> list[str]:
@@ -43,8 +54,9 @@ def test_every_message_has_a_translation_with_its_placeholders(language: str) ->
         assert translation is not None, id
         assert is_translated(translation), id
         assert not translation.fuzzy, id
+        english = {placeholder for form in forms_of(message.id) for placeholder in PLACEHOLDER.findall(form)}
         for form in forms(translation):
-            assert set(re.findall(r"%\(\w+\)s|%%", form)) == set(re.findall(r"%\(\w+\)s|%%", id)), id
+            assert english >= set(PLACEHOLDER.findall(form)) >= set(PLACEHOLDER.findall(id)), id
     assert len([message for message in catalogue if message.id]) == len(messages)
 
 
@@ -94,7 +106,9 @@ def test_a_reader_chooses_a_language_and_stays_on_the_page(visit) -> None:
 
 
 @pytest.mark.parametrize("language", OTHERS)
-@pytest.mark.parametrize("path", ["", "/queue", "/gaps", "/drafts", "/quality", "/questions/r013", "/questions/none"])
+@pytest.mark.parametrize(
+    "path", ["", "/queue", "/gaps", "/drafts", "/quality", "/manage", "/queue/decisions", "/questions/r013"]
+)
 def test_pages_of_other_languages_show_no_english_message(visit, language: str, path: str) -> None:
     english = {
         id
@@ -102,10 +116,8 @@ def test_pages_of_other_languages_show_no_english_message(visit, language: str, 
         for id in [message.id]
         if isinstance(id, str) and " " in id and "%" not in id
     }
-    page = visit(f"/a/riverside{path}", locale=language) if path != "/questions/none" else None
-    if page:
-        text = page.locator("body").inner_text()
-        assert [message for message in english if message in text] == []
+    text = visit(f"/a/riverside{path}", locale=language).locator("body").inner_text()
+    assert [message for message in english if message in text] == []
 
 
 def test_numbers_and_dates_are_written_as_the_language_does() -> None:

@@ -2,19 +2,31 @@
 and users' verdicts on its hits."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, HTTPException, Request, Response
+from markupsafe import Markup
 
 from askalike.evaluation.intervals import wilson_interval
 from askalike.replay.report import group_into_periods
+from askalike.service.pages import charts
+from askalike.service.pages.advice import advise
 from askalike.service.pages.auth import UserArchive
 from askalike.service.pages.charts import ProportionBar
-from askalike.service.pages.languages import format_short_day, mark
+from askalike.service.pages.languages import (
+    choose_language,
+    format_percent,
+    format_short_day,
+    mark,
+    translate,
+    use_language,
+)
 from askalike.service.pages.rendering import render_page
+from askalike.service.state.served_archive import ServedArchive
 from askalike.store import Archive
 from askalike.store.deployments import get_archive_encoder, serving_history
 from askalike.store.encoding import EncodingProgress, read_encoding
@@ -49,35 +61,89 @@ class ReplaySummary:
 @router.get("/a/{archive}/quality")
 async def get_quality(archive: UserArchive, request: Request) -> Response:
     """Show the report."""
+    return render_page(request, "quality.html", **await _load_report(archive, request))
+
+
+@router.get("/a/{archive}/quality/{name}.svg")
+async def get_chart(archive: UserArchive, request: Request, name: str) -> Response:
+    """Return a chart of the page as an image of its own."""
+    report = await _load_report(archive, request)
+    if name not in report["figures"]:
+        raise HTTPException(404, f"no chart {name!r}; there are: {', '.join(report['figures'])}")
+    headers = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
+    return Response(charts.as_file(report["figures"][name]), headers=headers, media_type="image/svg+xml")
+
+
+async def _load_report(archive: ServedArchive, request: Request) -> dict[str, Any]:
+    use_language(choose_language(request, archive.language))
     calibration, stale_reason, threshold = await archive.run_on_engine(
         lambda engine: (engine.calibration, engine.stale_reason, engine.typical_threshold)
     )
     measured = calibration.quality if calibration else None
-    verdicts = await archive.run_on_store(lambda store: weekly_verdicts(store, MAX_WEEKS))
-    use = await archive.run_on_store(lambda store: daily_use(store, USE_DAYS))
     bars: dict[str, list[ProportionBar]] = {}
     if measured:
         counts, n = measured.found_by_rank, measured.queries
         bars["accuracies"] = [_to_proportion(str(k), count, n) for k, count in enumerate(counts, 1)]
         bars["bins"] = [_to_proportion(f"{p:.4f}", round(right * n), n) for p, right, n in measured.bins]
-    return render_page(
-        request,
-        "quality.html",
-        calibration=calibration,
-        stale_reason=stale_reason,
-        threshold=threshold,
-        measured=measured,
-        bars=bars,
-        replay=await archive.run_on_store(lambda store: _load_replay(store, archive.model)),
-        weeks=[(format_short_day(monday), counts) for monday, counts in fill_weeks(verdicts)[-MAX_WEEKS:]],
-        encoding=await archive.run_on_store(_find_encoding),
-        served=await archive.run_on_store(serving_history),
-        verdicts=VERDICT_LABELS,
-        use=use,
-        use_total=sum_use(use),
-        use_bars=[(format_short_day(each.day), _outcomes(each)) for each in use],
-        outcomes=USE_LABELS,
-    )
+    model, is_calibrated = archive.model, calibration is not None
+    report = await archive.run_on_store(lambda store: _load_stored(store, model, is_calibrated, stale_reason))
+    figures = _draw(bars, report["replay"], report["use_weeks"], report["weeks"])
+    about = {"calibration": calibration, "stale_reason": stale_reason, "threshold": threshold, "measured": measured}
+    labels = {"verdicts": VERDICT_LABELS, "outcomes": USE_LABELS}
+    return report | about | labels | {"bars": bars, "figures": figures}
+
+
+def _load_stored(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str | None) -> dict[str, Any]:
+    days, encoding = daily_use(archive, 7 * MAX_WEEKS), _find_encoding(archive)
+    return {
+        "encoding": encoding,
+        "advice": None if encoding else advise(archive, ranker, is_calibrated, stale_reason),
+        "replay": _load_replay(archive, ranker),
+        "weeks": fill_weeks(weekly_verdicts(archive, MAX_WEEKS))[-MAX_WEEKS:],
+        "served": serving_history(archive),
+        "use_days": days[-USE_DAYS:],
+        "use_total": sum_use(days[-USE_DAYS:]),
+        "use_weeks": sum_weeks(days),
+    }
+
+
+def _draw(
+    bars: Mapping[str, Sequence[ProportionBar]],
+    replay: ReplaySummary | None,
+    use: Sequence[DailyUse],
+    verdicts: Sequence[WeeklyVerdicts],
+) -> dict[str, Markup]:
+    """Return the charts by name."""
+    figures: dict[str, Markup] = {}
+    if bars:
+        shares = bars["accuracies"]
+        values = {"k": len(shares), "low": format_percent(shares[0].value), "high": format_percent(shares[-1].value)}
+        described = translate("Accuracy at k from 1 to %(k)s: from %(low)s to %(high)s") % values
+        figures["accuracy"] = charts.proportion_chart(shares, described)
+        described = translate("Share of first hits that are right, by their probability, in %(n)s bins")
+        figures["reliability"] = charts.reliability_diagram(bars["bins"], described % {"n": len(bars["bins"])})
+    if replay:
+        described = translate(
+            "Share of duplicates whose original was among the first %(k)s when they were asked, over time"
+        )
+        figures["replay"] = charts.proportion_chart(replay.periods, described % {"k": replay.k})
+    if use:
+        columns = [(format_short_day(week.day), _outcomes(week)) for week in use]
+        described = translate("Outcomes of views with similar questions, by week")
+        figures["usage"] = charts.stacked_bars(columns, list(USE_LABELS), described)
+    if verdicts:
+        weeks = [(format_short_day(monday), counts) for monday, counts in verdicts]
+        figures["feedback"] = charts.stacked_bars(weeks, list(VERDICT_LABELS), translate("Feedback by week"))
+    return figures
+
+
+def sum_weeks(days: Sequence[DailyUse]) -> list[DailyUse]:
+    """Return the sums of each week, by the date of its Monday."""
+    weeks: dict[str, list[DailyUse]] = {}
+    for each in days:
+        day = date.fromisoformat(each.day)
+        weeks.setdefault((day - timedelta(days=day.weekday())).isoformat(), []).append(each)
+    return [replace(sum_use(own), day=monday) for monday, own in weeks.items()]
 
 
 def _find_encoding(archive: Archive) -> tuple[str, EncodingProgress] | None:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from askalike.service.pages import charts, display, forms, languages
+from askalike.service.pages import display, forms, languages
 from askalike.service.pages.assets import static_url
 from askalike.service.pages.languages import mark
 from askalike.service.pages.marking import highlight, mark_stretches, render_difference
@@ -73,6 +73,11 @@ def archive_url(archive: str) -> str:
     return f"/a/{quote(archive, safe='')}"
 
 
+def pair_url(archive: str, one: str, other: str) -> str:
+    """Return the URL of the page that compares two questions."""
+    return f"{archive_url(archive)}/why?{urlencode({'one': one, 'other': other})}"
+
+
 @cache
 def create_environment() -> Environment:
     """Return the environment of the templates, with their functions and filters."""
@@ -82,7 +87,7 @@ def create_environment() -> Environment:
     env.install_gettext_callables(  # type: ignore[attr-defined]
         languages.translate, languages.translate_count, newstyle=True
     )
-    env.globals |= {"static": static_url, "home": archive_url, "icon": display.render_icon, "charts": charts}
+    env.globals |= {"static": static_url, "home": archive_url, "pair_url": pair_url, "icon": display.render_icon}
     env.globals |= {
         "language": languages.current_language,
         "languages": languages.LANGUAGES,
@@ -97,6 +102,7 @@ def create_environment() -> Environment:
         "prose": display.render_body,
         "percent": languages.format_percent,
         "number": languages.format_number,
+        "bytes": languages.format_bytes,
         "day": languages.format_day,
         "minute": languages.format_minute,
         "solution": display.describe_solution,

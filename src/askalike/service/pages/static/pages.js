@@ -49,6 +49,22 @@
   });
 })();
 
+// A chart is saved as PNG: the browser draws its SVG.
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("[data-png]");
+  if (!link) return;
+  event.preventDefault();
+  const image = Object.assign(new Image(), { src: link.href });
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: image.naturalWidth, height: image.naturalHeight });
+  canvas.getContext("2d").drawImage(image, 0, 0);
+  canvas.toBlob((blob) => {
+    const saved = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: link.download });
+    saved.click();
+    URL.revokeObjectURL(saved.href);
+  });
+});
+
 // Formulas are rendered by KaTeX, which is loaded by the first page that shows one.
 (() => {
   const files = document.currentScript.dataset;

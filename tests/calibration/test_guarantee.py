@@ -1,0 +1,122 @@
+"""Thresholds with a guarantee, on an archive's ranker and on another system's run."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from askalike import rankers
+from askalike.calibration.calibrate import calibrate
+from askalike.calibration.foreign_runs import calibrate_run, find_score
+from askalike.calibration.guarantee import CONFIDENCE, find_guarantee, split_clusters
+from askalike.core.errors import InputError, SettingsError
+from askalike.core.types import Run
+from askalike.evaluation.intervals import binomial_upper_bound
+from askalike.evaluation.trec import write_run
+from askalike.store import Archive
+from calibration.riverside import DEFAULT_RANKER, riverside
+from commands import askalike
+
+
+@pytest.mark.parametrize(("count", "n"), [(0, 1), (0, 29), (3, 50), (49, 50), (50, 50)])
+def test_the_upper_bound_is_the_proportion_at_which_so_few_successes_are_as_rare_as_the_error(count, n):
+    bound = binomial_upper_bound(count, n, 0.05)
+    assert bound == 1.0 if count == n else binom.cdf(count, n, bound) == pytest.approx(0.05)
+
+
+def test_it_holds_where_probabilities_say_nothing_of_the_share_that_is_wrong():
+    """Of 400 samples, about 5 % may get a threshold above which more is wrong than was asked for; most get one."""
+    broken = given = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        scores = rng.random(300)
+        right = rng.random(300) < scores**0.2  # 1 − ∫ₜ¹ x^0.2 dx / (1 − t) of those above t are wrong
+        guarantee = find_guarantee(scores, ~right, 300, 0.9)
+        if guarantee.threshold is not None:
+            t, given = guarantee.threshold, given + 1
+            broken += 1 - (1 - t**1.2) / 1.2 / (1 - t) > 0.1
+    assert given > 100
+    assert broken <= binom.ppf(0.999, 400, 1 - CONFIDENCE)
+
+
+def test_the_hit_that_fixes_a_threshold_is_not_counted():
+    scores = np.linspace(0.01, 1, 100)
+    guarantee = find_guarantee(scores, scores < 0.015, 200, 0.9)  # only the last is wrong
+    assert (guarantee.wrong.count, guarantee.wrong.n, guarantee.coverage.n) == (0, 99, 200)
+    assert 0.01 < guarantee.threshold <= scores[1]
+
+
+def test_too_few_hits_or_too_many_wrong_ones_have_no_threshold():
+    few = np.linspace(0, 1, 20)
+    assert find_guarantee(few, np.zeros(20, bool), 20, 0.9).threshold is None
+    assert find_guarantee(np.ones(500), np.zeros(500, bool), 500, 0.9).threshold is None  # ties: nothing is above
+    assert find_guarantee(np.empty(0), np.empty(0, bool), 5, 0.9).threshold is None
+    many = np.linspace(0, 1, 500)
+    assert find_guarantee(many, np.arange(500) % 5 == 0, 500, 0.9).saved_threshold is None
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return riverside(tmp_path_factory.mktemp("guarantee") / "riverside")
+
+
+def test_a_calibration_with_a_guarantee_is_fitted_on_other_clusters_than_it_is_tested_on(directory):
+    with Archive.open(directory) as archive:
+        report = calibrate(archive, rankers.create(DEFAULT_RANKER), guarantee=0.7, prevalence=0.8)
+    fitted, tested = split_clusters(report.sample, 0)
+    clusters = np.array(report.sample.clusters)
+    assert set(clusters[fitted]).isdisjoint(clusters[tested])
+    assert len(set(clusters[tested])) == tested.sum()
+    assert report.guarantee.coverage.n == tested.sum()
+    saved = report.calibration.threshold
+    assert (saved.criterion, saved.share) == ("guarantee", 0.7)
+    assert report.as_dict()["guarantee"]["wrong"]["n"] == report.guarantee.wrong.n > 20
+
+
+def test_a_guarantee_and_a_precision_exclude_each_other(directory):
+    with Archive.open(directory) as archive, pytest.raises(SettingsError, match="exclude each other"):
+        calibrate(archive, rankers.create(DEFAULT_RANKER), guarantee=0.9, precision=0.9)
+
+
+def make_run(n=400, seed=0):
+    """Return a run whose first hit is right with the probability that its score is, from 2 to 3, minus 2."""
+    rng = np.random.default_rng(seed)
+    scores = 2 + rng.random(n)
+    right = rng.random(n) < (scores - 2) ** 0.3
+    columns = {f"q{i}": ([f"q{i}", "a", "b"], np.array([9.0, scores[i], 1.0])) for i in range(n)}
+    return Run(columns), {f"q{i}": {"a" if right[i] else "c": 1} for i in range(n)}
+
+
+def test_the_scores_of_any_run_become_probabilities():
+    run, qrels = make_run()
+    report = calibrate_run("run", run, qrels, guarantee=0.8)
+    assert report.first_hits.error < 0.08
+    assert 2.1 < find_score(report, 0.75) < 2.6  # 0.75 ** (1 / 0.3) = 0.38
+    assert find_score(report, 1.1) is None
+    assert report.guarantee.wrong.value < 0.2
+    assert report.guarantee.threshold
+
+
+def test_a_run_with_too_few_judged_queries_is_refused():
+    run, qrels = make_run(90)
+    with pytest.raises(InputError, match="90 queries with a relevant document"):
+        calibrate_run("run", run, qrels)
+
+
+def test_calibrate_command_reads_a_run(tmp_path):
+    run, qrels = make_run()
+    write_run(run, tmp_path / "run.trec", "other")
+    lines = (f"{query} 0 {document} {grade}\n" for query, judged in qrels.items() for document, grade in judged.items())
+    (tmp_path / "qrels").write_text("".join(lines))
+    files = ("--run", tmp_path / "run.trec", "--qrels", tmp_path / "qrels")
+    done = askalike("calibrate", *files, "--guarantee", 0.8)
+    assert done.returncode == 0, done.stderr
+    assert "with 95% confidence at most 20% of the first hits shown are wrong" in done.stdout
+    assert "show nothing below the score 2." in done.stdout
+    printed = json.loads(askalike("calibrate", *files, "--precision", 0.8, "--json").stdout)
+    assert printed["curve"]["kind"] in ("logistic", "isotonic")
+    assert 2 < printed["threshold_score"] < 3
+    assert len([*tmp_path.iterdir()]) == 2  # nothing is saved
+    refused = askalike("calibrate", tmp_path, *files)
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
