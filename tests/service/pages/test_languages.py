@@ -20,7 +20,13 @@ LETTERS = re.compile(r"[^\W\d_]{2,}")
 SENTENCE = re.compile(r"[A-Z][a-z]+(?: |$)|[a-z]{2,} [a-z]{2,}")
 PLACEHOLDER = re.compile(r"%\(\w+\)s|%%")
 NAMES = {"askalike", "htmx", "SVG", "PNG"}
-TEMPLATES = [(path.name, path.read_text(encoding="utf-8")) for path in sorted(PAGES.rglob("*.html"))]
+UNTRANSLATED = ("api.html",)
+"""The reference of the HTTP interface is English, as is the OpenAPI description that it is made of."""
+TEMPLATES = [
+    (path.name, path.read_text(encoding="utf-8"))
+    for path in sorted(PAGES.rglob("*.html"))
+    if path.name not in UNTRANSLATED
+]
 CODE = re.compile(r"[<>=/]|^(?:hx-|k\d|card|items|verdict)")
 
 
