@@ -79,6 +79,7 @@ def test_moderators_at_once_never_get_the_same_pair(visit, service) -> None:
     shown = [page.locator("input[name=id]").first.input_value() for page in pages[:4]]
     assert len(set(shown)) == 4
     pages[4].get_by_text("Other moderators are looking at the pairs that wait.").wait_for()
+    assert service.get(QUEUE).status == 200  # a program holds none
     pages[0].reload()
     assert pages[0].locator("input[name=id]").first.input_value() == shown[0]
 

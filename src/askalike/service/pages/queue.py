@@ -102,6 +102,8 @@ def _find_decisions(archive: Archive, text: str) -> tuple[Sequence[PairProposal]
 
 async def _queue_context(archive: ServedArchive, request: Request) -> dict[str, Any]:
     moderator, holder = caller_id(request), f"{caller_id(request)} {csrf_token(get_visitor_secret(request))}"
+    if not (request.cookies or "sec-fetch-mode" in request.headers):
+        holder = ""  # a program, which would hold another pair with every request
     leases = app_state(request).leases
 
     def hold_first(pending: Sequence[PairProposal]) -> PairProposal | None:

@@ -17,14 +17,18 @@ class Leases:
         self._path = path
 
     def hold_first(self, names: Iterable[str], holder: str) -> str | None:
-        """Return the first of the names that nobody else holds, which `holder` then holds; None if there is none."""
+        """Return the first of the names that nobody else holds, which `holder` then holds; None if there is none.
+
+        holder: "" holds nothing.
+        """
         now = time.monotonic()
         with self._path.open("a+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed
             file.seek(0)
             stored: dict[str, tuple[str, float]] = json.loads(file.read() or "{}")
             held = {name: (who, until) for name, (who, until) in stored.items() if until > now and who != holder}
-            if found := next((name for name in names if name not in held), None):
+            found = next((name for name in names if name not in held), None)
+            if found and holder:
                 held[found] = (holder, now + LEASE_S)
             file.truncate(0)
             file.write(json.dumps(held))
