@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.calibration.calibration import load_calibration
-from askalike.calibration.features import HitFeatureExtractor
-from askalike.calibration.samples import retrieve_hits
+from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
 from askalike.core.iteration import chunks
 from askalike.core.types import Question
 from askalike.labels.splits import load_split
 from askalike.moderation.linking import ProbableLinker
 from askalike.moderation.pairs import Link
-from askalike.rankers import Searcher, active_ranker, create, open_current
+from askalike.rankers import Searcher, active_ranker, create, open_current, search
 from askalike.store import Archive, Clusters
 
 MOST_OF_CLUSTER = 6
@@ -73,7 +72,7 @@ def find_links(searcher: Searcher, linker: ProbableLinker, questions: Sequence[Q
     extractor, links = HitFeatureExtractor(searcher.view.language), list[Link]()
     for chunk in chunks(questions, 512):
         batch = {q.id: q if linker.with_bodies else replace(q, body="") for q in chunk}
-        links += linker.find(retrieve_hits(searcher, batch), extractor)[0]
+        links += linker.find(searcher, search(searcher, batch, CALIBRATION_DEPTH), extractor)[0]
     return links
 
 

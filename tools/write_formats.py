@@ -17,6 +17,7 @@ import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from askalike.cli import app, register
@@ -90,8 +91,8 @@ def _http() -> Iterator[str]:
     from askalike.service.settings import ServiceSettings
 
     with tempfile.TemporaryDirectory() as folder:
-        nothing: Any = None  # neither the limiter of rates nor the other workers take part
-        described = create_app(ServiceSettings(archives=(Path(folder),)), nothing, nothing).openapi()
+        limiter, peers = None, SimpleNamespace(folder=Path(folder))  # neither takes part
+        described = create_app(ServiceSettings(archives=(Path(folder),)), limiter, peers).openapi()  # type: ignore
     for path, methods in sorted(described["paths"].items()):
         for method, operation in sorted(methods.items()):
             yield _line(f"http {method.upper()} {path}", (p["name"] for p in operation.get("parameters", ())))

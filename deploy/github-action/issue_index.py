@@ -59,10 +59,9 @@ def refresh(env: Mapping[str, str], archive: Path, state: dict[str, Any]) -> str
         state["template_lines"] = sorted(find_template_lines(issue.get("body") for issue in issues))
     if issues:
         import_issues(archive, issues, state)
-        if env.get("ENCODER") and not state.get("imported_until"):
-            run_askalike("encoder", "use", str(archive), env["ENCODER"], "--download")
     if not archive.exists():
         return "no issue yet"
+    run_askalike("index", str(archive))
     state |= measure_threshold(archive) | {"imported_until": begun}
     write_state(archive, state)
     feedback = read_feedback(github, archive, env.get("AUTHOR") or "github-actions[bot]")

@@ -88,6 +88,8 @@ def assert_equal(one: PostingsSearcher, other: PostingsSearcher, batch, k, allow
             score(one, batch, similarity, pools, fields), score(other, batch, similarity, pools, fields), strict=True
         )
         assert all(mine.tolist() == theirs.tolist() for mine, theirs in scored)
+        absolute = [own.match(own.prepare(batch, similarity, fields), pools).absolute for own in (one, other)]
+        assert all(map(np.array_equal, *absolute))
 
 
 def assert_true(searcher: PostingsSearcher, truth: Brute, batch, k, allowed):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,8 @@ class NoLimit(RateLimiter):
 
 
 class NoPeers(PeerRouter):
+    folder = Path(tempfile.mkdtemp())
+
     def __init__(self) -> None:
         pass
 

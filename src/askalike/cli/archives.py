@@ -25,7 +25,7 @@ from askalike.core.values import parse_encoding, parse_ids, parse_language
 from askalike.export.exporting import export_archive
 from askalike.readers import import_archive
 from askalike.store import DATABASE_FILE, Archive
-from askalike.store.backup import BackupManifest, backup, restore, verify_backup
+from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
 from askalike.store.import_report import REJECTS_FILE, describe_counts
 
 COMMON_PARAMETERS: dict[str, Any] = {
@@ -274,6 +274,7 @@ def backup_command(
     manifest = backup(directory, file)
     if verify:
         verify_backup(file)
+    note_backup(directory, file, manifest, verify)
     _print_manifest("saved and verified" if verify else "saved", manifest, json)
 
 

@@ -23,7 +23,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_by_name=True)
 
 
-_EXPECTED = {
+EXPECTED = {
     "bool_parsing": "true or false",
     "bool_type": "true or false",
     "dict_type": "a table",
@@ -105,9 +105,9 @@ def _describe_error(model: type[Settings], error: Any) -> str:
 
 
 def _describe_expected(path: str, error: Any) -> str:
-    if error["type"] not in _EXPECTED:
+    if error["type"] not in EXPECTED:
         return str(error["msg"])
-    expected = _EXPECTED[error["type"]].format(**error.get("ctx", {}))
+    expected = EXPECTED[error["type"]].format(**error.get("ctx", {}))
     if expected == "a list" and isinstance(error["input"], Mapping):
         expected += f"; a list of tables is written [[{path}]]"
     return f"expected {expected}"

@@ -36,10 +36,16 @@ class Encoder(ABC):
     """Weight of the lexical ranker in a hybrid, in which this encoder has weight 1. Measured with packaged vectors."""
     languages: Sequence[str] | None = None
     """ISO 639-1 codes of the languages that it knows; None for all. For others, hybrids rely more on words."""
+    lexical_power: int | None = None
+    """The power of a lexical score that counts by itself in a hybrid, see `HybridSearcher`; None: none does."""
+    compares_fields: bool = False
+    """Whether its vectors of titles and of whole texts are comparable, so that hybrids search both."""
     title_weight: float = 1.0
     """Weight of the titles' similarity beside that of whole texts, which is 1. Measured with packaged vectors."""
     min_score: float | None = None
     """The score below which a document is off topic; None if it was not measured."""
+    unrelated_score: float = 0.0
+    """The score of texts that have nothing in common, which is 0 as an absolute score."""
     can_approximate: bool = False
     """Whether `approximate_documents` is much faster than `encode_documents`."""
 

@@ -107,6 +107,7 @@ def _finished_words(text: str) -> list[str]:
 class AsymmetricEncoder(Encoder):
     """Looks up queries, and encodes documents with the teacher. Scores are cosines."""
 
+    compares_fields = True
     lexical_weight = 0.25
     """The same as with its teacher, see Encoder.lexical_weight."""
     can_approximate = True

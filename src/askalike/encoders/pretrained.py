@@ -68,8 +68,11 @@ class FoundModel(NamedTuple):
 class PretrainedEncoder(Encoder):
     """A pre-trained encoder. The score is the cosine."""
 
+    compares_fields = True
     lexical_weight = 0.25
     """See Encoder.lexical_weight."""
+    lexical_power = 7
+    """See Encoder.lexical_power. Measured with MiniLM on thirteen sets of queries."""
     title_weight = 0.5
     """See Encoder.title_weight."""
     settings_class: ClassVar[type[EncodingSettings]] = PretrainedEncoderSettings

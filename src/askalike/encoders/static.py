@@ -53,6 +53,8 @@ class StaticEncoderSettings(HashedNgramSettings):
 class StaticEncoder(Encoder):
     """Adds up weighted rows. vectors: (rows, dim). weights: (rows,)."""
 
+    compares_fields = True
+
     def __init__(
         self,
         settings: StaticEncoderSettings,

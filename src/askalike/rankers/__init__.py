@@ -71,8 +71,6 @@ PART_ONLY = ("votes",)
 ANSWER_RANKERS = ("by_question",)
 """Rankers for answers only."""
 PRETRAINED_ENCODERS = ("pretrained", "static", *PACKAGED_ENCODERS)
-FIELD_ENCODERS = ("static", "pretrained", "asymmetric")
-"""Encoders whose vectors of titles and of whole texts are comparable, and of one kind."""
 MODELS_FOLDER = "models"
 MODEL_NAME_PATTERN = re.compile("[a-z0-9][a-z0-9_.-]*")
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.2
@@ -141,9 +139,11 @@ def searches_fields(name: str, folder: Path | None) -> bool:
 
     folder: the archive's directory. Networks compare only the texts that they were trained on.
     """
-    if folder and name in trained_model_names(folder):
-        return read_model_file(folder / MODELS_FOLDER / name).get("encoder") in FIELD_ENCODERS
-    return name in (*registry.names("similarity"), *PRETRAINED_ENCODERS)
+    if name in registry.names("similarity"):
+        return True
+    is_trained = folder and name in trained_model_names(folder)
+    encoder = str(read_model_file(folder / MODELS_FOLDER / name).get("encoder")) if folder and is_trained else name
+    return bool(registry.find_kind(encoder, ("encoder",)) and registry.load("encoder", encoder).compares_fields)
 
 
 def _ranker_class_name(name: str) -> str | None:

@@ -61,6 +61,11 @@ class Ranker(ABC):
         return None
 
     @property
+    def lexical_power(self) -> int | None:
+        """The power of a lexical score that counts by itself in a hybrid with this one; None: none does."""
+        return None
+
+    @property
     def languages(self) -> Sequence[str] | None:
         """ISO 639-1 codes of the languages that its encoder knows; None for all, as without an encoder."""
         return None

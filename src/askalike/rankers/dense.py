@@ -146,6 +146,10 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return self.encoder.languages
 
     @property
+    def lexical_power(self) -> int | None:
+        return self.encoder.lexical_power
+
+    @property
     def min_score(self) -> float | None:
         """The score below which nothing is retrieved; None for no minimum."""
         return self.encoder.min_score if self.settings.min_score is None else self.settings.min_score
@@ -299,7 +303,9 @@ class DenseSearcher(Searcher):
         encoded: VectorQueries | None,
     ) -> Retrieved:  # fmt: skip
         vectors = self._fields.merge_fields(encoded.vectors) if encoded else None
-        return Retrieved(queries, docids, scores, scores, scores, vectors, encoded=encoded)
+        unrelated = self._ranker.encoder.unrelated_score
+        absolute = [np.maximum((s - unrelated) / (1 - unrelated), 0) for s in scores] if unrelated else scores
+        return Retrieved(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
 
     def _explain_query(self, retrieved: Retrieved, row: int, docids: Docids, texts: Texts) -> Explanations:
         if not len(docids):

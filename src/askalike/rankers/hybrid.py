@@ -2,6 +2,10 @@
 
 Absolute scores, with 1 for the same text, are comparable between queries and rankers, and so is their sum. It does not
 depend on k, on candidates or on filters.
+
+Beside an encoder words have a small weight, as their score is low for the same question in other words. A document
+with nearly all words of the query is right all the same: of s, the weighted mean, and l, the lexical score,
+1 − (1 − s)(1 − l^p)^3 is high if either is (p: `Encoder.lexical_power`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +35,8 @@ from askalike.rankers._ranking import Candidates, find_pools, first_hits, rank_p
 from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrieved, Scores, Texts, fill_missing
 from askalike.store import View
 
+LEXICAL_EVIDENCE = 3
+"""How often a high lexical score counts as evidence of its own; measured with `Encoder.lexical_power`."""
 FOREIGN_LEXICAL_WEIGHT = 1.5
 """Weight of the lexical score for queries in a language that the encoder does not know, whose weight is 1.
 
@@ -71,6 +77,12 @@ class HybridRanker(CompositeRanker):
         return self._weights_by_language[language]
 
     @property
+    def lexical_power(self) -> int | None:
+        """The power of the first part that has one; None with weights of the user's, which are those of a sum."""
+        powers = (part.lexical_power for part in self.parts if part.lexical_power is not None)
+        return None if self.settings.weights else next(powers, None)
+
+    @property
     def lexical_weight(self) -> float | None:
         return max((part.lexical_weight for part in self.parts if part.lexical_weight is not None), default=None)
 
@@ -90,6 +102,11 @@ class HybridSearcher(CompositeSearcher):
     def __init__(self, ranker: HybridRanker, view: View) -> None:
         super().__init__(ranker, view)
         self._ranker = ranker
+        self._power = ranker.lexical_power
+        self._lexical = [
+            place for place, part in enumerate(ranker.parts)
+            if part.lexical_weight is None and part.name not in rankers.PART_ONLY
+        ]  # fmt: skip
         self._depends_on_query = [part.name not in rankers.PART_ONLY for part in ranker.parts]
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
@@ -171,15 +188,28 @@ class HybridSearcher(CompositeSearcher):
             np.mean([fill_missing(s) for s in own], axis=0)
             for own in zip(*(part.scores for part in alike), strict=True)
         ]
+        sums = [_sum_weighted(weights or own, scores) for own, scores in zip(own_weights, rows, strict=True)]
+        absolute = [_sum_weighted(own, scores) for own, scores in zip(shares, rows, strict=True)]
+        if not weights:
+            gains = [self._lexical_gain(own, scores) for own, scores in zip(absolute, rows, strict=True)]
+            sums, absolute = ([s + gain for s, gain in zip(own, gains, strict=True)] for own in (sums, absolute))
         return Retrieved(
             queries,
             docids,
-            [_sum_weighted(weights or own, scores) for own, scores in zip(own_weights, rows, strict=True)],
-            [_sum_weighted(own, scores) for own, scores in zip(shares, rows, strict=True)],
+            sums,
+            absolute,
             means if alike else None,
             first_vectors(parts),
             parts,
         )
+
+    def _lexical_gain(self, absolute: Scores, scores: Sequence[Scores]) -> Scores:
+        """Return what high lexical scores add to the weighted means; `scores`: each part's."""
+        if not self._power or not self._lexical:
+            return np.zeros(len(absolute))
+        lexical = np.clip(np.max([scores[place] for place in self._lexical], axis=0), 0, 1)
+        gain: Scores = (1 - np.clip(absolute, 0, 1)) * (1 - (1 - lexical**self._power) ** LEXICAL_EVIDENCE)
+        return gain
 
     def _share_weights(self, weights: Sequence[float]) -> Sequence[float]:
         """Return the weights of the parts that depend on the query, which sum to 1; 0 for others."""
@@ -192,8 +222,11 @@ class HybridSearcher(CompositeSearcher):
         at = find_positions(retrieved.parts[0].docids[row], docids)
         scores = [fill_missing(_absolute(part)[row][at]) for part in retrieved.parts]
         explanations, weights = {}, self._ranker.weights_for(retrieved.queries[row].language)
+        gains = self._lexical_gain(_sum_weighted(self._share_weights(weights), scores), scores)
         for place, docid in enumerate(docids.tolist()):
             added = [float(w * own[place]) for w, own in zip(weights, scores, strict=True)]
+            for lexical in self._lexical:
+                added[lexical] += float(gains[place]) / len(self._lexical)
             shares = dict(zip((part.name for part in self.parts), added, strict=True))
             explanations[docid] = merge_explanations([reason.get(docid) for reason in reasons], shares)
         return explanations

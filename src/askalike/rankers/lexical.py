@@ -242,6 +242,7 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
         names = fields.split(",")
         if len(names) == 2 and view.has_bodies:
             grid["field_weights"] = ((1.0, TEXT_WEIGHT), (1.0, 1.0), (1.0, 3.0), (2.0, 1.0))
+            grid["title_factor"] = (TITLE_FACTOR, 0.3)
         if fields != "title" and view.has_code:
             grid["code"] = ("keep", "drop")
         return grid

@@ -1,5 +1,6 @@
 """A backtest: what comments on the latest questions would have been made, each searched among the older ones."""
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -29,6 +30,7 @@ MAX_SUGGESTIONS = 3
 COMMENTED_SHARES = (0.1, 0.05, 0.02)
 """Shares of the questions that would get a comment at the three thresholds, if none are given."""
 MAX_EXAMPLES = 10
+VECTORS_FOLDER = Path("index", "encoded")
 Scale = Literal["probability", "similarity"]
 Kind = Literal["right", "unconfirmed", "missed"]
 
@@ -228,6 +230,7 @@ def backtest(
         TemporaryDirectory(prefix="askalike-backtest-") as folder,
         PointInTimeArchive(archive, Path(folder) / "archive") as past,
     ):
+        _copy_vectors(archive.path, past.archive.path)
         past.advance_to(str(window[0].created_at))
         fitted = ranker.fit(past.archive.training_view(()))  # the measured labels do not exist yet
         engine = _PastEngine(past.archive, check_trained_before(fitted, window[0]), k, precision)
@@ -310,6 +313,12 @@ class _PastEngine:
         if self.guaranteed is None and report.calibration.threshold:
             self.guaranteed = report.calibration.threshold.probability
         self.prevalence = prevalence if self.prevalence is None else self.prevalence
+
+
+def _copy_vectors(archive: Path, past: Path) -> None:
+    """Copy the vectors that encoders have computed, which depend on the texts alone."""
+    if (archive / VECTORS_FOLDER).is_dir():
+        shutil.copytree(archive / VECTORS_FOLDER, past / VECTORS_FOLDER)
 
 
 def _first_askings(archive: Archive) -> Mapping[str, str]:

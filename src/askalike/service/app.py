@@ -30,7 +30,6 @@ from askalike.service.routes import (
     widget,
 )
 from askalike.service.settings import ServiceSettings
-from askalike.service.state.leases import Leases
 from askalike.service.state.peers import PeerRouter
 from askalike.service.state.rate import RateLimiter
 from askalike.service.state.served_archive import ServedArchive, hot_reload
@@ -43,8 +42,7 @@ def create_app(
 
     faults: what is wrong with archives that are not served, by their names.
     """
-    leases = Leases(peers.folder / "leases")
-    state = AppState(settings, rate_limiter, peers, render_error_page, leases, faults=dict(faults or {}))
+    state = AppState(settings, rate_limiter, peers, render_error_page, faults=dict(faults or {}))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -11,14 +11,22 @@ import shutil
 import sqlite3
 import tarfile
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from askalike.core.clock import now
 from askalike.core.errors import ArchiveError
-from askalike.core.files import PARTIAL_SUFFIX, compute_sha256, folder_errors, fsync_folder, fsync_path, scratch_folder
+from askalike.core.files import (
+    PARTIAL_SUFFIX,
+    compute_sha256,
+    folder_errors,
+    fsync_folder,
+    fsync_path,
+    scratch_folder,
+    write_atomically,
+)
 from askalike.store.archive import Archive
 from askalike.store.database import DATABASE_FILE, FILE_MODE, SCHEMA_VERSION, require_intact, storage_errors
 from askalike.store.statistics import content_hash
@@ -27,6 +35,8 @@ FORMAT_VERSION = 1
 MANIFEST_FILE = "backup.json"
 EXCLUDED_FOLDERS = ("index",)
 """Folders that can be rebuilt."""
+LAST_BACKUP_FILE = "last-backup.json"
+"""In an archive's directory: what is known of its last backup."""
 MAX_MANIFEST_BYTES = 16 << 20
 COPY_CHUNK_BYTES = 1 << 20
 IF_UNWRITABLE = "free some space or choose another place"
@@ -75,6 +85,30 @@ def backup(directory: Path, file: Path) -> BackupManifest:
     return manifest
 
 
+class LastBackup(NamedTuple):
+    """The last backup of an archive: its file, when it was saved, its questions, and whether it was verified."""
+
+    file: str
+    saved_at: str
+    questions: int
+    is_verified: bool
+
+
+def note_backup(directory: Path, file: Path, manifest: BackupManifest, is_verified: bool) -> None:
+    """Note a backup in the archive's directory, for the operator's page; an archive that is read-only has no note."""
+    last = LastBackup(str(file.resolve()), manifest.created_at, manifest.questions, is_verified)
+    with suppress(OSError):
+        write_atomically(directory / LAST_BACKUP_FILE, json.dumps(last._asdict()) + "\n")
+
+
+def read_last_backup(directory: Path) -> LastBackup | None:
+    """Return the note of the archive's last backup; None if there is none that can be read."""
+    try:
+        return LastBackup(**json.loads((directory / LAST_BACKUP_FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
 def verify_backup(file: Path) -> BackupManifest:
     """Restore a backup to a temporary folder beside it, as proof that it can be; return its manifest.
 
@@ -119,7 +153,8 @@ def _ignore_rebuildable(directory: Path) -> Callable[[Any, list[str]], set[str]]
     def ignored_names(folder: Any, names: list[str]) -> set[str]:
         ignored = {name for name in names if name.endswith(PARTIAL_SUFFIX)}
         if Path(folder) == directory:
-            ignored |= {name for name in names if name in EXCLUDED_FOLDERS or name.startswith(DATABASE_FILE)}
+            left_out = (*EXCLUDED_FOLDERS, LAST_BACKUP_FILE)
+            ignored |= {name for name in names if name in left_out or name.startswith(DATABASE_FILE)}
         return ignored
 
     return ignored_names

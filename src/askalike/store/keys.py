@@ -16,10 +16,10 @@ from askalike.core.errors import SettingsError
 from askalike.store.archive import Archive
 from askalike.store.database import Database, execute, fetch_int, write_transaction
 
-Scope = Literal["read", "write", "moderate"]
+Scope = Literal["read", "write", "moderate", "manage"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 """Each scope includes those before it. read: search and give feedback. write: change the archive's texts. moderate:
-decide on proposals and read the query log."""
+decide on proposals and read the query log. manage: see sources, keys, backups and disk."""
 KEY_PREFIX = "ask_"
 KEY_PATTERN = re.compile(f"{KEY_PREFIX}([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
 KEY_COLUMNS = "id, scope, note, created_at, revoked_at, origin"

@@ -141,6 +141,13 @@ def summarise_sources(database: Database) -> list[SourceSummary]:
     return [SourceSummary(name, questions.get(n, 0), answers.get(n, 0), at) for n, name, at in rows]
 
 
+def last_imports(database: Database) -> dict[str, tuple[str, int]]:
+    """Map the name of each source to the reader of its last import, and the number of rows that this rejected."""
+    sql = """SELECT s.name, i.reader, i.rejected_count FROM imports i JOIN sources s ON s.number = i.source_number
+        WHERE i.number IN (SELECT MAX(number) FROM imports GROUP BY source_number)"""
+    return {name: (reader, rejected) for name, reader, rejected in database._connection.execute(sql)}
+
+
 def source_names(connection: sqlite3.Connection, kind: DocumentKind, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield id and source name of those of the questions (or answers) that have a source."""
     sql = f"""SELECT t.id, s.name FROM json_each(?) k CROSS JOIN {kind} t ON t.id = k.value

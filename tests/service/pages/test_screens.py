@@ -40,6 +40,9 @@ PAGES = {
     "gaps": "/a/riverside/gaps",
     "drafts": "/a/riverside/drafts",
     "quality": "/a/riverside/quality",
+    "decisions": f"/a/riverside/queue/decisions?text={ENDLESS[:150]}",
+    "why": "/a/riverside/why?one=endless&other=code",
+    "manage": "/a/riverside/manage",
     "login": "/login",
 } | {f"question-{name}": f"/a/riverside/questions/{name}" for name in TEXTS}
 

@@ -2,12 +2,25 @@
 
 from fastapi import APIRouter
 
-from askalike.service.pages import ask, assets, auth, drafts, gaps, languages, quality, question, queue, why
+from askalike.service.pages import (
+    api_reference,
+    ask,
+    assets,
+    auth,
+    drafts,
+    gaps,
+    languages,
+    manage,
+    quality,
+    question,
+    queue,
+    why,
+)
 
 
 def create_router() -> APIRouter:
     """Return the router of all pages, which are left out of the OpenAPI description."""
     router = APIRouter(include_in_schema=False)
-    for page in (assets, auth, languages, ask, question, why, queue, gaps, drafts, quality):
+    for page in (api_reference, assets, auth, languages, ask, question, why, queue, gaps, drafts, quality, manage):
         router.include_router(page.router)
     return router

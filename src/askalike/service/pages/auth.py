@@ -71,6 +71,9 @@ WriterArchive = Annotated[ServedArchive, Depends(require_scope("write", identify
 ModeratorArchive = Annotated[ServedArchive, Depends(require_scope("moderate", identify_user))]
 """The archive, for people who may decide on duplicates, gaps and drafts."""
 
+OperatorArchive = Annotated[ServedArchive, Depends(require_scope("manage", identify_user))]
+"""The archive, for people who look after it."""
+
 
 @router.get("/")
 async def get_start(request: Request) -> Response:

@@ -12,6 +12,7 @@ from importlib.resources import files
 from io import BytesIO
 
 from babel import dates, numbers
+from babel import units as babel_units
 from babel.core import negotiate_locale
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
@@ -110,6 +111,14 @@ def format_percent(share: float) -> str:
     return str(numbers.format_percent(round(share, 2), locale=_current.get()))
 
 
+def format_bytes(count: int) -> str:
+    """Return a size, in the largest unit of which there is at least one."""
+    units = ("kilobyte", "megabyte", "gigabyte", "terabyte")
+    power = next((n for n in range(len(units), 1, -1) if count >= 1_000**n), 1)
+    number = round(count / 1_000**power, 1)
+    return str(babel_units.format_unit(number, f"digital-{units[power - 1]}", "short", locale=_current.get()))
+
+
 def format_day(day: str | None) -> str:
     """Return the day of an ISO date; "" for none."""
     if not day:
@@ -127,4 +136,5 @@ def format_short_day(day: str) -> str:
 
 def format_minute(moment: str) -> str:
     """Return the day and minute of an ISO date, in UTC."""
-    return f"{dates.format_datetime(datetime.fromisoformat(moment[:16]), 'short', locale=_current.get())} UTC"
+    time = dates.format_time(datetime.fromisoformat(moment[:16]), "short", locale=_current.get())
+    return f"{format_day(moment)}, {time} UTC"

@@ -102,6 +102,7 @@ def create_environment() -> Environment:
         "prose": display.render_body,
         "percent": languages.format_percent,
         "number": languages.format_number,
+        "bytes": languages.format_bytes,
         "day": languages.format_day,
         "minute": languages.format_minute,
         "solution": display.describe_solution,

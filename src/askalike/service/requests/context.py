@@ -30,11 +30,15 @@ class AppState:
     rate_limiter: RateLimiter
     peers: PeerRouter
     render_error_page: ErrorPageRenderer
-    leases: Leases
     archives: dict[str, ServedArchive] = field(default_factory=dict)
     """Each archive by its name; filled when the application starts."""
     faults: dict[str, str] = field(default_factory=dict)
     """What is wrong with each archive that cannot be served beside the others, by its name."""
+
+    @property
+    def leases(self) -> Leases:
+        """What each person is working on, over all processes."""
+        return Leases(self.peers.folder / "leases")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from askalike.core.config import EXPECTED
 from askalike.core.counts import format_count
 from askalike.core.errors import AskalikeError, UncalibratedError
 from askalike.moderation.gaps import GapNotFoundError
@@ -26,6 +27,26 @@ MAX_ERRORS, MAX_LOCATION = 20, 200
 """Maximum number of errors of one request that are described, and of characters of the place of each."""
 CLIENT_LEFT = 499
 """The status, in the log only, of a request whose client leaves before it is complete, as in nginx."""
+EXPECTED_PREFIX = "expected "
+EXPECTED_IN_REQUESTS = EXPECTED | {
+    "dict_type": "an object",
+    "model_attributes_type": "an object",
+    "model_type": "an object",
+    "string_pattern_mismatch": "text that matches {pattern}",
+    "string_too_long": "at most {max_length:,} characters",
+    "too_long": "at most {max_length:,} of them",
+    "too_short": "at least {min_length:,} of them",
+}
+WRONG = {
+    "extra_forbidden": "is not a field here; see /docs",
+    "json_invalid": "is not JSON: {error}",
+    "missing": "is missing",
+}
+"""pydantic's type of an error → what is wrong, where that is not the kind of a value."""
+KIND_OF_VALUE = re.compile(
+    r"(?:bool|float|int|str|constrained-\w+|(?:dict|function-\w+|list|literal|nullable|tuple|union)\[.*)", re.S
+)
+"""A part of pydantic's paths that is no field: one of the kinds that a value may be of."""
 RETRY_HEADER = {"retry-after": "1"}
 Headers = Mapping[str, str]
 STATUSES = (400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 429, 500, 503)
@@ -84,15 +105,36 @@ def _path_pattern(path: str) -> re.Pattern[str]:
 
 async def _handle_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = error.errors()
-    wrong = [
-        FieldError(location=".".join(map(str, e["loc"]))[:MAX_LOCATION], detail=e["msg"].removeprefix("Value error, "))
-        for e in errors[:MAX_ERRORS]
-    ]
+    errors = describe_fields(error.errors())
+    wrong = errors[:MAX_ERRORS]
     described = [f"{w.location}: {w.detail}" for w in wrong]
     if len(errors) > MAX_ERRORS:
         described.append(f"{format_count(len(errors), 'error')} in all, of which these are the first {MAX_ERRORS}")
     return problem_response(request, 422, "; ".join(described), wrong)
+
+
+def describe_fields(errors: Sequence[Mapping[str, Any]]) -> list[FieldError]:
+    """Return what is wrong at each place of a request. A value that may be of several kinds is described once."""
+    by_location: dict[str, list[str]] = {}
+    for error in errors:
+        path = (str(part) for part in error["loc"] if not (isinstance(part, str) and KIND_OF_VALUE.fullmatch(part)))
+        by_location.setdefault(".".join(path)[:MAX_LOCATION], []).append(_describe(error))
+    described = []
+    for location, details in by_location.items():
+        expected = dict.fromkeys(d.removeprefix(EXPECTED_PREFIX) for d in details if d.startswith(EXPECTED_PREFIX))
+        others = dict.fromkeys(detail for detail in details if not detail.startswith(EXPECTED_PREFIX))
+        joined = [EXPECTED_PREFIX + " or ".join(expected)] if expected else []
+        described.append(FieldError(location=location, detail="; ".join((*joined, *others))))
+    return described
+
+
+def _describe(error: Mapping[str, Any]) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind in WRONG:
+        return WRONG[kind].format(**context)
+    if kind in EXPECTED_IN_REQUESTS:
+        return EXPECTED_PREFIX + EXPECTED_IN_REQUESTS[kind].format(**context)
+    return str(error["msg"]).removeprefix("Value error, ")
 
 
 async def _handle_askalike_error(request: Request, error: Exception) -> Response:

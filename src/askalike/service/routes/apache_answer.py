@@ -235,7 +235,7 @@ class ListEnvelope(BaseModel):
     data: list[ListedQuestion]
 
 
-@ask_page_router.get("/answer/api/v1/question/similar")
+@ask_page_router.get("/answer/api/v1/question/similar", summary="Similar questions, for Apache Answer")
 async def question_similar(archive: ReadableArchive, title: TypedTitle = "") -> ListEnvelope:
     """Return the questions most similar to a title, in the shape of Apache Answer's own response."""
     return ListEnvelope(data=await archive.run_on_engine(lambda engine: _search_questions(engine, title)))

@@ -94,7 +94,7 @@ class AnswerResponse(BaseModel):
     model: str | None
 
 
-@router.get("/similar", tags=["search"], response_model=SimilarResponse)
+@router.get("/similar", summary="Find similar questions", tags=["search"], response_model=SimilarResponse)
 async def get_similar(
     archive: SearchableArchive, request: Request, query: Annotated[SimilarRequest, Query()]
 ) -> Response:
@@ -135,6 +135,7 @@ router.add_api_route(
     "/similar",
     post_similar,
     methods=["POST"],
+    summary="Find similar questions, by a longer text",
     tags=["search"],
     route_class_override=_SimilarRoute,
     response_model=SimilarResponse,
@@ -179,7 +180,7 @@ async def answer_peer(state: AppState, message: bytes) -> bytes:
     return len(response.results).to_bytes(FOUND_BYTES) + response.model_dump_json().encode()
 
 
-@router.post("/answer", tags=["asking"])
+@router.post("/answer", summary="Answer a question", tags=["asking"])
 async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerResponse:
     """Answer a question from the archive. The question is logged for the configured number of days."""
     if query.mode == "grounded" and not archive.writes_grounded_answers:
@@ -207,7 +208,7 @@ async def post_answer(archive: ReadableArchive, query: AnswerRequest) -> AnswerR
     )
 
 
-@router.post("/feedback", tags=["asking"], status_code=204)
+@router.post("/feedback", summary="Say whether a hit helped", tags=["asking"], status_code=204)
 async def post_feedback(archive: SearchableArchive, feedback: FeedbackRequest) -> None:
     """Store feedback. `accept` and `reject` are on one question, which must be one of those shown."""
     await record_feedback(archive, feedback)

@@ -77,7 +77,7 @@ class SimilarTopics(BaseModel):
     rest_serializer: str = Field("1", alias="__rest_serializer")
 
 
-@router.get("/topics/similar_to")
+@router.get("/topics/similar_to", summary="Similar topics, for Discourse")
 @router.get("/topics/similar_to.json", include_in_schema=False)
 @router.get("/similar_topics", include_in_schema=False)
 @router.get("/similar_topics.json", include_in_schema=False)

@@ -76,26 +76,26 @@ class ListedEncoders(BaseModel):
     data: list[ListedEncoder]
 
 
-@router.post("/embeddings")
+@router.post("/embeddings", summary="Encode texts")
 @router.post("/v1/embeddings", include_in_schema=False)  # for programs that append it to their base URL
 async def post_embeddings(archive: ReadableArchive, request: EncodingRequest) -> EncodingResponse:
     """Return the vectors of texts by one of the archive's encoders, in the shape of OpenAI's API."""
     return await _encode(archive, request)
 
 
-@router.get("/models")
+@router.get("/models", summary="List the encoders")
 async def get_models(archive: ReadableArchive) -> ListedEncoders:
     """Return the archive's encoders, in the shape of OpenAI's API."""
     return await _list_encoders(archive)
 
 
-@only_archive_router.post("/v1/embeddings")
+@only_archive_router.post("/v1/embeddings", summary="Encode texts, with one archive")
 async def post_embeddings_of_only_archive(archive: OnlyReadableArchive, request: EncodingRequest) -> EncodingResponse:
     """Return the same for the only archive that is served."""
     return await _encode(archive, request)
 
 
-@only_archive_router.get("/v1/models")
+@only_archive_router.get("/v1/models", summary="List the encoders, with one archive")
 async def get_models_of_only_archive(archive: OnlyReadableArchive) -> ListedEncoders:
     """Return the same for the only archive that is served."""
     return await _list_encoders(archive)

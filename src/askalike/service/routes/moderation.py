@@ -117,7 +117,7 @@ class GapsResponse(BaseModel):
     total: int
 
 
-@router.get("/duplicates")
+@router.get("/duplicates", summary="List likely duplicates")
 async def get_duplicates(archive: ModeratedArchive, query: Annotated[DuplicatesQuery, Query()]) -> DuplicatesResponse:
     """Return likely duplicates: open ones the most certain first, decided ones the latest first."""
 
@@ -132,7 +132,7 @@ async def get_duplicates(archive: ModeratedArchive, query: Annotated[DuplicatesQ
     return await archive.run_on_store(list_page)
 
 
-@router.post("/duplicates/{id}/decision")
+@router.post("/duplicates/{id}/decision", summary="Decide on a likely duplicate")
 async def post_decision(
     archive: ModeratedArchive, request: Request, id: ProposalId, decision_request: DecisionRequest
 ) -> DuplicateResponse:
@@ -148,7 +148,7 @@ async def post_decision(
     return await archive.run_on_store(decide)
 
 
-@router.get("/gaps")
+@router.get("/gaps", summary="List the gaps")
 async def get_gaps(archive: ModeratedArchive, query: Annotated[GapsQuery, Query()]) -> GapsResponse:
     """Return the questions that were asked and found nothing, or nothing that helped; or those that are ignored."""
     find = partial(gaps.find_gaps, min_probability=query.min_probability, ignored=query.ignored, ranker=archive.ranker)
@@ -157,7 +157,7 @@ async def get_gaps(archive: ModeratedArchive, query: Annotated[GapsQuery, Query(
     return GapsResponse(gaps=shown, total=len(all_gaps))
 
 
-@router.post("/gaps/{id}/ignore", status_code=204)
+@router.post("/gaps/{id}/ignore", summary="Ignore a gap", status_code=204)
 async def ignore_gap(
     archive: ModeratedArchive, request: Request, id: GapId, criteria: Annotated[GapCriteria, Query()]
 ) -> None:
@@ -167,7 +167,7 @@ async def ignore_gap(
     await archive.run_on_store(lambda store: gaps.ignore_gap(store, get_gap(store), moderator))
 
 
-@router.post("/gaps/{id}/restore", status_code=204)
+@router.post("/gaps/{id}/restore", summary="Show an ignored gap again", status_code=204)
 async def restore_gap(archive: ModeratedArchive, id: GapId, criteria: Annotated[GapCriteria, Query()]) -> None:
     """Show an ignored gap again."""
     get_gap = _gap_getter(archive, id, criteria)

@@ -82,13 +82,13 @@ async def _require_any_key(is_known: IsKnown) -> None:
         raise HTTPException(401, "this needs a key of one of the archives", {"www-authenticate": "Bearer"})
 
 
-@router.get("/healthz", openapi_extra=KEY_IS_OPTIONAL)
+@router.get("/healthz", summary="Is the process alive?", openapi_extra=KEY_IS_OPTIONAL)
 async def healthz(request: Request, is_known: IsKnown) -> Health:
     """Report that the process answers; list the archives for callers who need no key, or have one."""
     return Health(status="alive", archives=list(app_state(request).archives) if is_known else [])
 
 
-@router.get("/readyz", openapi_extra=KEY_IS_OPTIONAL)
+@router.get("/readyz", summary="Can every archive be searched?", openapi_extra=KEY_IS_OPTIONAL)
 async def readyz(request: Request, is_known: IsKnown) -> Readiness:
     """Report that every archive can be searched and read; 503 if one cannot, or keeps requests waiting too long."""
     if faults := app_state(request).faults:
@@ -99,7 +99,9 @@ async def readyz(request: Request, is_known: IsKnown) -> Readiness:
     return Readiness(status="ready", archives=list(shown), index=shown)
 
 
-@router.get("/metrics", dependencies=[Depends(_require_any_key)], response_class=PlainTextResponse)
+@router.get(
+    "/metrics", summary="Read the metrics", dependencies=[Depends(_require_any_key)], response_class=PlainTextResponse
+)
 async def get_metrics(request: Request) -> Response:
     """Return counters and timings since the service started, in Prometheus' text format."""
     registry = CollectorRegistry()

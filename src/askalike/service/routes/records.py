@@ -59,7 +59,7 @@ class LinksResponse(BaseModel):
     links: list[LinkFields]
 
 
-@questions.post("/questions:batch", responses=CREATED_RESPONSES)
+@questions.post("/questions:batch", summary="Add or replace many questions", responses=CREATED_RESPONSES)
 async def post_questions(
     archive: WritableArchive, request: Request, batch: RecordBatch[records.QuestionRecord], response: Response
 ) -> CommitResponse:
@@ -67,7 +67,7 @@ async def post_questions(
     return await commit(archive, request, [question.to_question(question.id) for question in batch.items], response)
 
 
-@questions.put("/questions/{id:path}", responses=CREATED_RESPONSES)
+@questions.put("/questions/{id:path}", summary="Add or replace a question", responses=CREATED_RESPONSES)
 async def put_question(
     archive: WritableArchive, request: Request, id: QuestionId, question: records.QuestionFields, response: Response
 ) -> CommitResponse:
@@ -75,7 +75,7 @@ async def put_question(
     return await commit(archive, request, [question.to_question(id)], response)
 
 
-@questions.get("/questions/{id:path}")
+@questions.get("/questions/{id:path}", summary="Read a question")
 async def get_question(archive: ReadableArchive, id: QuestionId) -> records.StoredQuestion:
     """Return a question with its first 100 answers and 1,000 links; `answers` and `links` return the others."""
     stored = await archive.run_on_store(lambda store: load_question(store, id))
@@ -88,7 +88,7 @@ async def get_question(archive: ReadableArchive, id: QuestionId) -> records.Stor
     )
 
 
-@questions.get("/revisions")
+@questions.get("/revisions", summary="Read the history of a question")
 async def get_revisions(archive: WritableArchive, question: Id) -> RevisionsResponse:
     """Return who corrected a question and its answers in this archive, when, and the previous texts."""
     found = await archive.run_on_store(lambda store: revisions.get_revisions(store, question))
@@ -108,14 +108,14 @@ async def get_revisions(archive: WritableArchive, question: Id) -> RevisionsResp
     )
 
 
-@questions.delete("/questions/{id:path}", status_code=204)
+@questions.delete("/questions/{id:path}", summary="Delete a question", status_code=204)
 async def delete_question(archive: WritableArchive, id: QuestionId) -> None:
     """Delete a question with its answers and links."""
     if not await archive.run_on_store(lambda store: store.delete([id])):
         raise HTTPException(404, f"no question {id!r}")
 
 
-@answers.post("/answers:batch", responses=CREATED_RESPONSES)
+@answers.post("/answers:batch", summary="Add or replace many answers", responses=CREATED_RESPONSES)
 async def post_answers(
     archive: WritableArchive, request: Request, batch: RecordBatch[AnswerRecord], response: Response
 ) -> CommitResponse:
@@ -123,7 +123,7 @@ async def post_answers(
     return await commit(archive, request, [answer.to_answer(answer.id) for answer in batch.items], response)
 
 
-@answers.put("/answers/{id:path}", responses=CREATED_RESPONSES)
+@answers.put("/answers/{id:path}", summary="Add or replace an answer", responses=CREATED_RESPONSES)
 async def put_answer(
     archive: WritableArchive, request: Request, id: AnswerId, answer: records.AnswerFields, response: Response
 ) -> CommitResponse:
@@ -131,7 +131,7 @@ async def put_answer(
     return await commit(archive, request, [answer.to_answer(id)], response)
 
 
-@answers.get("/answers")
+@answers.get("/answers", summary="List the answers to a question")
 async def get_answers(
     archive: ReadableArchive,
     question: Id,
@@ -143,7 +143,7 @@ async def get_answers(
     return AnswersResponse(answers=[AnswerRecord.from_answer(answer) for answer in stored])
 
 
-@answers.get("/answers/{id:path}")
+@answers.get("/answers/{id:path}", summary="Read an answer")
 async def get_answer(archive: ReadableArchive, id: AnswerId) -> AnswerRecord:
     """Return an answer."""
     answer = await archive.run_on_store(lambda store: editing.get_answer(store, id))
@@ -152,14 +152,14 @@ async def get_answer(archive: ReadableArchive, id: AnswerId) -> AnswerRecord:
     return AnswerRecord.from_answer(answer)
 
 
-@answers.delete("/answers/{id:path}", status_code=204)
+@answers.delete("/answers/{id:path}", summary="Delete an answer", status_code=204)
 async def delete_answer(archive: WritableArchive, id: AnswerId) -> None:
     """Delete an answer."""
     if not await archive.run_on_store(lambda store: editing.delete_answer(store, id)):
         raise HTTPException(404, f"no answer {id!r}")
 
 
-@links.post("/links:batch", responses=CREATED_RESPONSES)
+@links.post("/links:batch", summary="Add many links", responses=CREATED_RESPONSES)
 async def post_links(
     archive: WritableArchive, request: Request, batch: RecordBatch[NewLink], response: Response
 ) -> CommitResponse:
@@ -167,13 +167,13 @@ async def post_links(
     return await commit(archive, request, [link.to_link() for link in batch.items], response)
 
 
-@links.put("/links", responses=CREATED_RESPONSES)
+@links.put("/links", summary="Add a link", responses=CREATED_RESPONSES)
 async def put_link(archive: WritableArchive, request: Request, link: NewLink, response: Response) -> CommitResponse:
     """Add a link between two questions, which must exist."""
     return await commit(archive, request, [link.to_link()], response)
 
 
-@links.get("/links")
+@links.get("/links", summary="List the links of a question")
 async def get_links(
     archive: ReadableArchive,
     question: Id,
@@ -186,7 +186,7 @@ async def get_links(
     return LinksResponse(links=[LinkFields.model_construct(**asdict(link)) for link in stored])
 
 
-@links.delete("/links", status_code=204)
+@links.delete("/links", summary="Delete a link", status_code=204)
 async def delete_link(archive: WritableArchive, link: Annotated[LinkFields, Query()]) -> None:
     """Delete a link."""
     if not await archive.run_on_store(lambda store: editing.delete_link(store, link.to_link())):

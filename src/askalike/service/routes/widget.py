@@ -19,7 +19,12 @@ NEEDLESS_BREAK = re.compile(r"([{(,])\n|\n(?=\})")
 router = APIRouter(tags=["widget"])
 
 
-@router.get("/widget.js", response_class=Response, responses={200: {"content": {"text/javascript": {}}}})
+@router.get(
+    "/widget.js",
+    summary="Load the widget",
+    response_class=Response,
+    responses={200: {"content": {"text/javascript": {}}}},
+)
 async def get_widget(request: Request) -> Response:
     """Return the script. Anybody may load it; it contains no secret."""
     script = load_script()

@@ -1,0 +1,96 @@
+"""The reference of the HTTP interface: complete, with examples that run, and readable by everybody."""
+
+import json
+import re
+import shlex
+
+import pytest
+from serving import Service, wait_for
+
+from askalike.service.pages.api_reference import EXAMPLES
+
+V1 = "/v1/riverside"
+ORDER = (
+    "questions:batch", "PUT questions", "answers:batch", "PUT answers", "links:batch", "PUT links", "GET links",
+    "DELETE links",
+)  # fmt: skip
+
+
+def commands(service: Service) -> dict[str, list[str]]:
+    """Operation below `/v1/ARCHIVE/` → the words of its example."""
+    page = service.get("/docs", accept="text/html").body.decode()
+    text = re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", page, flags=re.DOTALL)
+    lines = [line.replace("&#39;", "'").replace("&#34;", '"').replace("&amp;", "&") for line in text]
+    split = [shlex.split(line) for line in lines]
+    return dict(zip(lines, split, strict=True))
+
+
+def run(service: Service, words: list[str]) -> int:
+    """Send the request of a command line of curl; return its status."""
+    url = next(word for word in words if word.startswith("http"))
+    body = json.loads(words[words.index("--json") + 1]) if "--json" in words else None
+    method = words[words.index("-X") + 1] if "-X" in words else "POST" if body else "GET"
+    path = url.removeprefix(service.url.geturl()).replace("ARCHIVE", "riverside")
+    return service.send(method, path, body).status
+
+
+def test_every_operation_is_shown_and_its_example_runs(service: Service) -> None:
+    described = service.get("/openapi.json").json["paths"]
+    lines = commands(service)
+    assert len(lines) == sum(map(len, described.values()))
+    assert all(operation["summary"] for methods in described.values() for operation in methods.values())
+    changing = [line for line in lines if any(name in line for name in ("-X", "batch", "links"))]
+    written = [line for line in changing if "DELETE" not in line and "--json" in line and "decision" not in line]
+    statuses = {line: run(service, lines[line]) for line in sorted(written, key=lambda line: "questions" not in line)}
+    assert set(statuses.values()) <= {200, 201}, statuses
+    wait_for(lambda: service.get(f"{V1}/similar?title=box+for+books").json["results"])
+    others = [line for line in lines if line not in changing and "embeddings" not in line and "gaps/" not in line]
+    statuses = {line: run(service, lines[line]) for line in others}
+    assert set(statuses.values()) <= {200, 204}, statuses
+    assert len(written) + len(others) >= len(EXAMPLES) - 4
+
+
+def test_v1_leads_people_to_the_reference_and_tells_programs_where_it_is(visit, service: Service) -> None:
+    index = service.get("/v1").json
+    assert (index["documentation"], index["openapi"]) == ("/docs", "/openapi.json")
+    assert f"{V1}/similar".replace("riverside", "{archive}") in index["paths"]
+    page = visit("/v1")
+    page.get_by_role("heading", name="HTTP interface").wait_for()
+    assert page.url.endswith("/docs")
+    page.get_by_role("link", name="SimilarQuestion").first.click()
+    assert page.url.endswith("#SimilarQuestion")
+
+
+@pytest.mark.parametrize("width", [320, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_reference_is_accessible_and_fits_every_screen(visit, width: int, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = visit("/docs", color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    results = axe.Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "details"),
+    [
+        ("GET", f"{V1}/similar?title=x&colour=red", None, ["query.colour: is not a field here; see /docs"]),
+        ("GET", f"{V1}/similar?title={'x' * 1001}", None, ["query.title: expected at most 1,000 characters"]),
+        ("GET", f"{V1}/similar?title=x&k=many", None, ["query.k: expected a whole number"]),
+        (
+            "POST",
+            f"{V1}/answer",
+            {"title": "x", "mode": "guess"},
+            ["body.mode: expected 'nearest', 'generate' or 'auto' or 'grounded'"],
+        ),
+        ("POST", f"{V1}/feedback", {"shown_ids": "r1"}, ["body.title: is missing", "body.shown_ids: expected a list"]),
+        ("PUT", f"{V1}/questions/a", {"title": 3}, ["body.title: expected text"]),
+        ("PUT", f"{V1}/questions/a", ["x"], ["body: expected an object"]),
+        ("POST", f"{V1}/embeddings", {"model": "static", "input": {}}, ["body.input: expected text or a list"]),
+    ],
+)
+def test_errors_are_in_words(service: Service, method: str, path: str, body: object, details: list[str]) -> None:
+    problem = service.send(method, path, body)
+    assert problem.status == 422
+    assert not [detail for detail in details if detail not in problem.json["detail"]], problem.json["detail"]
+    assert not re.search(r"should|input|literal\[|pydantic", problem.json["detail"].replace("body.input", ""), re.I)
