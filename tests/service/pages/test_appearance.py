@@ -78,21 +78,4 @@ def test_ask_is_walked_by_keyboard(visit) -> None:
     page.keyboard.press("Space")
     page.get_by_text("Noted as different.").wait_for()
     assert "Noted as different." in page.evaluate(NAME_OF_FOCUS)
-    walk(page, "1 related question")
-    page.keyboard.press("Enter")
-    assert page.locator(".related .item").first.is_visible()
     walk(page, "none_of_these")
-
-
-def test_the_queue_is_walked_by_keyboard(visit) -> None:
-    page = visit("/a/riverside/queue")
-    page.locator(".skip").focus()
-    names = walk(page, "decision")
-    assert sum(name in ("Queue", "Gaps") for name in names) == 2
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.value") == "skip"
-    page.keyboard.press("Enter")
-    page.get_by_text("You skipped:").wait_for()
-    page.keyboard.press("u")
-    page.locator(".undo").wait_for(state="detached")
