@@ -8,6 +8,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from film_typing import serve_example
@@ -46,20 +47,35 @@ PICTURES = {
     "quality": Picture("/quality", height=1000),
 }
 
+BACKTEST = "backtest"
+"""The name of the picture of a backtest's page, which no service shows."""
+
 
 def main() -> None:
     """Take all screenshots, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES], default=[])
-    names = parser.parse_args().names or list(PICTURES)
+    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES, BACKTEST], default=[])
+    names = parser.parse_args().names or [*PICTURES, BACKTEST]
     from chromium import launch_chromium
 
     with serve_example() as service, sync_playwright() as running:
         prepare(service)
         chromium = launch_chromium(running)
-        for name in names:
+        if BACKTEST in names:
+            show_backtest(chromium)
+        for name in (name for name in names if name != BACKTEST):
             show(chromium, f"{service.url.geturl()}/a/riverside", PICTURES[name], ASSETS / f"page-{name}.webp")
         chromium.close()
+
+
+def show_backtest(chromium: Browser) -> None:
+    """Write the screenshot of a backtest of the example archive."""
+    from commands import askalike
+
+    with TemporaryDirectory() as folder:
+        askalike("import", "table", ASSETS.parents[1] / "examples" / "riverside.csv", "-o", "riverside", cwd=folder)
+        askalike("backtest", "riverside", "--last", 150, "-o", "tested", cwd=folder)
+        show(chromium, f"file://{folder}/tested/backtest.html", Picture("", height=1000), ASSETS / "page-backtest.webp")
 
 
 def prepare(service: Any) -> None:

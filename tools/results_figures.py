@@ -36,13 +36,15 @@ def draw_figures(reports: Reports, calibration: Any, scale: Any) -> dict[str, tu
 
 
 def _labels(reports: Reports) -> list[str]:
-    return [system["label"] for system in next(iter(reports.values()))["systems"]]
+    """Return the labels of all systems; that of a system with few reports stands last."""
+    return list(dict.fromkeys(system["label"] for report in reports.values() for system in report["systems"]))
 
 
 def _gains(report: Mapping[str, Any]) -> Iterator[tuple[str, float, bool]]:
     """Yield label, gain over BM25 in points, and whether it is significant, of each system."""
     pairs = report["comparisons"][MEASURE]["pairs"]
-    p = {pair["second"]: pair["p_holm"] for pair in pairs if pair["first"] == BASELINE}
+    p = {pair["second"] if pair["first"] == BASELINE else pair["first"]: pair["p_holm"]
+         for pair in pairs if BASELINE in (pair["first"], pair["second"])}  # fmt: skip
     means = {system["label"]: system["measures"][MEASURE]["mean"] for system in report["systems"]}
     for label, mean in means.items():
         yield label, 100 * (mean - means[BASELINE]), p.get(label, 1.0) < 0.05
@@ -83,7 +85,7 @@ def _draw_quality_over_speed(reports: Reports) -> tuple[str, str]:
     shown = dict(list(reports.items())[:3])
     with open_figure(WIDTH, 210 * len(shown), rows=len(shown)) as (figure, panels):
         for axes, (name, report) in zip(panels, shown.items(), strict=True):
-            for i, system in enumerate(report["systems"]):
+            for i, system in enumerate(system for system in report["systems"] if system["cost"]):
                 value, ms = system["measures"][MEASURE], system["cost"]["ms_per_query"]
                 y, low, high = (100 * value[key] for key in ("mean", "low", "high"))
                 axes.plot([ms, ms], [low, high], color=system_colour(i), linewidth=1, alpha=0.6)
@@ -104,7 +106,9 @@ def _draw_quality_over_speed(reports: Reports) -> tuple[str, str]:
 
 def _span(reports: Reports) -> tuple[float, float]:
     """Return the limits of the axis of all times, so that the panels can be compared."""
-    times = [system["cost"]["ms_per_query"] for report in reports.values() for system in report["systems"]]
+    times = [
+        system["cost"]["ms_per_query"] for report in reports.values() for system in report["systems"] if system["cost"]
+    ]
     return 0.8 * min(times), 1.25 * max(times)
 
 

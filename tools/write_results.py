@@ -211,7 +211,9 @@ def interval(system: Report, measure: str) -> str:
 
 
 def cost(system: Report) -> tuple[str, str]:
-    """Return the processor time per query and the size of the index, formatted."""
+    """Return the processor time per query and the size of the index, formatted; dashes for a run that was given."""
+    if not system["cost"]:
+        return "–", "–"
     ms, size = system["cost"]["ms_per_query"], system["cost"]["index_bytes"]
     return f"{ms:.2f}" if ms < 1 else f"{ms:.1f}", f"{size / 1e6:.1f}{NO_BREAK}MB"
 

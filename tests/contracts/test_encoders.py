@@ -22,8 +22,9 @@ TEXTS = [
 ]
 EMPTY = 3
 NETWORK = {
-    "recipe": "bow_cnn", "dim": 8, "units": 8, "init_epochs": 1, "min_texts": 1, "training.epochs": 1, "batch_size": 16,
-    "random": 2, "dev_share": 0.2, "accelerator": "cpu", "signals": "duplicates", "min_pairs": 1,
+    "recipe": "bow_cnn", "dim": 8, "units": 8, "init": "skipgram", "init_epochs": 1, "min_texts": 1,
+    "training.epochs": 1, "batch_size": 16, "random": 2, "dev_share": 0.2,
+    "accelerator": "cpu", "signals": "duplicates", "min_pairs": 1,
 }  # fmt: skip
 SETTINGS = {
     "doc2vec": {"min_texts": 1, "dim": 8, "epochs": 2, "sample": 0},

@@ -12,9 +12,11 @@ THINGS = (
     *("butter", "cheese", "fish", "salt", "sugar", "apple", "plum", "pear", "corn"),
 )
 WAYS = ("how do I cook {}", "what is the way to prepare {}", "best {} recipe", "making {} at home")
-TINY = {"dim": 8, "units": 12, "min_texts": 1, "training.epochs": 3, "optimizer": "adam", "learning_rate": 0.01,
-        "accelerator": "cpu", "init_epochs": 2, "random": 4, "batch_size": 16, "measure": "RR",
-        "dev_share": 0.2}  # fmt: skip
+TINY = {
+    "dim": 8, "units": 12, "init": "skipgram", "min_texts": 1, "training.epochs": 3, "optimizer": "adam",
+    "learning_rate": 0.01, "accelerator": "cpu", "init_epochs": 2, "random": 4, "batch_size": 16, "measure": "RR",
+    "dev_share": 0.2,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,7 +14,7 @@ import tomli_w
 from small import archive_at, toml_at
 
 from askalike.core.errors import SettingsError
-from askalike.core.types import Question
+from askalike.core.types import EvaluationQuery, Judgement, Question
 from askalike.evaluation.trec import read_run
 from askalike.experiments.declaration import read_experiment
 from askalike.experiments.run import run_experiment
@@ -87,6 +87,24 @@ def test_the_same_again_writes_the_same_runs(toml, tmp_path):
     run_experiment(read_experiment(toml), tmp_path / "a")
     run_experiment(read_experiment(toml), tmp_path / "b")
     assert runs(tmp_path / "a") == runs(tmp_path / "b")
+
+
+def test_the_order_of_candidates_is_a_system_where_queries_have_some(tmp_path):
+    path = archive_at(tmp_path / "pooled")
+    pools = {"q00": ["q20", "q01", "q30"], "q10": ["q11", "q02", "q12"]}
+    with Archive.open(path) as archive:
+        archive.upsert(EvaluationQuery("pools", question) for question in archive.view().get_questions(pools).values())
+        for query, ids in pools.items():
+            archive.upsert(
+                Judgement("pools", query, id, int(id[1] == query[1]), n) for n, id in enumerate(ids, start=1)
+            )
+    given = {"system": [{"run": "candidates", "label": "order given"}, {"ranker": "bm25"}]}
+    toml = toml_at(tmp_path / "pools.toml", path, split="pools", fields=None)
+    first, bm25 = run_experiment(read_experiment(toml, given), tmp_path / "out").systems
+    assert (first.label, first.mean("RR")) == ("order given", pytest.approx((1 / 2 + 1) / 2))
+    assert bm25.label == "bm25"
+    without = read_experiment(toml, {**given, "split": "rephrasings"})
+    assert [system.label for system in run_experiment(without, tmp_path / "others").systems] == ["bm25"]
 
 
 def test_the_resolved_configuration_runs_as_it_stands(toml, tmp_path):

@@ -16,6 +16,7 @@ from askalike.search import interim
 from askalike.store import Archive, get_served_ranker
 from askalike.store.deployments import get_archive_encoder
 from askalike.store.encoding import announce_encoding, read_encoding, record_encoding
+from askalike.tuning.adoption import fitting_encoder
 from askalike.tuning.encoder_trials import try_encoders
 from commands import askalike
 from needs import need
@@ -94,6 +95,14 @@ def test_import_in_another_language_keeps_words(table, at_hand):
     done = askalike("import", "table", table, "-o", table.with_name("archive"), "--language", "de")
     assert done.returncode == 0
     assert served(table.with_name("archive")) is None
+
+
+@pytest.mark.parametrize(("german", "adopted"), [(3, NAME), (5, None)])
+def test_a_mixed_archive_gets_the_encoder_that_knows_half_of_it(tmp_path, at_hand, german, adopted):
+    with Archive.create(tmp_path / "archive") as archive:
+        languages = ["de"] * german + ["en"] * 4
+        archive.upsert([Question(str(n), "rice", language=language) for n, language in enumerate(languages)])
+        assert fitting_encoder(archive) == adopted
 
 
 def test_encoder_none_keeps_words(table, at_hand):

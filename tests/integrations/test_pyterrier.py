@@ -5,6 +5,7 @@ import pytest
 
 import askalike
 from askalike import rankers
+from askalike.core.errors import SettingsError
 
 pt = pytest.importorskip("pyterrier", reason="needs the extra pyterrier")
 TITLES = ["boil an egg", "bake some bread", "brew good coffee", "egg timer", "eggs and bread"]
@@ -70,3 +71,14 @@ def test_an_experiment_of_pyterrier_measures_it(bm25):
     qrels = pandas.DataFrame({"qid": ["q1"], "docno": ["d0"], "label": [1]})
     means = pt.Experiment([bm25], QUERIES[:1], qrels, ["recip_rank"])
     assert means.recip_rank.tolist() == [1.0]
+
+
+def test_bodies_in_html_are_read_so(bm25):
+    queries = pandas.DataFrame({"qid": ["q"], "query": ["help"], "body": ["<p>an <b>egg</b></p>"]})
+    with pytest.warns(UserWarning, match="1 of 1 bodies look like HTML"):
+        found = bm25(queries)
+    assert found.docno.tolist() == bm25(queries.assign(markup="html")).docno.tolist() != []
+    words = bm25(queries.assign(body="an egg", markup="text"))
+    assert found.score.tolist() == pytest.approx(words.score.tolist())
+    with pytest.raises(SettingsError, match="column markup: rtf; expected text or html"):
+        bm25(queries.assign(markup="rtf"))

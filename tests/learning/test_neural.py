@@ -7,7 +7,7 @@ from tests.encoders.conftest import TINY
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError, InputError, NotFittedError, SettingsError, TrainingError
-from askalike.core.types import Question
+from askalike.core.types import Answer, Question
 from askalike.encoders import open_encoder
 from askalike.experiments import models
 from askalike.learning.neural import NeuralEncoder
@@ -150,6 +150,18 @@ def test_every_network_is_trained_saved_and_opened(archive, network):
 
 
 LSTM = {k: v for k, v in TINY.items() if k != "units"} | {"hidden": 6, "signals": "duplicates", "training.epochs": 1}
+
+
+def test_skipgram_reads_answers_too(archive):
+    """Words of questions stand in other contexts where answers use them as well."""
+    values = {**LSTM, "learning_rate": 1e-12}
+    tables = []
+    for name in ("before", "after"):
+        model = open_encoder(models.train(archive, Recipe.read("siamese_lstm", values), name)).trained_network
+        tables.append((list(model.features.tokens), model.network.word_embedding.weight.detach().numpy()))
+        archive.upsert(Answer(f"b{n}", "tea0", "Put tea and milk into a pot, then more milk.") for n in range(9))
+    assert tables[0][0] == tables[1][0]
+    assert not np.allclose(tables[0][1], tables[1][1], atol=1e-6)
 
 
 def test_initial_word_vectors_are_scaled_together(archive):

@@ -51,6 +51,23 @@ def test_moved_and_new_headings_keep_the_ids_of_others(imported: Importing, tmp_
     assert first < set(imported("markdown", file).questions)
 
 
+@pytest.mark.parametrize(
+    ("heading", "title", "anchor"),
+    [
+        ("What does `flag_value` do?", "What does flag_value do?", "what-does-flag_value-do"),
+        ("Why _not_ **this**?", "Why not this?", "why-not-this"),
+        ("Is [it](https://x.example) <b>free</b>? #", "Is it free?", "is-it-free"),
+        ("Was kostet’s?", "Was kostet’s?", "was-kostets"),
+    ],
+)
+def test_headings_lose_their_markup_and_nothing_else(
+    imported: Importing, tmp_path: Path, heading: str, title: str, anchor: str
+) -> None:
+    (tmp_path / "faq.md").write_text(f"## {heading}\nSo.\n")
+    [(id, question)] = imported("markdown", tmp_path).questions.items()
+    assert (id, question.title) == (f"faq.md#{anchor}", title)
+
+
 def test_a_date_that_is_none_is_rejected(imported: Importing, tmp_path: Path) -> None:
     (tmp_path / "faq.md").write_text("---\ndate: soonish\n---\n# Why?\nSo.\n")
     (tmp_path / "other.md").write_text("# How?\nThus.\n")

@@ -27,6 +27,13 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+def test_one_category_at_any_level(imported: Importing, tmp_path: Path) -> None:
+    other = document("2").replace("Cooking", "Cars").replace("Food", "Transport")
+    path = write(tmp_path / "l6.xml", OPENING + document("1") + other + CLOSING)
+    for level in ("Cooking & Recipes", "Food", "Cooking"):
+        assert set(imported("yahoo", path, category=level).questions) == {"1"}
+
+
 def test_a_document(imported: Importing, tmp_path: Path) -> None:
     path = write(tmp_path / "l6.xml", OPENING + document("1") + document("2", "es") + CLOSING)
     done = imported("yahoo", path, lang="en")

@@ -47,7 +47,7 @@ class ModelPackage(NamedTuple):
 
     def knows(self, languages: Collection[str]) -> bool:
         """Return whether the model has learned all of these languages."""
-        return self.languages is None or (bool(languages) and set(self.languages).issuperset(languages))
+        return self.languages is None or set(self.languages).issuperset(languages)
 
     def require_weights(self) -> Path:
         """Return the path of the weights. Raises SettingsError if they are missing, InputError if they are others."""

@@ -19,7 +19,7 @@ class E5SmallEncoder(PackagedEncoder):
         languages=None,
         licence="MIT",
         model="multilingual-e5-small",
-        size_mb=100,
+        size_mb=97,
     )
     unrelated_score = 0.8
     """See Encoder.unrelated_score. It was trained at a low temperature, so that all its cosines are high."""

@@ -18,7 +18,7 @@ from askalike.core.types import Progress, Run, Split
 from askalike.evaluation.evaluate import evaluate
 from askalike.evaluation.trec import read_run, separate_ties, write_run
 from askalike.experiments.answer_measures import diagnose_answers
-from askalike.experiments.declaration import Experiment, SystemSettings
+from askalike.experiments.declaration import GIVEN_ORDER, Experiment, SystemSettings
 from askalike.experiments.folder import ExperimentFolder, cell_name, file_name
 from askalike.experiments.measuring import RankingTask, merge_runs
 from askalike.experiments.outcome import SeedResult
@@ -63,6 +63,9 @@ class CellContext:
             raise SettingsError(
                 f"dev = {experiment.dev!r}: {', '.join(tuned)} cannot be tuned on it; expected {expected}"
             )
+        if not labels.candidates:
+            systems = tuple(system for system in experiment.system if system.run != GIVEN_ORDER)
+            experiment = experiment.model_copy(update={"system": systems})
         for system in experiment.system:
             if system.run is None:
                 ranker = rankers.create(system.ranker, system.settings, archive)
@@ -95,7 +98,9 @@ def run_cell(
     """Return the measured cell; rank first if its run is not written yet. seed: None for a deterministic ranker."""
     name = cell_name(system.label, seed)
     path = context.folder.run_path(name)
-    if not path.exists() and system.run is not None:
+    if not path.exists() and system.run == GIVEN_ORDER:
+        _write_given_order(context, name)
+    elif not path.exists() and isinstance(system.run, Path):
         _copy_run(context, system.run, name)
     elif not path.exists():
         values = {**system.settings, **tuned, **({} if seed is None else {"seed": seed})}
@@ -123,6 +128,13 @@ def _copy_run(context: CellContext, source: Path, name: str) -> None:
     context.folder.write_json(f"cells/{name}.json", {"seconds": {}, "typing": {}})
     write_atomically(context.folder.run_path(name), source.read_bytes())
     context.folder.log(f"{name}: {source}")
+
+
+def _write_given_order(context: CellContext, name: str) -> None:
+    candidates = context.labels.candidates or {}
+    run = Run({query: (list(ids), -np.arange(len(ids), dtype=np.float64)) for query, ids in candidates.items()})
+    context.folder.write_json(f"cells/{name}.json", {"seconds": {}, "typing": {}})
+    write_run(run, context.folder.run_path(name), file_name(name))
 
 
 def _compute_cell(context: CellContext, ranker: Ranker, label: str, name: str, progress: Progress | None) -> None:

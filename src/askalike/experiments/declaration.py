@@ -38,6 +38,8 @@ Grid = dict[str, tuple[Any, ...]]
 """Setting → the values to try."""
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 RUN_FILE = "run"
+GIVEN_ORDER = "candidates"
+"""As a system's run: each query's candidates in the order of the split; left out where queries have none."""
 """The value of `ranker` for a system that is a run file."""
 VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
 """`${NAME}` or `${NAME:-DEFAULT}`, an environment variable and its default."""
@@ -113,7 +115,10 @@ class SystemSettings(Settings):
     may_have_seen: tuple[str, ...] = Field(
         (), description="directory names of archives whose texts may be among the training data"
     )
-    run: Path | None = Field(None, description="a run file of another system, instead of a ranker")
+    run: Literal["candidates"] | Path | None = Field(
+        None,
+        description="a run file of another system, instead of a ranker; `candidates`: each query's candidates as given",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -268,8 +273,10 @@ def resolve(experiment: Experiment, archive: Archive) -> Experiment:
 
 
 def _resolve_system(experiment: Experiment, system: SystemSettings, archive: Archive) -> SystemSettings:
-    if system.run is not None:
+    if isinstance(system.run, Path):
         return system.model_copy(update={"run": system.run.expanduser().resolve()})
+    if system.run is not None:
+        return system
     settings = experiment.ranker_settings(system)
     grids = system.tune or ()
     if grids is True:
@@ -354,7 +361,7 @@ def _drop_invalid(values: Mapping[str, Any], error: ValidationError) -> dict[str
 def _find_missing(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield an error for each archive, split or file that valid values name and that does not exist."""
     for i, system in enumerate(values["system"]):
-        if "run" in system and not Path(system["run"]).expanduser().is_file():
+        if system.get("run", GIVEN_ORDER) != GIVEN_ORDER and not Path(system["run"]).expanduser().is_file():
             yield f"system[{i}].run: {system['run']}: no such file; expected a run (query Q0 document rank score tag)"
         for name in system.get("paper", {}):
             if "measures" in values and canonical_name(name) not in map(canonical_name, values["measures"]):

@@ -63,6 +63,7 @@ def run_experiment(
                 archive, partition.method, partition.settings, source_split=partition.source_split, name=partition.name
             )
         context = CellContext.open(experiment, archive, place)
+        experiment = context.experiment
         complete = partial(_complete_declaration, archive)
         place.begin(declaration(experiment), resume=resume, force=force, complete=complete)
         provenance = _begin(place, archive, command)

@@ -1,16 +1,19 @@
 """An archive in PyTerrier's pipelines: `ArchiveRetriever("archives/cs", "bm25") % 10 >> …` (the extra `pyterrier`)."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyterrier as pt  # type: ignore[import-untyped, import-not-found, unused-ignore]
 from pandas import DataFrame  # type: ignore[import-untyped, unused-ignore]
 
 from askalike import rankers
-from askalike.core.types import Question
+from askalike.core.errors import SettingsError
+from askalike.core.types import Markup, Question
 from askalike.labels.splits import identify_queries
 from askalike.store import Archive
+from askalike.text.clean import looks_like_html
 
 DEFAULT_RESULTS = 1_000
 """Number of documents that PyTerrier's own retrievers return for a query."""
@@ -19,9 +22,9 @@ DEFAULT_RESULTS = 1_000
 class ArchiveRetriever(pt.Transformer):  # type: ignore[misc, unused-ignore]
     """Retrieves an archive's questions, or ranks those that an earlier stage has retrieved.
 
-    A frame of queries (qid, query and optionally body) becomes a frame of results: the same columns with docno, rank
-    from 0, and score. If the frame already has docnos, only these are ranked. A query that is a question of the
-    archive, by id and title, does not find itself.
+    A frame of queries (qid, query, and optionally body and its markup, text or html) becomes a frame of results: the
+    same columns with docno, rank from 0, and score. If the frame already has docnos, only these are ranked. A query
+    that is a question of the archive, by id and title, does not find itself.
     """
 
     def __init__(
@@ -55,8 +58,20 @@ class ArchiveRetriever(pt.Transformer):  # type: ignore[misc, unused-ignore]
 
 
 def _read_queries(frame: DataFrame) -> Mapping[str, Question]:
-    bodies = frame.body if "body" in frame else [""] * len(frame)
+    """Return the queries of a frame by qid. Raises SettingsError for markup other than text and html."""
+    bodies = [str(body) for body in frame.body] if "body" in frame else [""] * len(frame)
+    if "markup" in frame:
+        markups = list(frame.markup)
+        if unknown := sorted({str(markup) for markup in markups} - set(get_args(Markup))):
+            raise SettingsError(f"column markup: {', '.join(unknown)}; expected text or html")
+    else:
+        markups = ["html" if looks_like_html(body) else "text" for body in bodies]
+        if found := markups.count("html"):
+            warnings.warn(
+                f"{found} of {len(bodies)} bodies look like HTML and are read so (else: a column markup)",
+                stacklevel=3,
+            )
     return {
-        str(qid): Question(str(qid), query, body)
-        for qid, query, body in zip(frame.qid, frame["query"], bodies, strict=True)
+        str(qid): Question(str(qid), query, body, markup)
+        for qid, query, body, markup in zip(frame.qid, frame["query"], bodies, markups, strict=True)
     }

@@ -141,14 +141,15 @@ def _dev_documents(
     bodies = bool(positives) and all(isinstance(text, Question) and not text.title for text in positives.values())
     needed = {id for grades in dev.qrels.values() for id in grades}
     needed |= {id for ids in (dev.candidates or {}).values() for id in ids}
-    texts = _iterate_texts(view, are_answers)
-    total = len(view) if not are_answers else sum(1 for _ in _iterate_texts(view, are_answers))
+    texts = iterate_texts(view, of_answers=are_answers)
+    total = len(view) if not are_answers else sum(1 for _ in iterate_texts(view, of_answers=are_answers))
     drawn = set(np.random.default_rng(seed).permutation(total)[:limit].tolist())
     chosen = (text for number, text in enumerate(texts) if number in drawn or text.id in needed)
     return {text.id: positives.get(text.id) or (_without_title(text) if bodies else text) for text in chosen}
 
 
-def _iterate_texts(view: View, of_answers: bool) -> Iterator[Text]:
+def iterate_texts(view: View, *, of_answers: bool) -> Iterator[Text]:
+    """Yield a view's questions, or the answers to them."""
     if not of_answers:
         return (question for _, question in view.questions())
     ids = (question.id for _, question in view.questions())

@@ -28,7 +28,12 @@ from askalike.learning.examples import Examples, Indices, TrainingTexts, collect
 from askalike.learning.models import CARD_FILE, render_card
 from askalike.learning.negatives import mine_negatives, select_negatives
 from askalike.learning.networks import Network
-from askalike.learning.pair_data import TrainingData, collect_training_data, read_irrelevant_judgements
+from askalike.learning.pair_data import (
+    TrainingData,
+    collect_training_data,
+    iterate_texts,
+    read_irrelevant_judgements,
+)
 from askalike.learning.recipes import Recipe, format_toml
 from askalike.learning.settings import NegativesSettings
 from askalike.learning.trained_network import (
@@ -90,6 +95,8 @@ def train_recipe(
     data = collect_training_data(view, recipe.data, recipe.training.dev_documents, recipe.training.seed)
     queries, documents = format_count(len(data.dev.queries), "dev query"), format_count(len(data.documents), "document")
     log(f"{format_count(len(data.pairs), 'training pair')}, {queries} over {documents}")
+    if view.held_out_splits:
+        log(f"splits not learned from: {', '.join(view.held_out_splits)}")
     return TrainingRun(view, recipe, folder, data, miner, log).train(on_progress)
 
 
@@ -212,7 +219,7 @@ class TrainingRun:
         if (folder := Path(settings.init)).is_dir():
             return self._initialise_from_model(network, folder)
         dim = getattr(self.recipe.network, "dim", 0)  # a pre-trained network has its own
-        texts = self._vocabulary_words()
+        texts = self._archive_words()
         initial = initialise_vectors(settings, self.features.tokens, dim, texts, self.view.path / WORD_VECTORS_FOLDER)
         vectors = None if initial.vectors is None else torch.from_numpy(initial.vectors)
         network.initialise(vectors, torch.from_numpy(self.features.idf))
@@ -222,13 +229,14 @@ class TrainingRun:
             network.set_word_counts(_count_answer_tokens(examples, len(self.features.tokens)))
         return initial.coverage
 
-    def _vocabulary_words(self) -> Callable[[], Iterator[list[str]]]:
-        """Return a function that yields the words of the vocabulary's texts, cached in memory if there are few."""
+    def _archive_words(self) -> Callable[[], Iterator[list[str]]]:
+        """Return a function that yields the words of questions and answers, cached in memory if there are few."""
         settings = self.recipe.features.model_copy(update={"fields": self.recipe.embeddings.init_fields})
         reader = load_features_class(self.recipe).from_texts(settings, ())
 
         def split_texts() -> Iterator[list[str]]:
-            return (reader.split_words(text) for text in self._iterate_vocabulary_texts())
+            others = (text for text in self._iterate_vocabulary_texts() if not isinstance(text, Answer))
+            return (reader.split_words(text) for text in chain(others, iterate_texts(self.view, of_answers=True)))
 
         if self.recipe.embeddings.init != "skipgram" or len(self.view) > MAX_TEXTS_IN_MEMORY:
             return split_texts

@@ -22,7 +22,9 @@ FRONT_LINE = re.compile(r"([\w-]+)[ \t]*:[ \t]*(.*)$")
 LIST_LINE = re.compile(r"\s*-[ \t]+(.*)$")
 MDX_LINE = re.compile(r"(?:import|export)\s")
 HTML_COMMENT = re.compile(r"<!--.*?-->|\{/\*.*?\*/\}", re.DOTALL)
-INLINE = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|<[^>]*>|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
+INLINE = re.compile(
+    r"!?\[([^\]]*)\]\([^)]*\)|<[^>]*>|[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)"
+)
 QUESTION_WORDS = re.compile(
     r"(?:how|what|why|where|when|which|who|can|could|do|does|is|are|should|may|will|would|am|did|has|have)\b",
     re.IGNORECASE,

@@ -18,15 +18,13 @@ from askalike.readers._rows import TABLE_PATTERNS, Columns, TableOpener, open_ta
 from askalike.readers._source import DerivedIds, SourceFiles, find_files
 from askalike.readers._values import DateOrder, DateReader, derive_id, split_cell, to_text
 from askalike.store.database import FirstTextStore
-from askalike.text.clean import collapse_spaces, readable_text
+from askalike.text.clean import collapse_spaces, looks_like_html, readable_text
 
 REPEATED_ID_NOTE = (
     "rows with the id of an earlier row and another text (kept as questions of their own; else: --repeated-ids reject)"
 )
 MAX_DROPPED_LENGTH = 3
 """Rephrasings of at most this many characters are not questions."""
-HTML_TAGS = "a|b|blockquote|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|td|u|ul"
-HTML_PATTERN = re.compile(f"[<&](?:/(?:{HTML_TAGS})>|br */?>|(?:amp|gt|lt|nbsp|quot);)", re.IGNORECASE)
 HTML_NOTE = "titles, bodies and answers that look like HTML and are read as plain text (else: --markup html)"
 NO_HEADER_ADVICE = "; or, if the first row is a question, use --no-header"
 CLEANED_NOTE = "titles with HTML made plain text"
@@ -99,7 +97,7 @@ class QuestionTable(Settings):
         texts = _split_answers(cells.get("answer"))
         ids = (f"{id}_{n if file_id else derive_id(text)}" for n, text in enumerate(texts, 1))
         if self.markup == "text":
-            source.note(HTML_NOTE, sum(HTML_PATTERN.search(text) is not None for text in (title, body, *texts)))
+            source.note(HTML_NOTE, sum(map(looks_like_html, (title, body, *texts))))
         title = self._clean_title(title, source)
         phrasings = _split_rephrasings(cells.get("alternates"), source)
         answers = [Answer(a, id, text, self.markup, len(texts) == 1) for a, text in zip(ids, texts, strict=True)]
@@ -123,7 +121,7 @@ class QuestionTable(Settings):
 
     def _clean_title(self, title: str, source: SourceFiles) -> str:
         """Return a title, which has no markup, as plain text if markup is HTML and it looks like that."""
-        if self.markup == "text" or not HTML_PATTERN.search(title):
+        if self.markup == "text" or not looks_like_html(title):
             return title
         source.note(CLEANED_NOTE)
         return collapse_spaces(readable_text(title, "html")) or title

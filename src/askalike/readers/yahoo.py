@@ -35,6 +35,7 @@ class YahooReader(Settings):
     """
 
     lang: str | None = Field(None, description="keep only questions asked in this language, e.g. en")
+    category: str | None = Field(None, description="keep only questions of this category, main category or subcategory")
     sample: int | None = Field(None, ge=1, description="keep this many questions, drawn at random (reads twice)")
     seed: int = Field(0, ge=0, description="another seed draws another sample")
 
@@ -52,7 +53,9 @@ class YahooReader(Settings):
         yield from parse_rows(_read_documents(files, source), parse, _list_texts)
 
     def _is_wanted(self, document: Element) -> bool:
-        return not self.lang or document.find_text("qlang") == self.lang
+        if self.lang and document.find_text("qlang") != self.lang:
+            return False
+        return not self.category or self.category in (unescape(document.find_text(name)) for name in CATEGORIES)
 
     def _compute_draw(self, document: Element) -> int:
         """Return a number derived from the seed and the question's id; questions with the smallest are the sample."""

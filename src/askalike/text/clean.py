@@ -20,6 +20,8 @@ _BLOCKS = (
     "fieldset|figcaption|figure|footer|form|h[1-6]|head|header|hgroup|hr|html|li|main|menu|nav|ol|option|p|section|"
     "select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
 )
+_COMMON_TAGS = "a|b|blockquote|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|td|u|ul"
+_LOOKS_LIKE_HTML = re.compile(f"[<&](?:/(?:{_COMMON_TAGS})>|br */?>|(?:amp|gt|lt|nbsp|quot);)", re.IGNORECASE)
 _TAG_END = r"""(?=[\s/>])[^<>"']*(?:(?:"[^"]*"|'[^']*')[^<>"']*)*>"""
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_TAG_END}", re.I)
 _PRE = re.compile(rf"</?pre{_TAG_END}", re.I)
@@ -93,6 +95,11 @@ def _extract_words(text: str, markup: Markup, code: CodeRule) -> str:
     if not text.isprintable():
         text = _CONTROL.sub(" ", text)
     return _collapse_lines(text)
+
+
+def looks_like_html(text: str) -> bool:
+    """Return whether a text has a closing tag, a line break or an entity of HTML."""
+    return _LOOKS_LIKE_HTML.search(text) is not None
 
 
 def normalise(form: Literal["NFC", "NFKC"], text: str) -> str:

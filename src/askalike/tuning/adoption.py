@@ -19,7 +19,7 @@ from askalike.encoders.onnx.hub import fetch_model, needed_files
 from askalike.encoders.pretrained import MODEL_FOLDER, PretrainedEncoder
 from askalike.rankers import MODELS_FOLDER
 from askalike.search import interim
-from askalike.store import Archive, serve_ranker
+from askalike.store import Archive, count_questions_by, serve_ranker
 from askalike.store.deployments import ArchiveEncoder, get_archive_encoder, set_archive_encoder
 from askalike.store.encoding import announce_encoding
 from askalike.tuning.candidates import DEFAULT_RANKER
@@ -27,6 +27,7 @@ from askalike.tuning.promotion import is_served
 
 HYBRID = "hybrid"
 HUB_NAME_PATTERN = re.compile(r"[\w.-]+/[\w.-]+")
+NEARLY_ALL = 0.9
 PROBE = Question("probe", "How do I do this?")
 TOLD_KEY = "encoder_suggested"
 """Key in an archive's metadata: that the encoder at hand has been named, or declined."""
@@ -58,11 +59,20 @@ def adopt_encoder(archive: Archive, model: str, *, name: str = "", download: boo
 
 
 def fitting_encoder(archive: Archive) -> str | None:
-    """Return the first installed encoder of a package that knows the archive's languages; None if there is none."""
+    """Return the installed encoder that knows the languages of an archive's questions; None if there is none.
+
+    It is the first that knows those of nearly all questions, else the one that knows most, but at least half: for
+    queries in other languages, words count more.
+    """
     view = archive.view()
-    languages = {view.language} if view.language else set(view.languages)
-    found = ((name, find_package(name)) for name in PACKAGED_ENCODERS)
-    return next((name for name, package in found if package.is_installed and package.knows(languages)), None)
+    counts = count_questions_by(view, "language", default=view.language)
+    known = {
+        name: sum(n for language, n in counts.items() if package.knows([language])) / max(1, len(view))
+        for name in PACKAGED_ENCODERS
+        if (package := find_package(name)).is_installed
+    }
+    best = max(known, key=lambda name: min(known[name], NEARLY_ALL), default=None)
+    return best if best and known[best] >= 1 / 2 else None
 
 
 def suggest_encoder(archive: Archive) -> str | None:

@@ -1,20 +1,27 @@
 """*Queue* and *Gaps* in a browser: by keyboard, by mouse, without JavaScript."""
 
+from collections.abc import Iterator
+
 import pytest
 from serving import Service, wait_for
 
 from askalike.store import Archive
-from askalike.store.candidate_pairs import CandidatePair, add_proposals
+from askalike.store.candidate_pairs import CandidatePair, add_proposals, list_proposals, undo_decision
 from askalike.store.editing import get_links
 
 QUEUE, GAPS = "/a/riverside/queue", "/a/riverside/gaps"
 
 
 @pytest.fixture(autouse=True)
-def nobody_holds_a_pair(service: Service) -> None:
-    """Forget what the browsers of earlier tests were looking at."""
+def nothing_is_decided(service: Service) -> Iterator[None]:
+    """Nobody holds a pair; decisions are undone, before other tests see them."""
     for path in service.archive_path.parent.glob("*/leases"):
         path.write_text("")
+    yield
+    with open_archive(service) as archive:
+        for state in ("accepted", "rejected", "skipped"):
+            for proposal in list_proposals(archive, state):
+                undo_decision(archive, proposal.id)
 
 
 def open_archive(service: Service) -> Archive:
@@ -143,3 +150,16 @@ def test_code_keeps_its_lines_and_the_same_passage_is_marked_on_both_sides(visit
         assert seconds in card.locator("pre em.only").all_inner_texts()
     page.get_by_role("button", name="They do not").click()
     page.get_by_text("You rejected:").wait_for()
+
+
+def test_the_queue_is_walked_by_keyboard(visit) -> None:
+    page = visit(QUEUE)
+    page.locator(".skip").focus()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.value") == "skip":
+            break
+    page.keyboard.press("Enter")
+    page.get_by_text("You skipped:").wait_for()
+    page.keyboard.press("u")
+    page.locator(".undo").wait_for(state="detached")

@@ -136,4 +136,5 @@ def format_short_day(day: str) -> str:
 
 def format_minute(moment: str) -> str:
     """Return the day and minute of an ISO date, in UTC."""
-    return f"{dates.format_datetime(datetime.fromisoformat(moment[:16]), 'short', locale=_current.get())} UTC"
+    time = dates.format_time(datetime.fromisoformat(moment[:16]), "short", locale=_current.get())
+    return f"{format_day(moment)}, {time} UTC"
