@@ -363,7 +363,7 @@ def test_abstention_on_off_topic_queries(report, directory, tmp_path):
 def test_a_query_less_similar_to_its_hit_than_all_others_has_no_duplicate(directory, hybrid_calibration):
     """The best hit of a hybrid has nearly the same score for every query, but not the same similarity."""
     calibration = hybrid_calibration
-    off_topic = ["best pizza in Rome", "why is the sky blue", "compile a kernel module"]
+    off_topic = ["best pizza in Rome", "why is the sky blue", "recompile the kernel"]
     with Archive.open(directory) as archive:
         ranker = rankers.create("hybrid", HYBRID_SETTINGS)
         queries = {f"x{n}": Question(f"x{n}", title) for n, title in enumerate(off_topic)}

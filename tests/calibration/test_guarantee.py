@@ -115,7 +115,7 @@ def test_calibrate_command_reads_a_run(tmp_path):
     assert "with 95% confidence at most 20% of the first hits shown are wrong" in done.stdout
     assert "show nothing below the score 2." in done.stdout
     printed = json.loads(askalike("calibrate", *files, "--precision", 0.8, "--json").stdout)
-    assert printed["curve"]["kind"] in ("logistic", "isotonic")
+    assert printed["curve"]["kind"] == "product"
     assert 2 < printed["threshold_score"] < 3
     assert len([*tmp_path.iterdir()]) == 2  # nothing is saved
     refused = askalike("calibrate", tmp_path, *files)

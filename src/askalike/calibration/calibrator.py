@@ -20,7 +20,7 @@ class Calibrator:
         self._ranker = ranker
         self._saved_calibration = saved_calibration
         self._misfit_reason = misfit_reason(archive, ranker)
-        self._features = HitFeatureExtractor(self._view.language)
+        self._features = HitFeatureExtractor(self._view.language, self._view)
         self._checked_change: int | None = None
         self._stale_reason: str | None = None
 

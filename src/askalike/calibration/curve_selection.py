@@ -10,19 +10,24 @@ from askalike.calibration.curves import (
     Bools,
     Curve,
     CurveFitter,
+    IsotonicCurve,
     ProductCurve,
     fit_typicality,
     isotonic_fitter,
     logistic_fitter,
     shift_balanced_prior,
 )
-from askalike.calibration.features import FEATURES, SIMILARITY_COLUMN
+from askalike.calibration.differences import FULL_SAMENESS
+from askalike.calibration.features import FEATURES, SAMENESS_COLUMN, SIMILARITY_COLUMN
 from askalike.calibration.reliability import log_loss
 from askalike.calibration.samples import CalibrationSample, LabelledHits
 from askalike.core.types import Floats
 from askalike.labels.clusters import assign_folds
 
 OUTER_FOLDS, INNER_FOLDS = 5, 3
+MIN_FACTOR = 0.9
+"""Minimum factor of a hit's probability by the sameness of both titles. Labels are of rephrasings, of which many are
+one word apart, and say nothing of new questions that are; so it keeps such hits from being sure, and no more."""
 FEATURE_SETS = (*(FEATURES[:n] for n in range(1, 5)), ("score", "length", "shared", "overlap"), FEATURES)
 CURVE_METHODS: Mapping[str, CurveFitter] = {
     f"logistic over {', '.join(names)}": logistic_fitter([FEATURES.index(name) for name in names])
@@ -102,10 +107,19 @@ def _select_curves(sample: CalibrationSample, query_mask: Bools, fold_count: int
     losses = {name: _held_out_loss(sample.first_hits, fit, query_mask, masks) for name, fit in CURVE_METHODS.items()}
     method = min(losses, key=lambda name: losses[name])
     fit = CURVE_METHODS[method]
-    first_hit_curve = fit(first.features, first.relevant)
-    later_hit_curve = fit(later.features, later.relevant) if len(later.relevant) else first_hit_curve
+    first_hit_curve = _lower_where_one_word_differs(fit(first.features, first.relevant))
+    later_hit_curve = first_hit_curve
+    if len(later.relevant):
+        later_hit_curve = _lower_where_one_word_differs(fit(later.features, later.relevant))
     answerable_curve = _fit_answerable_curve(first, sample.first_wrong_hits.select(query_mask))
     return FittedCurves(method, first_hit_curve, later_hit_curve, answerable_curve)
+
+
+def _lower_where_one_word_differs(curve: Curve) -> Curve:
+    """Return the curve times a factor from MIN_FACTOR to 1, by the sameness of both titles."""
+    scores = (MIN_FACTOR * FULL_SAMENESS, FULL_SAMENESS)
+    factor = IsotonicCurve(columns=(SAMENESS_COLUMN,), scores=scores, probabilities=(MIN_FACTOR, 1.0))
+    return ProductCurve(curves=(*(curve.curves if isinstance(curve, ProductCurve) else (curve,)), factor))
 
 
 def _fit_answerable_curve(first_hits: LabelledHits, first_wrong_hits: LabelledHits) -> Curve:

@@ -6,7 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from askalike.calibration.differences import TitleDifferences
 from askalike.core.types import Floats, Question
+from askalike.store import View
 from askalike.text.analyzer import Analyzer
 
 FEATURES = ("score", "length", "margin", "mean_margin", "shared", "overlap")
@@ -18,34 +20,44 @@ words in the query's title that are in the hit's title. overlap: the Jaccard ind
 """
 SIMILARITY_COLUMN = len(FEATURES)
 """The column after FEATURES: the similarity of query and hit (Searcher.similarities); NaN if there is none."""
+SAMENESS_COLUMN = SIMILARITY_COLUMN + 1
+"""The column of TitleDifferences.sameness."""
+COLUMN_COUNT = SAMENESS_COLUMN + 1
 CALIBRATION_DEPTH = 10
 TITLE_CACHE_SIZE = 10_000
 """The number of titles whose words are cached."""
 
 
 class HitFeatureExtractor:
-    """Computes the features of hits. `language` is the archive's, for texts without one of their own."""
+    """Computes the features of hits.
 
-    def __init__(self, language: str | None) -> None:
+    language: the archive's, for texts without one of their own. view: whose words tell which are rare; None if all are.
+    """
+
+    def __init__(self, language: str | None, view: View | None = None) -> None:
         self._language = language
+        self._differences = TitleDifferences(lambda: [title for _, _, title in view.titles()] if view else ())
         self._analyzer = Analyzer()
         self._cached_title_words = lru_cache(TITLE_CACHE_SIZE)(self._title_words)
 
     def extract(
         self, query: Question, scores: Floats, hits: Sequence[Question], similarities: Floats | None = None
     ) -> Floats:
-        """Return the features of the first hits of a query, (hits, SIMILARITY_COLUMN + 1).
+        """Return the features of the first hits of a query, (hits, COLUMN_COUNT).
 
         scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents if that many exist.
         hits: the questions of the first of these scores.
         similarities: (at least hits,), from Searcher.similarities.
         """
         n = len(hits)
-        features = np.empty((n, SIMILARITY_COLUMN + 1))
+        features = np.empty((n, COLUMN_COUNT))
         features[:, 0], features[:, 1] = scores[:n], math.log1p(self._query_length(query))
         features[:, 2], features[:, 3] = _margins(scores, n)
         features[:, 4:SIMILARITY_COLUMN] = np.array([self._title_overlap(query, hit) for hit in hits]).reshape(n, 2)
         features[:, SIMILARITY_COLUMN] = np.nan if similarities is None else similarities[:n]
+        features[:, SAMENESS_COLUMN] = [
+            self._differences.sameness(query.title, hit.title, hit.language or self._language) for hit in hits
+        ]
         return features
 
     def _query_length(self, query: Question) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from askalike.calibration.calibrate import CalibrationReport, RankerDescription, calibrate_sample
-from askalike.calibration.features import CALIBRATION_DEPTH, FEATURES, SIMILARITY_COLUMN
+from askalike.calibration.features import CALIBRATION_DEPTH, COLUMN_COUNT, FEATURES, SAMENESS_COLUMN, SIMILARITY_COLUMN
 from askalike.calibration.samples import MIN_QUERIES, CalibrationSample, LabelledHits
 from askalike.core.counts import format_count
 from askalike.core.errors import InputError
@@ -61,8 +61,8 @@ def _label_hits(run: Run, query: str, judged: Mapping[str, int], number: int) ->
 
 def _stack(rows: Sequence[_Row]) -> LabelledHits:
     """Return hits as rows whose only feature is the score."""
-    features = np.zeros((len(rows), SIMILARITY_COLUMN + 1))
+    features = np.zeros((len(rows), COLUMN_COUNT))
     features[:, FEATURES.index("score")] = [score for score, _, _ in rows]
-    features[:, SIMILARITY_COLUMN] = np.nan
+    features[:, SIMILARITY_COLUMN], features[:, SAMENESS_COLUMN] = np.nan, 1.0
     labels, numbers = [is_right for _, is_right, _ in rows], [number for _, _, number in rows]
     return LabelledHits(features, np.array(labels, np.bool_), np.array(numbers, np.int64))

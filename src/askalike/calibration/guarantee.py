@@ -76,7 +76,7 @@ def split_clusters(sample: CalibrationSample, seed: int) -> tuple[Bools, Bools]:
     fitted = {names[at] for at in drawn[: len(names) // 2].tolist()}
     first = dict(zip(reversed(sample.clusters), range(len(sample.clusters) - 1, -1, -1), strict=True))
     is_fitted = np.array([cluster in fitted for cluster in sample.clusters], np.bool_)
-    is_tested = np.array([cluster not in fitted and first[cluster] == n for n, cluster in enumerate(sample.clusters)])
+    is_tested = np.array([c not in fitted and first[c] == n for n, c in enumerate(sample.clusters)], np.bool_)
     return is_fitted, is_tested
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.calibration.curves import Bools
-from askalike.calibration.features import CALIBRATION_DEPTH, SIMILARITY_COLUMN, HitFeatureExtractor
+from askalike.calibration.features import CALIBRATION_DEPTH, COLUMN_COUNT, HitFeatureExtractor
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError, SettingsError
 from askalike.core.iteration import remaining_chunks
@@ -215,7 +215,7 @@ def rank_labelled(
     nothing, as for a ranker not made by `rankers.create`.
     """
     work = partial(_rank_batches, ranker, view, labels, progress)
-    inputs, total = [labels.queries, labels.qrels], math.ceil(len(labels.queries) / BATCH_SIZE)
+    inputs, total = [labels.queries, labels.qrels, COLUMN_COUNT], math.ceil(len(labels.queries) / BATCH_SIZE)
     for batch in resume_work(use, ranker, view, inputs, total, work) if use else work(0):
         yield from batch
 
@@ -224,7 +224,7 @@ def _rank_batches(
     ranker: Ranker, view: View, labels: Split, progress: Progress | None, done: int
 ) -> Iterator[list[QueryRows]]:
     """Yield the rows of each batch of queries, skipping the first `done` queries."""
-    searcher, extractor = open_current(ranker, view, progress), HitFeatureExtractor(view.language)
+    searcher, extractor = open_current(ranker, view, progress), HitFeatureExtractor(view.language, view)
     for ids in remaining_chunks(labels.queries, BATCH_SIZE, done, progress):
         hits = load_hits(view, retrieve_hits(searcher, {id: labels.queries[id] for id in ids}))
         yield [query_hits.label(labels.qrels.get(id, {}), extractor) for id, query_hits in zip(ids, hits, strict=True)]
@@ -261,7 +261,7 @@ def _collect_labelled_hits(rows_of_queries: Iterable[QueryRows]) -> tuple[Labell
 
 def _stack_rows(rows: Sequence[_Row]) -> LabelledHits:
     return LabelledHits(
-        np.array([row[0] for row in rows], np.float64).reshape(-1, SIMILARITY_COLUMN + 1),
+        np.array([row[0] for row in rows], np.float64).reshape(-1, COLUMN_COUNT),
         np.array([row[1] for row in rows], np.bool_),
         np.array([row[2] for row in rows], np.int64),
     )

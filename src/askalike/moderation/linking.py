@@ -9,7 +9,8 @@ import numpy as np
 from askalike.calibration.abstention import AbstentionThreshold
 from askalike.calibration.calibration import Calibration
 from askalike.calibration.curves import estimate_prevalence, shift_prior
-from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
+from askalike.calibration.differences import FULL_SAMENESS
+from askalike.calibration.features import CALIBRATION_DEPTH, SAMENESS_COLUMN, HitFeatureExtractor
 from askalike.calibration.samples import load_hits
 from askalike.moderation.pairs import MIN_PROBABILITY, Link, PairProbabilities, pair_key
 from askalike.rankers import Ranker, Retrieved, Searcher, add_absolute
@@ -56,17 +57,24 @@ class ProbableLinker:
 
     @property
     def key(self) -> Any:
-        """The curves."""
-        return self.calibration.model_dump(mode="json", exclude={"threshold", "prevalence", "quality"})
+        """The curves, and how much of a pair's sameness counts in full."""
+        curves = self.calibration.model_dump(mode="json", exclude={"threshold", "prevalence", "quality"})
+        return {**curves, "full_sameness": FULL_SAMENESS}
 
     def find(
         self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor
     ) -> tuple[list[Link], list[Link]]:
-        """Return the links of at least MIN_PROBABILITY, and the first ones. See Linker.find."""
+        """Return the links of at least MIN_PROBABILITY, and the first ones. See Linker.find.
+
+        Questions of an archive whose titles are one telling word apart are mostly two questions, unlike a query and
+        what it finds: their sameness counts in full.
+        """
         links: list[Link] = []
         first: list[Link] = []
         for hits in load_hits(searcher.view, retrieved):
-            values = self.calibration.curve_probabilities(hits.compute_features(extractor)).tolist()
+            features = hits.compute_features(extractor)
+            factors = np.minimum(features[:, SAMENESS_COLUMN] / FULL_SAMENESS, 1.0)
+            values = (self.calibration.curve_probabilities(features) * factors).tolist()
             own = [(hits.query.id, hit.id, value) for hit, value in zip(hits.documents, values, strict=True)]
             first += own[:1]
             links += [link for link in own if link[2] >= MIN_PROBABILITY]

@@ -81,7 +81,7 @@ def _search_batches(
 
 def _search_here(searcher: Searcher, linker: Linker, batches: Iterable[_Batch]) -> Iterator[list[Any]]:
     """Yield the line of each batch."""
-    extractor = HitFeatureExtractor(searcher.view.language)
+    extractor = HitFeatureExtractor(searcher.view.language, searcher.view)
     for retrieved in _prefetch(partial(retrieve_hits, searcher), batches):
         yield list(linker.find(searcher, retrieved, extractor))
 

@@ -43,7 +43,7 @@ class Proposer:
         self._archive = archive
         self._ranker = ranker
         self._view = archive.view()
-        self._extractor = HitFeatureExtractor(self._view.language)
+        self._extractor = HitFeatureExtractor(self._view.language, self._view)
         self._scan: ProposalScan | None = None
         self._calibration: Calibration | None = None
         self._checked_change = -1
