@@ -1,6 +1,7 @@
 """index, search, rank and evaluate, as a person calls them: the exit code, the output."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,13 @@ def test_rankers_by_vectors_take_filters_and_unfinished_words(desk, ranker):
     tagged = json.loads(askalike(*words, "--json", "--tag", tag, "-k", 3).stdout)["results"]
     assert tagged
     assert all(tag in r["tags"] for r in tagged)
+
+
+def test_an_explanation_names_words_and_meaning_or_the_rankers(desk: Path) -> None:
+    command = ("search", desk, "how long can I keep a book?", "-k", 1, "--explain", "--ranker", "hybrid")
+    settings = ("--set", "parts=bm25,tfidf,votes")
+    [told] = re.findall("of which: (.*)", askalike(*command, *settings).stdout)
+    assert re.fullmatch(r"words \+\d\.\d\d(  votes \+\d\.\d\d)?", told.strip())
+    [named] = re.findall("of which: (.*)", askalike(*command, *settings, "--verbose").stdout)
+    assert named.startswith("bm25 +")
+    assert "tfidf +" in named

@@ -1,10 +1,12 @@
 """Formats of similar questions and answers: text for people, JSON for programs."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
 
+from askalike.core import registry
 from askalike.core.counts import format_count
 from askalike.core.types import Explanation, SearchHit
 from askalike.search.answering.reply import AnswerSource, Reply
@@ -81,11 +83,15 @@ def _source_as_json(source: AnswerSource) -> dict[str, Any]:
 
 
 def match_lines(
-    matches: Sequence[SearchHit], explain: bool, precedents: Mapping[str, Sequence[Precedent]]
+    matches: Sequence[SearchHit],
+    explain: bool,
+    precedents: Mapping[str, Sequence[Precedent]],
+    verbose: bool = False,
 ) -> Iterator[Text]:
     """Yield the corrections of misspelt words, then two or three lines per match.
 
-    explain: add the words that matched, and the match's `precedents`, by id.
+    explain: add the words that matched, and the match's `precedents`, by id. verbose: name the parts of the score as
+    rankers are named, instead of words and meaning.
     """
     if corrected := corrected_words(matches):
         yield Text(f"read as: {', '.join(corrected)}", "dim")
@@ -99,11 +105,21 @@ def match_lines(
         if explain and match.explanation:
             yield Text.assemble("    why: ", _format_contributions(match.explanation))
             if match.explanation.parts:
-                parts = "  ".join(f"{name} {score:+.2f}" for name, score in match.explanation.parts.items())
+                named = match.explanation.parts if verbose else _sum_parts(match.explanation.parts)
+                parts = "  ".join(f"{name} {score:+.2f}" for name, score in named.items())
                 yield Text(f"    of which: {parts}", "dim")
         for precedent in precedents.get(match.id, ()):
             titles = f"{precedent.duplicate.title} = {precedent.original.title}"
             yield Text(f"    called the same before: {titles}", "dim")
+
+
+def _sum_parts(parts: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the score that comes from words, from meaning, and from votes."""
+    sums: dict[str, float] = defaultdict(float)
+    lexical = registry.names("similarity")
+    for name, score in parts.items():
+        sums["words" if name in lexical else name if name == "votes" else "meaning"] += score
+    return sums
 
 
 def reply_lines(reply: Reply) -> Iterator[Text]:

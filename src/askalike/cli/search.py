@@ -116,6 +116,9 @@ def search_command(
     explain: Annotated[
         bool, Option("--explain", help="Show which words matched, and how much each contributed.")
     ] = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="With --explain: name the rankers that the score comes from.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Find the questions most similar to a text.
@@ -151,7 +154,7 @@ def search_command(
     if json:
         print(to_json(matches_as_json(matches, model, took_ms)))
     elif matches:
-        _print_lines(match_lines(matches, explain, precedents))
+        _print_lines(match_lines(matches, explain, precedents, verbose))
     else:
         print(NO_RESULT_MESSAGE)
 
