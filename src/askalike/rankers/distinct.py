@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.core.config import TextList
@@ -88,6 +89,9 @@ class DistinctSearcher(CompositeSearcher):
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
     ) -> Retrieved:
         return self.part.score(queries, docids, known)
+
+    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]] | None:
+        return self.part.may_have_title(retrieved)
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         return self.part.explain(retrieved, docids, texts)

@@ -72,7 +72,7 @@ class MboxReader(FollowUpReader):
 
 
 class _Mail(NamedTuple):
-    """What a mail says. references: the ids of the mails before it in its thread, the first one first."""
+    """Headers and own text of a mail. references: the ids of the mails before it in its thread, the first one first."""
 
     id: str
     subject: str

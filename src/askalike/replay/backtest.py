@@ -65,7 +65,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdOutcome:
-    """What a bot would have done at a threshold.
+    """The comments of a bot at a threshold, and the duplicates that it misses.
 
     right: of its comments, those that name the original, or a question of its cluster, according to the archive's
     labels. found: of the questions asked before, those with such a comment. estimate: of its comments, those that are
@@ -126,7 +126,7 @@ class Backtest:
 
     @property
     def scale(self) -> Scale:
-        """What the scores are."""
+        """The scale of the scores."""
         return "similarity" if self.prevalence is None else "probability"
 
     @property
