@@ -41,7 +41,7 @@ PICTURES = {
     "ask-dark": Picture(ASK, options={"color_scheme": "dark"}),
     "ask-phone": Picture(ASK, 390, 800, 1.38, {"device_scale_factor": 2}),
     "question": Picture("/questions/r001"),
-    "queue": Picture("/queue", press=("They do not", "1 rejected")),
+    "queue": Picture("/queue"),
     "gaps": Picture("/gaps", height=560),
     "drafts": Picture("/drafts", height=900, press=("Find new drafts", "Accepted drafts")),
     "quality": Picture("/quality", height=1000),
@@ -64,6 +64,8 @@ def main() -> None:
         if BACKTEST in names:
             show_backtest(chromium)
         for name in (name for name in names if name != BACKTEST):
+            if name == "drafts":
+                accept_first_pair(service)
             show(chromium, f"{service.url.geturl()}/a/riverside", PICTURES[name], ASSETS / f"page-{name}.webp")
         chromium.close()
 
@@ -85,6 +87,12 @@ def prepare(service: Any) -> None:
     for title in ASKED_IN_VAIN:
         service.send("POST", "/v1/riverside/feedback", {"title": title, "shown_ids": [], "verdict": "none_of_these"})
     wait_for(lambda: b"All questions are checked" in service.get("/a/riverside/queue").body, PATIENCE_S)
+
+
+def accept_first_pair(service: Any) -> None:
+    """Accept the most probable pair of the queue, whose questions then have a draft."""
+    first = service.get("/v1/riverside/duplicates").json["duplicates"][0]["id"]
+    service.send("POST", f"/v1/riverside/duplicates/{first}/decision", {"decision": "accept"})
 
 
 def show(chromium: Browser, home: str, picture: Picture, path: Path) -> None:

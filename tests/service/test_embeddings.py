@@ -2,7 +2,8 @@
 
 import base64
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +21,21 @@ V1 = "/v1/riverside"
 TEXTS = ["I lost my library card", "Where is the tram to the museum?", "xq"]
 
 
-def client_of(service: Service, path: str = V1, key: str = "none") -> "openai.OpenAI":
-    return openai.OpenAI(base_url=f"{service.url.geturl()}{path}", api_key=key, max_retries=0, timeout=120)
+@pytest.fixture
+def client_of() -> Iterator[Callable[..., "openai.OpenAI"]]:
+    """Make clients of a service, which are closed after the test."""
+    with ExitStack() as clients:
+
+        def make_client(service: Service, path: str = V1, key: str = "none") -> "openai.OpenAI":
+            url = f"{service.url.geturl()}{path}"
+            return clients.enter_context(openai.OpenAI(base_url=url, api_key=key, max_retries=0, timeout=120))
+
+        yield make_client
 
 
-@pytest.fixture(scope="module")
-def client(service: Service) -> Iterator["openai.OpenAI"]:
-    with client_of(service) as client:
-        yield client
+@pytest.fixture
+def client(client_of: Callable[..., "openai.OpenAI"], service: Service) -> "openai.OpenAI":
+    return client_of(service)
 
 
 def test_the_client_gets_the_encoders_vectors_in_both_formats(client: "openai.OpenAI") -> None:
@@ -55,7 +63,7 @@ def test_fewer_dimensions_are_the_first_ones_of_length_1(client: "openai.OpenAI"
         client.embeddings.create(model="static", input="x", dimensions=5_000)
 
 
-def test_the_only_archive_needs_no_name(service: Service) -> None:
+def test_the_only_archive_needs_no_name(client_of, service: Service) -> None:  # type: ignore[no-untyped-def]
     for path in ("/v1", f"{V1}/v1"):
         response = client_of(service, path).embeddings.create(model="static", input=TEXTS[0])
         assert len(response.data[0].embedding) == 256
@@ -71,7 +79,7 @@ def test_what_cannot_be_encoded_is_refused(client: "openai.OpenAI") -> None:
             client.embeddings.create(model="static", input=wrong)
 
 
-def test_a_key_is_needed_where_keys_are(serve, archive: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_key_is_needed_where_keys_are(client_of, serve, archive: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     with Archive.open(archive) as opened:
         key = create_key(opened, "read")
         page_key = create_key(opened, "read", origin="https://forum.example")
@@ -89,7 +97,7 @@ def test_a_key_is_needed_where_keys_are(serve, archive: Path, tmp_path: Path) ->
             client_of(service, V1, key).embeddings.create(model="static", input="x")
 
 
-def test_two_archives_have_to_be_named(serve, archive: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_two_archives_have_to_be_named(client_of, serve, archive: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     service = serve(archive, Path(shutil.copytree(archive, tmp_path / "other")))
     with pytest.raises(openai.NotFoundError, match="several archives"):
         client_of(service, "/v1").embeddings.create(model="static", input="x")
