@@ -1,7 +1,7 @@
 """Updates the catalogues of the pages' languages, service/pages/locale/*.po: python tools/write_catalogues.py
 
 Messages that the templates and the code no longer have are removed; new ones are added without a translation. Fill them
-in, and run tests/service/pages/test_languages.py. A new language is an empty file and a line of LANGUAGES.
+in, and run tests/service/pages/test_page_languages.py. A new language is an empty file and a line of LANGUAGES.
 """
 
 from io import BytesIO

@@ -41,6 +41,12 @@ def found(ranker, k=9, **options):
     return {hit.id: hit.score for hit in rankers.rank(ranker, QUERY, k, **options)["q"]}
 
 
+@pytest.mark.parametrize("part", ["bm25", "lm_jelinek_mercer"])
+def test_its_part_has_the_settings_of_the_ranker_alone(part):
+    assert distinct_ranker(parts=part).part.values == rankers.create(part).values
+    assert distinct_ranker(parts=part, joined=True, function_words=0.5).part.values["function_words"] == 0.5
+
+
 def test_the_best_of_a_cluster_stands_for_all(archive):
     every = found(rankers.open_current(rankers.create("bm25"), archive.view()))
     mine = found(distinct(archive))

@@ -57,16 +57,17 @@ def test_a_caller_is_identified_before_the_body_is_read(closed: Service, path: s
 
 
 def test_scopes(closed: Service, guarded: Path) -> None:
-    reader, writer, moderator = (key_header(guarded, scope) for scope in keys.SCOPES)
+    reader, writer, moderator, operator = (key_header(guarded, scope) for scope in keys.SCOPES)
     bare = closed.get(SIMILAR)
     assert (bare.status, bare.headers["www-authenticate"]) == (401, "Bearer")
     assert closed.get("/healthz").status == 200
-    for header in (reader, writer, moderator):
+    for header in (reader, writer, moderator, operator):
         assert closed.send("GET", SIMILAR, headers=header).status == 200
     refused = closed.send("PUT", QUESTION, {"title": "x"}, reader)
     assert (refused.status, refused.json["detail"]) == (403, "this key has the scope read; this request needs write")
-    assert closed.send("PUT", QUESTION, {"title": "x"}, writer).status == 201
-    assert closed.send("DELETE", QUESTION, headers=moderator).status == 204
+    for changing, deleting in ((writer, moderator), (operator, operator)):
+        assert closed.send("PUT", QUESTION, {"title": "x"}, changing).status == 201
+        assert closed.send("DELETE", QUESTION, headers=deleting).status == 204
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])

@@ -1,19 +1,13 @@
 """The layers inside the service: imports go to lower ones only."""
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
 
 SERVICE = Path(__file__).parents[2] / "src" / "askalike" / "service"
-LAYERS = (
-    {"settings", "telemetry"},
-    {"state"},
-    {"requests"},
-    {"middleware", "routes", "pages"},
-    {"app"},
-    {"processes"},
-)
+LAYERS = tomllib.loads((SERVICE.parents[2] / "docs" / "layers.toml").read_text(encoding="utf-8"))["inner"]["service"]
 LEVELS = {component: level for level, components in enumerate(LAYERS) for component in components}
 FILES = sorted(
     p.relative_to(SERVICE).as_posix() for p in SERVICE.rglob("*.py") if p.parent != SERVICE or p.stem in LEVELS

@@ -37,10 +37,10 @@ class CompositeSettings(Settings):
     fields: FieldNames | None = Field(None, description="the fields that every part searches")
     rephrasings: bool | None = Field(None, description="whether a question is also found by its rephrasings")
     code: CodeRule | None = Field(None, description="whether code is read, in every part except trained models")
-    joined: bool = Field(
+    joined: bool | None = Field(
         True, description="whether can't is also found as cant, and e-mail as email, by the lexical parts"
     )
-    function_words: float = Field(
+    function_words: float | None = Field(
         FUNCTION_WORD_WEIGHT,
         gt=0,
         le=1,

@@ -18,9 +18,11 @@ from askalike.store import View
 
 
 class DistinctSettings(CompositeSettings):
-    """The ranker, and the number of its hits retrieved first."""
+    """The ranker, with its own defaults, and the number of its hits retrieved first."""
 
     parts: TextList = Field(("lm_jelinek_mercer",), description="the ranker")
+    joined: bool | None = Field(None, description="as in a hybrid; by default as the ranker alone")
+    function_words: float | None = Field(None, gt=0, le=1, description="as in a hybrid; by default as the ranker alone")
 
 
 class DistinctRanker(CompositeRanker):

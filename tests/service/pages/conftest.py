@@ -68,10 +68,17 @@ def hostile_title() -> str:
 
 
 @pytest.fixture(scope="session")
-def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service of the bundled archive with something on every page, for all tests of this folder."""
-    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("pages") / "riverside"))
+def filled(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled archive with something on every page; tests must not change it."""
+    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("filled") / "riverside"))
     fill_archive(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def service(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service of a copy of that archive, for the tests of one file: none sees what another file's have changed."""
+    path = Path(shutil.copytree(filled, tmp_path_factory.mktemp("pages") / "riverside"))
     served = Service(path, options=("--set", "propose=0"))
     yield served
     served.end()

@@ -16,7 +16,6 @@ from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.drafts import ThreadDraft, put_thread
 from askalike.store.query_log import LoggedQuery, insert_feedback, log_query
-from conftest import fill_archive
 
 PAYLOADS = [
     "<script>taken</script>",
@@ -50,10 +49,9 @@ OTHER_SCHEME = re.compile(r"[\s\x00-\x1f]*(?!https?:|mailto:)[a-z][a-z0-9+.\s-]*
 
 
 @pytest.fixture(scope="module")
-def hostile(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def hostile(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of an archive with every payload in every field."""
-    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("hostile") / "riverside"))
-    fill_archive(path)
+    path = Path(shutil.copytree(filled, tmp_path_factory.mktemp("hostile") / "riverside"))
     with Archive.open(path) as archive:
         for n, text in enumerate(PAYLOADS):
             id, url = f"p{n}{text[:200]}", f"https://e.example/{quote(text)}"

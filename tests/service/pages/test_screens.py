@@ -14,7 +14,6 @@ from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from askalike.store.drafts import ThreadDraft, put_thread
 from askalike.store.query_log import LoggedQuery, log_query
-from conftest import fill_archive
 
 WIDTHS = (320, 390, 768, 1200)
 WORD = "quillwort"
@@ -71,9 +70,8 @@ def fill_with_unbroken_texts(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def service(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    path = Path(shutil.copytree(example, tmp_path_factory.mktemp("unbroken") / "riverside"))
-    fill_archive(path)
+def service(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    path = Path(shutil.copytree(filled, tmp_path_factory.mktemp("unbroken") / "riverside"))
     fill_with_unbroken_texts(path)
     served = Service(path, options=("--set", "propose=0", "--set", "requests_per_s=0"))
     yield served
