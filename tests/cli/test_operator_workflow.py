@@ -238,7 +238,7 @@ def test_pages_of_two_sites(page, mixed) -> None:
     page.goto("/a/mix/gaps")
     page.get_by_text("No gaps").wait_for()
     page.goto("/a/mix/quality")  # 7: what is used instead, and nothing in red
-    note = page.locator(".note")
+    note = page.locator(".note:not(.advice)")
     assert "have no probability yet. They show a similarity from 0 to 1 instead." in note.inner_text()
     assert "which off-topic questions rarely reach" in note.inner_text()
     assert page.locator(".note.bad, [role=alert]").count() == 0
