@@ -36,7 +36,7 @@ from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrie
 from askalike.store import View
 
 LEXICAL_EVIDENCE = 3
-"""How often a high lexical score counts as evidence of its own; measured with `Encoder.lexical_power`."""
+"""Number of times that a high lexical score counts as evidence of its own; measured with `Encoder.lexical_power`."""
 FOREIGN_LEXICAL_WEIGHT = 1.5
 """Weight of the lexical score for queries in a language that the encoder does not know, whose weight is 1.
 
