@@ -39,6 +39,7 @@ from commands import run_command
         ("mcp nowhere --port 8000 --require-keys", "--port and --require-keys need --http"),
         ("mcp nowhere --host 127.0.0.1", "--host needs --http"),
         ("models nowhere --remove mine --json", "--remove and --json exclude each other"),
+        ("search nowhere text --verbose", "--verbose needs --explain"),
         ("suggest-tags nowhere text --sample 5", "--sample needs --evaluate"),
         ("suggest-tags nowhere text --seed 5", "--seed needs --evaluate"),
         ("suggest-tags nowhere --evaluate -k 3 --body text", "--evaluate, --body and -k exclude each other"),

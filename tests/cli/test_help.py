@@ -38,8 +38,8 @@ CHECKED_VALUES = {
 """Values that can be checked without an archive."""
 WITHOUT_DEFAULT = {
     "--accept", "--after", "--allow-origin", "--answer", "--archive", "--before", "--body", "--candidates",
-    "--categories", "--category", "--cross-encoder", "--days", "--dev", "--encoder", "--endpoint", "--judged", "--link",
-    "--opensearch", "--ignore", "--model", "--note", "--off-topic", "--origin",
+    "--categories", "--category", "--cross-encoder", "--days", "--dev", "--encoder", "--endpoint", "--guarantee",
+    "--judged", "--link", "--opensearch", "--ignore", "--model", "--note", "--off-topic", "--origin",
     "--output", "--per-query", "--precision", "--qrels", "--ray", "--records", "--reject", "--remove", "--restore",
     "--run", "--sample", "--set", "--since", "--site", "--skip", "--tag", "--test", "--text", "--title", "--without",
     "--workspace",

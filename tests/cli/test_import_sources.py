@@ -43,8 +43,8 @@ def test_import_notes_of_a_messy_file(command, tmp_path):
     assert (code, "no column 'topik', which --category names" in problem) == (2, True)
     assert not (tmp_path / "desk").exists()
     code, _, told = command(*imported, "--encoding", "cp1252", "--category", "Thema", "--json")
-    assert (code, told) == (0, "dates that could not be read (their rows are kept without a date): 1\n")
-    assert "without a date): 1" in " ".join(command("info", tmp_path / "desk")[1].split())
+    assert (code, told) == (0, "dates that could not be read (their rows are kept without a date), e.g. 'bald': 1\n")
+    assert "without a date), e.g. 'bald': 1" in " ".join(command("info", tmp_path / "desk")[1].split())
     document = tmp_path / "faq.json"
     document.write_text(json.dumps({"items": [{"title": {"text": "Why?"}}]}, indent=1))
     assert "--records items" in command("import", "table", document, "-o", tmp_path / "doc")[2]

@@ -54,7 +54,7 @@ def test_check_that_finds_something(run, directory):
     code, out, _ = run("check", directory)
     assert code == 0
     assert "2 times: [/b] how long do I boil an egg" in out
-    assert out.endswith("2 of 21 checks found something\n")
+    assert out.endswith("2 of 23 checks found something\n")
     assert run("check", directory, "--strict")[0] == 1
     assert run("check", directory, "--strict", "--skip", "repeated_titles", "--skip", "unanswered_questions")[0] == 0
 

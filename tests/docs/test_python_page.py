@@ -11,6 +11,7 @@ import typer
 import askalike
 from askalike.cli import register
 from askalike.core import registry
+from needs import need
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -46,6 +47,8 @@ def documented() -> set[str]:
 @pytest.mark.parametrize("name", sorted(documented()))
 def test_python_page_names_what_can_be_imported(name: str) -> None:
     module, _, attribute = name.rpartition(".")
+    if module == "askalike.integrations.mteb":
+        need("mteb")
     public = {*askalike.__all__, *askalike._NEURAL}
     assert attribute in public if module == "askalike" else pkgutil.resolve_name(f"{module}:{attribute}")
 

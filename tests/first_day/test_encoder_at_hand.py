@@ -85,7 +85,7 @@ def test_import_adopts_the_encoder_that_knows_the_language(table, at_hand):
     assert f"encoder: {NAME}" in said
     with Archive.open(archive) as opened:
         assert get_archive_encoder(opened).digests == {}, "nothing is copied"
-    found = askalike("search", archive, "rice", "--min-similarity", "0", "--explain").stdout
+    found = askalike("search", archive, "rice", "--min-similarity", "0", "--explain", "--verbose").stdout
     assert "how do i cook rice" in found
     assert NAME in found
     assert "encoded" not in askalike("info", archive).stdout
@@ -127,7 +127,7 @@ def test_words_answer_until_the_vectors_are_complete(table, at_hand, background,
     archive, said = import_table(table)
     assert "words answer now" in said
     assert background == [archive]
-    first = askalike("search", archive, "rice", "--min-similarity", "0", "--explain")
+    first = askalike("search", archive, "rice", "--min-similarity", "0", "--explain", "--verbose")
     assert "how do i cook rice" in first.stdout
     assert "words answer until the vectors of minilm_l6 are complete: 0 of 4" in first.stderr
     assert NAME not in first.stdout
@@ -136,7 +136,7 @@ def test_words_answer_until_the_vectors_are_complete(table, at_hand, background,
                  if f["name"] == "missing_vectors"]  # fmt: skip
     assert (finding["count"], finding["n"]) == (4, 4)
     interim.encode(archive)
-    second = askalike("search", archive, "rice", "--min-similarity", "0", "--explain")
+    second = askalike("search", archive, "rice", "--min-similarity", "0", "--explain", "--verbose")
     assert "words answer" not in second.stderr
     assert NAME in second.stdout
     with Archive.open(archive) as opened:

@@ -16,6 +16,7 @@ NEED_A_MODEL = {"cross_encoder", "pretrained", "learned_weights"}
 def test_a_committed_view_retrieves_what_was_last_indexed_and_writes_nothing(name: str, tmp_path: Path) -> None:
     if name in PACKAGED_ENCODERS and not find_package(name).is_installed:
         pytest.skip(f"needs the extra {find_package(name).extra}")
+    far = {"z"} if name in PACKAGED_ENCODERS else set()  # these have no minimum score
     with Archive.create(tmp_path / "a") as archive:
         indexing, serving = rankers.create(name), rankers.create(name)
 
@@ -27,8 +28,8 @@ def test_a_committed_view_retrieves_what_was_last_indexed_and_writes_nothing(nam
         assert retrieved() == set()
         assert not list((tmp_path / "a").glob("index/*/*"))
         indexing.build(archive.view())
-        assert retrieved() == {"a"}
+        assert retrieved() == {"a"} | far
         archive.upsert([Question("b", "another egg")])
-        assert retrieved() == {"a"}
+        assert retrieved() == {"a"} | far
         indexing.build(archive.view())
-        assert retrieved() == {"a", "b"}
+        assert retrieved() == {"a", "b"} | far

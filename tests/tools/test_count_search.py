@@ -23,7 +23,7 @@ def archive(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("ranker", "explain", "max_files", "max_functions"),
-    [("hybrid", True, 57, 292), ("hybrid", False, 54, 252), ("bm25", True, 41, 184), ("bm25", False, 39, 161)],
+    [("hybrid", True, 58, 299), ("hybrid", False, 54, 255), ("bm25", True, 42, 186), ("bm25", False, 39, 159)],
 )
 def test_search_enters_few_files_and_functions(archive, ranker, explain, max_files, max_functions):
     if ranker == "hybrid":

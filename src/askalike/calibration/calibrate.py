@@ -119,7 +119,7 @@ def calibrate(
 
 
 class RankerDescription(NamedTuple):
-    """What a calibration stores of the ranker, the archive and the use that it is valid for; see Calibration."""
+    """The ranker, the archive and the use that a calibration is valid for; see Calibration."""
 
     name: str
     settings: str = "{}"

@@ -47,7 +47,7 @@ class Calibrator:
 
     @property
     def advice(self) -> str | None:
-        """What to do about a saved calibration that is not used; None if it is used or none was saved."""
+        """Advice on a saved calibration that is not used; None if it is used or none was saved."""
         if not self.stale_reason:
             return None
         lacking = f"the saved calibration is not used, so hits of {self._ranker.name} have no probabilities"

@@ -18,7 +18,7 @@ MAX_COUNTED_TITLES = 50_000
 FULL_SAMENESS = 0.7
 """Sameness of titles from which on it does not lower a probability: nearly all duplicates have it."""
 MAX_LACKING = 3
-"""Maximum number of lacking words that are told apart."""
+"""Maximum number of lacking words that are distinguished."""
 INTERCEPT = -5.978
 WEIGHTS = (-1.658, -2.060, 3.092, 3.694, -7.622, 5.777, 11.791, -3.266, -3.517, -2.691, -2.858, -1.901)
 """Of the values of `measure_differences`; fitted on four archives."""

@@ -142,6 +142,7 @@ RULES: Mapping[str, Sequence[Needs | Excludes]] = {
     "mcp": (Needs("host port require_keys", "http"),),
     "purge": (Excludes("text", "days"),),
     "models": (Excludes("json", "remove"),),
+    "search": (Needs("verbose", "explain"),),
     "suggest-tags": (Needs("sample seed", "evaluate"), Excludes("body k", "evaluate")),
 }
 """The rules of each command. They do not apply to values from environment variables or defaults."""

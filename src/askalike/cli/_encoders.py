@@ -12,7 +12,7 @@ def choose_encoder(archive: Archive, encoder: str | None, is_new: bool, download
     """Adopt the encoder of an import: the named one, or for a new archive the one at hand that knows its languages.
 
     Its vectors are computed in the background; an archive with drafts alone has none. is_new: whether the import has
-    made the archive; any other is told of the encoder at hand, once.
+    made the archive; for any other, a remark names the encoder at hand, once.
     """
     if encoder == NO_ENCODER:
         from askalike.tuning.adoption import decline_encoder

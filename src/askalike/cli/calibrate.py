@@ -82,7 +82,6 @@ def calibrate_command(
 
     ```
     askalike calibrate DIR
-    askalike calibrate DIR --precision 0.9
     askalike calibrate DIR --off-topic smalltalk.jsonl --verbose
     askalike calibrate --run run.trec --qrels qrels.txt --guarantee 0.9
     ```
@@ -180,7 +179,8 @@ def _format_guarantee(guarantee: Guarantee) -> str:
     if guarantee.threshold is None:
         return f"no threshold with a guarantee: above none that was tried it holds that {most}"
     wrong, coverage = guarantee.wrong, guarantee.coverage
-    tested = f"{wrong.count} of {wrong.n} were, among {coverage.n} questions that had no part in the probabilities"
+    questions = format_count(coverage.n, "question")
+    tested = f"{wrong.count} of {wrong.n} were, among {questions} that had no part in the probabilities"
     return f"{most}: {tested}; {coverage.value:.0%} of them get one"
 
 

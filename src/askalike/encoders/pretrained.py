@@ -35,7 +35,7 @@ PROMPT_NAMES: Mapping[Role, Sequence[str]] = {"query": ("query",), "document": (
 
 
 class EncodingSettings(config.Settings):
-    """How texts are encoded."""
+    """Settings of the encoding of texts."""
 
     code: CodeRule = Field("drop", description="whether code is read")
     batch: int = Field(32, ge=1, description="number of texts encoded at a time; lower it if memory runs out")

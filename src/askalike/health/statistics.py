@@ -64,7 +64,7 @@ class ArchiveStatistics:
     encoder: ArchiveEncoder | None
     """The archive's pre-trained encoder."""
     encoding: EncodingProgress | None
-    """How far its vectors are; None if none are missing."""
+    """The progress of its vectors; None if none are missing."""
     size_bytes: Mapping[str, int]
     """Size on disk of `archive`, `index/NAME` and `models/NAME`, in bytes."""
 

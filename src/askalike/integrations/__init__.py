@@ -1,1 +1,1 @@
-"""askalike inside other products: assistants (MCP) and PyTerrier pipelines."""
+"""askalike inside other products: assistants (MCP), PyTerrier pipelines and mteb."""

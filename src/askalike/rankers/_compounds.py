@@ -18,7 +18,7 @@ COMPOUNDING = ("da", "de", "nl", "no", "sv")
 MIN_PART = 4
 """Minimum number of letters of a part."""
 LINKS = ("", "s")
-"""What stands between the parts of a compound; other linking letters are endings, which stemmers drop."""
+"""Letters between the parts of a compound; other linking letters are endings, which stemmers drop."""
 MAX_WORDS = 12
 """Maximum number of words of a query whose compounds are looked for."""
 

@@ -71,11 +71,6 @@ def is_title(query: Question) -> bool:
     return not query.body and sum(map(bool, map(_SIGN_OF_CODE.search, words))) < CODE_SHARE * max(1, len(words))
 
 
-def has_title_beside_others(fields: Sequence[str]) -> bool:
-    """Return whether titles are searched as a field, and not alone."""
-    return "title" in fields and len(fields) > 1
-
-
 def exclude_own(view: View, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
     """Return the queries with the questions of another view that they must not find."""
     excluded = find_excluded(view, [one.query for one in queries])

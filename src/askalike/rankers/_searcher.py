@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from askalike.core.types import AllowedDocs, Explanation, Question, TopDocs, Vectors
 from askalike.index.rows import find_distinct
-from askalike.rankers._queries import ResolvedQuery, has_title_beside_others
+from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Searcher(ABC):
 
     def look_for_titles(self, fields: Sequence[str]) -> None:
         """Look for exact titles if titles are one of several fields that are searched."""
-        self.exact_title_depth = TYPED_DEPTH if has_title_beside_others(fields) else 0
+        self.exact_title_depth = TYPED_DEPTH if "title" in fields and len(fields) > 1 else 0
 
     def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]] | None:
         """Return which documents may have exactly the typed title, for each query (n,); None if that is unknown.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from askalike.index.engine import TermsSearcher
 from askalike.index.lexical.edits import edit_distance
 from askalike.index.lexical.vocabulary import NearSearch
-from askalike.rankers._compounds import read_compounds
+from askalike.rankers._compounds import COMPOUNDING, read_compounds
 from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
 from askalike.text.analyzer import Analyzer
@@ -95,7 +95,8 @@ class SpellingCorrector:
     def correct(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         """Return the queries with the misspelt words of their titles corrected, and words joined as in the archive."""
         is_joining = self._analyzer.settings.joined
-        read = read_compounds(queries, self._postings, self._analyzer) if is_joining else queries
+        has_compounds = is_joining and any(one.language in COMPOUNDING for one in queries)
+        read = read_compounds(queries, self._postings, self._analyzer) if has_compounds else queries
         corrected = self._correct_words(read) if self._corrects else read
         return self._join_words(corrected) if is_joining else corrected
 

@@ -267,7 +267,7 @@ class DenseSearcher(Searcher):
 
     def __init__(self, ranker: DenseRanker, view: View, vectors: VectorsSearcher) -> None:
         super().__init__(ranker.name, view)
-        self._ranker, self.languages = ranker, ranker.languages
+        self._ranker, self.languages = ranker, ranker.encoder.languages
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
         self.look_for_titles(ranker.settings.field_names)
 

@@ -36,7 +36,7 @@ from askalike.rankers._searcher import TYPED_DEPTH, Docids, Explanations, Retrie
 from askalike.store import View
 
 LEXICAL_EVIDENCE = 3
-"""How often a high lexical score counts as evidence of its own; measured with `Encoder.lexical_power`."""
+"""Number of times that a high lexical score counts as evidence of its own; measured with `Encoder.lexical_power`."""
 FOREIGN_LEXICAL_WEIGHT = 1.5
 """Weight of the lexical score for queries in a language that the encoder does not know, whose weight is 1.
 
@@ -67,6 +67,13 @@ class HybridRanker(CompositeRanker):
             raise SettingsError(f"{name}: {format_count(len(parts), 'part')}, but {n_weights}")
         self.weights = settings.weights or _default_weights(parts)
         self._weights_by_language: dict[str | None, Sequence[float]] = {}
+        powers = (part.lexical_power for part in parts if part.lexical_power is not None)
+        self.evidence_power = None if settings.weights else next(powers, None)
+        """The power of the first part that has one; None with weights of the user's, which are those of a sum."""
+        self.lexical_places = [
+            place for place, part in enumerate(parts)
+            if part.lexical_weight is None and part.name not in rankers.PART_ONLY
+        ]  # fmt: skip
 
     def weights_for(self, language: str | None) -> Sequence[float]:
         """Return the parts' weights for queries in a language: words weigh more where vectors do not know it."""
@@ -78,9 +85,7 @@ class HybridRanker(CompositeRanker):
 
     @property
     def lexical_power(self) -> int | None:
-        """The power of the first part that has one; None with weights of the user's, which are those of a sum."""
-        powers = (part.lexical_power for part in self.parts if part.lexical_power is not None)
-        return None if self.settings.weights else next(powers, None)
+        return self.evidence_power
 
     @property
     def lexical_weight(self) -> float | None:
@@ -102,11 +107,7 @@ class HybridSearcher(CompositeSearcher):
     def __init__(self, ranker: HybridRanker, view: View) -> None:
         super().__init__(ranker, view)
         self._ranker = ranker
-        self._power = ranker.lexical_power
-        self._lexical = [
-            place for place, part in enumerate(ranker.parts)
-            if part.lexical_weight is None and part.name not in rankers.PART_ONLY
-        ]  # fmt: skip
+        self._power, self._lexical = ranker.evidence_power, ranker.lexical_places
         self._depends_on_query = [part.name not in rankers.PART_ONLY for part in ranker.parts]
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:

@@ -108,7 +108,7 @@ def _sum_summaries(summaries: Sequence[ArchiveSummary]) -> ArchiveSummary:
     return replace(
         summaries[-1],
         rejected=sum(summary.rejected for summary in summaries),
-        notes=sum((Counter(summary.notes) for summary in summaries), Counter()),
+        notes=dict(sum((Counter(summary.notes) for summary in summaries), Counter())),
         source=", ".join(str(summary.source) for summary in summaries),
         changes=sum_changes(summary.changes for summary in summaries),
     )

@@ -56,7 +56,7 @@ def _to_texts(cells: Sequence[Any]) -> list[str]:
 
 
 def _refuse_bomb(path: Path, stream: IO[bytes]) -> None:
-    """Raise InputError for a workbook whose unpacked size would be too large, BadZipFile if it is no ZIP archive."""
+    """Raise InputError for a workbook whose unpacked size would be too large, BadZipFile if it is not a ZIP archive."""
     with zipfile.ZipFile(stream) as packed:
         size = sum(member.file_size for member in packed.infolist())
     if size > MAX_UNPACKED_BYTES and size > MAX_UNPACKED_RATIO * path.stat().st_size:

@@ -147,7 +147,7 @@ class LocalEngine:
 
     @property
     def calibration_advice(self) -> str | None:
-        """What to do about a saved calibration that is not used; None if it is used or none was saved."""
+        """Advice on a saved calibration that is not used; None if it is used or none was saved."""
         return self._calibrators["title"].advice
 
     @property

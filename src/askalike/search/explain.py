@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from askalike.core.types import Explanation, Question, SearchHit, Span
+from askalike.core.types import Explanation, Question, SearchHit
 from askalike.rankers import Retrieved, Searcher, explain_retrieved
 from askalike.search.select import Selected
-from askalike.text.clean import LINK_TOKEN, readable_text
+from askalike.text.clean import LINK_TOKEN, collapse_spaces, readable_text
 from askalike.text.formulas import is_command, is_notation
 from askalike.text.snippet import extract_snippet
 from askalike.text.words import find_words
@@ -37,25 +37,23 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
     text = explanation.text.get("rephrasing", "").replace(LINK_TOKEN, "…")
     if not text and "body" in explanation.text:
         text = readable_text(question.body, question.markup)
+    if len(text) <= SNIPPET_LENGTH and "\\" not in text:  # all of it is shown
+        return collapse_spaces(text)
     words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
     return extract_snippet(text, find_words(text, words), SNIPPET_LENGTH)
 
 
 def keep_readable(explanation: Explanation) -> Explanation:
     """Return the explanation with a word instead of the link token, and without the notation of formulas."""
-    spans = tuple(span for span in explanation.spans if not is_command(explanation.text[span.field], span.start))
-    words = {_word_at(explanation, span) for span in spans}
-    commands = {_word_at(explanation, span) for span in explanation.spans} - words
+    word_of = {span: explanation.text[span.field][span.start : span.end].casefold() for span in explanation.spans}
+    spans = tuple(span for span in word_of if not is_command(explanation.text[span.field], span.start))
+    commands = {*word_of.values()} - {word_of[span] for span in spans}
     contributions = tuple(
         c._replace(word=c.word.replace(LINK_TOKEN, LINK_NAME))
         for c in explanation.contributions
         if (word := c.word.partition(" ≈ ")[0]).casefold() not in commands and not is_notation(word)
     )
     return replace(explanation, spans=spans, contributions=contributions)
-
-
-def _word_at(explanation: Explanation, span: Span) -> str:
-    return explanation.text[span.field][span.start : span.end].casefold()
 
 
 def found_words(hit: SearchHit) -> list[str]:

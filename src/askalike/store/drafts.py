@@ -35,7 +35,7 @@ from askalike.text.clean import collapse_spaces, readable_text
 DraftState = Literal["open", "accepted", "rejected"]
 FAQ_ID_PREFIX = "faq-"
 ASKED_ORIGIN = "asked/"
-"""How the origin begins of a draft that somebody posted on *Ask*."""
+"""Beginning of the origin of a draft that somebody posted on *Ask*."""
 COLUMNS = """number, title, rephrasings, answer, markup, source_ids, created_at, state, decided_at, decided_by, body,
     origin, url"""
 
@@ -46,7 +46,7 @@ UPSERT_THREAD_SQL = """INSERT INTO drafts
     excluded.body, answer = excluded.answer, url = excluded.url WHERE state = 'open' AND (title, body, answer, url)
     IS NOT (excluded.title, excluded.body, excluded.answer, excluded.url)"""
 QUOTED_CHARACTERS = 30
-"""A text with so many characters in a row of another one is taken from it, and keeps its author and licence."""
+"""A text with at least this many characters in a row of another one is from it and keeps its author and licence."""
 ThreadEffect = Literal["added", "updated", "unchanged"]
 
 

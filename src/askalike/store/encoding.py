@@ -1,4 +1,4 @@
-"""How far an encoder has computed the vectors of an archive, for those who wait for them.
+"""The progress of an encoder with the vectors of an archive, for those who wait for them.
 
 Whoever computes them holds a lock on a file, and writes the numbers into it; it is removed once all are computed. One
 without a lock is of a process that was ended: the next one continues where it stopped.

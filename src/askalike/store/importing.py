@@ -38,7 +38,7 @@ class ImportRequest:
 
     open_records: opens the files on each call; returns the reader's information about them, and their records.
     source_name: None for the reader's name. prune: whether to remove records that the source no longer has.
-    confirmed: whether the import may change any number of records. continues: whether it goes on with an import of
+    confirmed: whether the import may change any number of records. continues: whether it continues an import of
     several sources, whose rejected rows are kept.
     """
 

@@ -1,7 +1,7 @@
 """What each encoder at hand would give an archive, estimated without labels.
 
 From a sample of the archive's questions, each title is typed to 60 % of its words, and each rephrasing is asked: is its
-question first? The ranker that needs no encoder is measured on the same sample. Both are proxies: what people ask anew
+question first? The ranker that needs no encoder is measured on the same sample. Both are proxies: a new question
 has fewer of the archive's words, so that an encoder gains more there.
 """
 

@@ -1,4 +1,4 @@
-"""What an archive needs next, in one sentence with the command that does it."""
+"""The next need of an archive, in one sentence with the command that does it."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -23,7 +23,7 @@ LINK_REL = "nofollow noopener noreferrer ugc"
 LINK = Markup(f'<a href="{{0}}" rel="{LINK_REL}">{{0}}</a>')
 URL_OR_BREAK = re.compile(r"""https?://[^\s<>"']+[^\s<>"'.,;:!?)\]]|\n""")
 INSIDE_FORMULA = {"br": " ", "em": "_", "i": "_", "strong": "__", "b": "__"}
-"""What an element between the dollars of a formula stood for, before Markdown read the formula."""
+"""The text that an element between the dollars of a formula stood for, before Markdown read the formula."""
 WIDE_TAGS = {tag: {"tabindex": "0"} for tag in ("pre", "table")}
 """Elements that may be wider than a page; each scrolls on its own, by keyboard too."""
 LANGUAGE_PATTERN = re.compile("[a-z]{2,3}")

@@ -23,7 +23,7 @@ router = APIRouter()
 
 @dataclass(frozen=True, slots=True)
 class ArchiveCare:
-    """What the page shows of an archive. sizes: of its database, its indexes and all of its directory, in bytes."""
+    """An archive as the page shows it. sizes: of its database, its indexes and all of its directory, in bytes."""
 
     sources: Sequence[SourceSummary]
     imports: Mapping[str, tuple[str, int]]

@@ -25,7 +25,7 @@ class PairSide:
     blocks: Sequence[tuple[TextBlock, int]]
     """The parts of its body, each with its place in the text that `stretches` refers to; the title's place is 0."""
     stretches: Sequence[Stretch]
-    """What it has in common with the other question, and what differs there."""
+    """Its words and sentences that the other question has too, and those that differ there."""
 
 
 async def compare_pair(archive: ServedArchive, pair: Sequence[Question], answers: AnswersById) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class AppState:
 
     @property
     def leases(self) -> Leases:
-        """What each person is working on, over all processes."""
+        """The work of each person, over all processes."""
         return Leases(self.peers.folder / "leases")
 
 

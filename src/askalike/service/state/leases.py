@@ -1,4 +1,4 @@
-"""What each person is working on, over all processes of the service, so that no two of them get the same."""
+"""The work of each person, over all processes of the service, so that no two of them get the same."""
 
 import fcntl
 import json
