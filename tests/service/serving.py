@@ -58,7 +58,8 @@ class Service:
     def _find_address(self) -> str | None:
         if self.process.poll() is not None:
             raise AssertionError("".join(self.lines))
-        return next((match[0] for line in list(self.lines) if (match := re.search(r"http://[^\s\"]+", line))), None)
+        matches = (re.search(r"serving at (http://[^\s\"]+)", line) for line in list(self.lines))
+        return next((match[1] for match in matches if match), None)
 
     def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Response:
         all_headers = dict(headers or {})
