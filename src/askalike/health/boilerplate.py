@@ -18,6 +18,7 @@ from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_
 from askalike.store import sample_questions
 from askalike.store.statistics import SAMPLE_SIZE
 from askalike.text.clean import strip_banner
+from askalike.text.words import WORD
 
 OPENING_WORDS = 5
 NGRAM_WORDS = 8
@@ -32,7 +33,6 @@ MIN_QUESTIONS = 5
 """Minimum number of questions with a template."""
 
 MARK_PATTERN = re.compile(r"\s*(\[[^\]]{1,40}\]|\([^)]{1,40}\)|[^\W\d][\w ./-]{0,30}?(?::| [-–—|])(?=\s))")
-WORD_PATTERN = re.compile(r"\w+")
 
 TextReader = Callable[[], Iterable[tuple[str, str]]]
 """Returns ids and texts; every call reads them again."""
@@ -76,13 +76,13 @@ def extract_mark(title: str) -> list[str]:
 
 def extract_opening(title: str) -> list[str]:
     """Return the first five words of a title, if more words follow."""
-    words = WORD_PATTERN.findall(title.casefold())
+    words = WORD.findall(title.casefold())
     return [" ".join(words[:OPENING_WORDS])] if len(words) > OPENING_WORDS else []
 
 
 def word_ngrams(body: str) -> list[str]:
     """Return every run of eight consecutive words of a body."""
-    words = [match[0] for match in islice(WORD_PATTERN.finditer(body.casefold()), MAX_BODY_WORDS)]
+    words = [match[0] for match in islice(WORD.finditer(body.casefold()), MAX_BODY_WORDS)]
     return [" ".join(words[i : i + NGRAM_WORDS]) for i in range(len(words) - NGRAM_WORDS + 1)]
 
 

@@ -7,13 +7,14 @@ from math import ceil
 
 from askalike.core.iteration import chunks
 from askalike.core.types import Answer, Question, Split
-from askalike.health.boilerplate import WORD_PATTERN, word_ngrams
+from askalike.health.boilerplate import word_ngrams
 from askalike.health.findings import MAX_EXAMPLES, CheckContext, Finding, count_with_examples
 from askalike.labels.splits import document_kind, load_split
 from askalike.store import imported_splits, partition_parts, read_labels, sample_answers
 from askalike.store.integrity import find_faults
 from askalike.store.statistics import SAMPLE_SIZE, count_links
 from askalike.text.clean import words_after_notice
+from askalike.text.words import WORD
 
 NEAR_DUPLICATE_JACCARD = 0.8
 """Minimum Jaccard similarity of the sets of terms of near duplicates."""
@@ -209,4 +210,4 @@ def _quotes_question(context: CheckContext, answer: Answer, question: Question) 
 
 
 def _join_words(text: str) -> str:
-    return " ".join(WORD_PATTERN.findall(text.casefold()))
+    return " ".join(WORD.findall(text.casefold()))

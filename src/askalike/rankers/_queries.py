@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from askalike.core.config import FieldNames, NumberList, Settings
 from askalike.core.types import Question
@@ -29,6 +29,12 @@ class FieldSettings(Settings):
 
     fields: FieldNames
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = None
+    title_factor: float = Field(
+        TITLE_FACTOR,
+        gt=0,
+        le=1,
+        description="factor of the title's weight, with several fields, in queries with bodies or pasted from code",
+    )
 
     @model_validator(mode="after")
     def _check_field_weights(self) -> Self:

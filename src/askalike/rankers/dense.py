@@ -28,7 +28,7 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery
+from askalike.rankers._queries import FieldSettings, ResolvedQuery
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
     Docids,
@@ -63,12 +63,6 @@ class DenseSettings(FieldSettings):
     )
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
         None, description="the weight of each field's similarity; by default the encoder's"
-    )
-    title_factor: float = Field(
-        TITLE_FACTOR,
-        gt=0,
-        le=1,
-        description="factor of the title's weight, with several fields, in queries with bodies or pasted from code",
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     storage: Storage = Field("f16", description="number format of stored vectors: f16, int8 (half the space) or f32")

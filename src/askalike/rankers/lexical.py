@@ -60,12 +60,6 @@ class LexicalSettings(FieldSettings, AnalyzerSettings):
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
         None, description="the weight of each field's score; by default 1, and 1.5 for text beside other fields"
     )
-    title_factor: float = Field(
-        TITLE_FACTOR,
-        gt=0,
-        le=1,
-        description="factor of the title's weight, with several fields, in queries with bodies or pasted from code",
-    )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     lengths: Literal["byte", "exact"] = Field(
         "byte", description="document lengths, rounded to a byte as Lucene does, or exact"

@@ -14,7 +14,7 @@ from askalike.core.types import Floats, Question
 from askalike.rankers import ResolvedQuery, Retrieved
 from askalike.store import View
 from askalike.store.filtering import find_originals
-from askalike.text.words import WORD
+from askalike.text.words import fold_title
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +115,14 @@ def _order(
     questions: Sequence[Question], scores: Floats, query: Question, originals: _Originals, answered_first: float
 ) -> Sequence[int]:
     """Return the positions of the retrieved questions in the order in which they are shown: see `Limits`."""
-    typed = _normalise_title(query) or None
+    typed = fold_title(query.title) or None
     stays = np.array(
-        [is_settled(originals.by_duplicate.get(q.id, q).states) or _normalise_title(q) == typed for q in questions],
+        [is_settled(originals.by_duplicate.get(q.id, q).states) or fold_title(q.title) == typed for q in questions],
         np.bool_,
     )
     keys = np.where(stays | (scores <= 0), scores, scores * (1 - answered_first))
     order: list[int] = np.argsort(-keys, kind="stable").tolist()
     return order
-
-
-def _normalise_title(question: Question) -> str:
-    return " ".join(WORD.findall(question.title.casefold()))
 
 
 def _collapse(

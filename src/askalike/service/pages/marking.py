@@ -8,9 +8,8 @@ from difflib import SequenceMatcher
 from markupsafe import Markup, escape
 
 from askalike.text.formulas import find_formulas
-from askalike.text.words import any_word_pattern
+from askalike.text.words import WORD, any_word_pattern
 
-WORD_PATTERN = re.compile(r"\w+")
 MARKED, DIFFERENT, PLAIN = Markup("<mark>{}</mark>"), Markup('<em class="only">{}</em>'), Markup("{}")
 MATH = Markup('<span class="math">{}</span>')
 """A formula with its delimiters, which the page's script renders."""
@@ -46,7 +45,7 @@ def compare_texts(one: str, other: str, function_words: Collection[str] = ()) ->
     A passage has at least MIN_PASSAGE words besides the function words. What differs is marked only where it is at most
     MAX_DIFFERENCE words long.
     """
-    words = [list(WORD_PATTERN.finditer(text))[:MAX_TOKENS] for text in (one, other)]
+    words = [list(WORD.finditer(text))[:MAX_TOKENS] for text in (one, other)]
     folded = [[word[0].casefold() for word in text] for text in words]
     passages = [
         block
