@@ -124,13 +124,14 @@ class Site:
     def __init__(self) -> None:
         self.requests: list[str] = []
         self.pages: dict[str, str] = {}
+        self.encoding = "utf-8"
         site = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 site.requests.append(self.path)
                 text = site.pages.get(self.path)
-                content = (text or "").encode()
+                content = (text or "").encode(site.encoding)
                 self.send_response(200 if text is not None else 404)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
@@ -178,6 +179,17 @@ def test_a_sitemap_is_followed_and_only_changed_pages_are_requested_again(
     second = imported("faq_pages", Path(f"{site.address}/sitemap.xml"), **options)
     assert second.questions[f"{site.address}/help/b"].votes == 3
     assert [path for path in site.requests if not path.endswith(".xml")] == ["/help/b"]
+
+
+def test_a_page_of_a_site_is_read_in_the_encoding_that_it_declares(
+    imported: Importing, site: Site, tmp_path: Path
+) -> None:
+    site.encoding = "iso-8859-1"
+    site.sitemap("/sitemap.xml", (f"{site.address}/aide", "2026-01-01"))
+    text = json.dumps(faq(question("Où se garer ?")), ensure_ascii=False)
+    site.pages["/aide"] = page(text, '<meta charset="iso-8859-1">')
+    done = imported("faq_pages", Path(f"{site.address}/sitemap.xml"), pause=0.0, responses=tmp_path / "cache")
+    assert [each.title for each in done.questions.values()] == ["Où se garer ?"]
 
 
 @pytest.mark.parametrize("text", ["<html>Log in</html>", "<x", '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'])

@@ -41,9 +41,9 @@ class StructuredPage:
     problems: Sequence[str]
 
 
-def read_page(content: bytes) -> StructuredPage:
+def read_page(content: str | bytes) -> StructuredPage:
     """Return the structured data of an HTML page. Raises UnicodeDecodeError or LookupError for its encoding."""
-    tree = LexborHTMLParser(decode(content))
+    tree = LexborHTMLParser(content if isinstance(content, str) else decode(content))
     address = _attribute(tree, 'link[rel="canonical"]', "href") or _attribute(
         tree, 'meta[property="og:url"]', "content"
     )

@@ -65,7 +65,9 @@ class FaqPagesReader(FollowUpReader):
             names = ", ".join(map(str, paths))
             raise InputError(f"{names}: no page has a FAQPage or QAPage as JSON-LD or microdata; see docs/formats.md")
 
-    def _read_content(self, place: Place, content: bytes, address: str | None, source: SourceFiles) -> Iterator[Record]:
+    def _read_content(
+        self, place: Place, content: str | bytes, address: str | None, source: SourceFiles
+    ) -> Iterator[Record]:
         try:
             page = read_page(content)
         except (UnicodeDecodeError, LookupError) as error:
@@ -88,7 +90,7 @@ class FaqPagesReader(FollowUpReader):
 
     def _fetched_pages(
         self, addresses: Iterable[str], source: SourceFiles
-    ) -> Iterator[tuple[Place, bytes, str | None]]:
+    ) -> Iterator[tuple[Place, str | bytes, str | None]]:
         """Yield the pages that sitemaps name, or that are addresses themselves."""
         for address in addresses:
             address = re.sub(r"^(https?):/+", r"\1://", address)  # a Path collapses the two slashes of an address
@@ -108,7 +110,7 @@ class FaqPagesReader(FollowUpReader):
                     content = client.get(path, changed)
                     source.note("pages that are not there any more", content is None)
                     if content is not None:
-                        yield Place(client.address + path), content.encode("utf-8"), client.address + path
+                        yield Place(client.address + path), content, client.address + path
 
 
 class _PageParser:

@@ -224,8 +224,8 @@ def backtest(
     if precision is not None and not 0 < precision < 1:
         raise SettingsError(f"--precision {precision}: expected a share between 0 and 1, such as 0.8")
     window, older = select_window(archive, last, weeks)
-    asked_before = _first_askings(archive)
     clusters = Clusters.read(archive)
+    asked_before = _first_askings(archive, clusters)
     with (
         TemporaryDirectory(prefix="askalike-backtest-") as folder,
         PointInTimeArchive(archive, Path(folder) / "archive") as past,
@@ -321,9 +321,9 @@ def _copy_vectors(archive: Path, past: Path) -> None:
         shutil.copytree(archive / VECTORS_FOLDER, past / VECTORS_FOLDER)
 
 
-def _first_askings(archive: Archive) -> Mapping[str, str]:
+def _first_askings(archive: Archive, clusters: Clusters) -> Mapping[str, str]:
     """Return the name of each duplicate cluster, with the date of its oldest question."""
-    names = Clusters.read(archive).visible_names
+    names = clusters.visible_names
     dates: dict[str, str] = {}
     for id, question in archive.view().get_questions(names).items():
         if question.created_at:
