@@ -32,6 +32,7 @@ test-long: .venv/.test ## run property tests with many examples, tests that take
 	TEST_LONG=1 $(PYTEST) -m "long or hypothesis or data" $(TESTS)
 
 fuzz: .venv/.test ## try random input for FUZZ_S seconds a test: damaged indexes and backups, readers, requests
+	TEST_LONG=1 FUZZ_S=$(FUZZ_S) $(PYTEST) -m hypothesis $(TESTS) # with other examples than in test-long
 	FUZZ_S=$(FUZZ_S) $(PYTEST) -rP --show-capture=stdout -m fuzz $(TESTS) # tells how many cases each test has tried
 
 lint: .venv/.test .venv/.lint ## check style, types and prose
