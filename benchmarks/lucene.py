@@ -1,4 +1,4 @@
-"""Queries per second of this index and of Lucene: one thread each, in turns, the same tokens, BM25 and LM-JM.
+"""Queries per second of processor time of this index and of Lucene: in turns, one thread, the same tokens.
 
     python benchmarks/lucene.py                        # 100,000 and 1,000,000 made questions
     python benchmarks/lucene.py --sizes 10000000       # takes an hour, 40 GB of disk and 8 GB of memory

@@ -1,4 +1,4 @@
-"""Queries per second of this index, bm25s (numba) and tantivy: one thread each, in turns, with the same tokens.
+"""Queries per second of processor time: this index, bm25s (numba), tantivy; one thread each, in turns, same tokens.
 
     python benchmarks/search.py                           # 100,000 and 1,000,000 synthetic questions
     python benchmarks/search.py --archive questions.jsonl # titles and bodies of a file (objects with title and body)
