@@ -13,8 +13,10 @@ from askalike.core.types import Answer, Progress, Question
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex, FollowingWriter, IndexEngine, IndexLocation, open_engine
 from askalike.index.rows import DocAttributes
+from askalike.rankers._queries import FieldSettings
 from askalike.rankers._ranker import Ranker
 from askalike.store import View
+from askalike.text.words import title_key
 
 log = logging.getLogger(__name__)
 _opening = Lock()
@@ -123,14 +125,17 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         return f"{name}-{hashlib.sha256(f'{view.before} {view.group}'.encode()).hexdigest()[:8]}"
 
 
-def changed_documents(view: View, since: int) -> Iterator[tuple[int, Question | Answer, DocAttributes]]:
-    """Yield docid, document and the attributes for filters of those added or changed after a change number."""
+def changed_documents(
+    view: View, since: int, settings: FieldSettings
+) -> Iterator[tuple[int, Question | Answer, DocAttributes]]:
+    """Yield docid, document and the attributes of those added or changed after a change number."""
     if view.kind == "answers":
         for docid, answer in view.answers(since):
             yield docid, answer, DocAttributes()
         return
     for docid, question in view.questions(since):
-        yield docid, question, DocAttributes(question.tags, question.created_at, question.states)
+        keys = tuple(map(title_key, settings.titles(question)))
+        yield docid, question, DocAttributes(question.tags, question.created_at, question.states, keys)
 
 
 def _locate(view: View, name: str, created_at: str | None = None) -> IndexLocation:

@@ -79,10 +79,6 @@ class QuestionsView:
         """Return the questions with these docids, by docid."""
         return {int(docid): self._questions[int(docid)] for docid in docids if int(docid) in self._questions}
 
-    def titles_by_docid(self, docids: Iterable[int]) -> dict[int, str]:
-        """Map each existing docid to its title."""
-        return {docid: question.title for docid, question in self.questions_by_docid(docids).items()}
-
     def votes(self, docids: Iterable[int]) -> Mapping[int, int]:
         """Map each docid to the votes of its question, if it has any."""
         return {docid: question.votes for docid, question in self.questions_by_docid(docids).items() if question.votes}
