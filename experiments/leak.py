@@ -47,7 +47,7 @@ def main(dump: str, *names: str) -> None:
             leaky.upsert([*{**cleaned, **noticed}.values(), *links])
             [finding] = run_checks(leaky, checks=(named_originals,))
             print(f"{len(noticed)} of {len(questions)} bodies begin with a notice; check: {finding.count} of "
-                  f"{finding.total} {finding.of} name their original")  # fmt: skip
+                  f"{finding.n} {finding.unit} name their original")  # fmt: skip
             print("| ranker | without notices | with notices | with, but for the queries that have one |")
             print("| --- | --- | --- | --- |")
             for name in names:
