@@ -280,8 +280,23 @@ def backtest_section(rows: Sequence[Report]) -> Iterator[str]:
             shares = (_share(outcome[name]) for name in ("right", "found"))
             cells = (row["archive"] + dated, asked, score, str(outcome["comments"]), *shares, f"{row['median_ms']:.0f}")
             yield table_row(cells)
+    yield ""
+    yield from (f"- {row['archive']}: {_describe_guarantee(row)}" for row in rows)
     origin = rows[0]["provenance"]
     yield from ("", f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}.")
+
+
+def _describe_guarantee(row: Report) -> str:
+    """Return what the threshold of a guarantee gives."""
+    if row["scale"] == "similarity":
+        return "too few labels for probabilities, and so for a guarantee."
+    if row["guaranteed"] is None:
+        return f"not even {row['guarantee']:.0%} can be guaranteed; a bot that asks for it stays silent."
+    outcome = next(each for each in row["thresholds"] if each["threshold"] == row["guaranteed"])
+    return (
+        f"{row['guarantee']:.0%} is guaranteed from {row['guaranteed']:.2g} on; of the comments there, "
+        f"{_share(outcome['right'])} are right by labels."
+    )
 
 
 def _share(proportion: Report) -> str:
@@ -293,8 +308,9 @@ BACKTESTS = """\
 Each of the latest questions is searched among those before it, by the default ranker, as
 [`askalike backtest`](../backtest.md) does. A comment has up to three suggestions, and is right if the archive's labels
 say that one of them asks the same. People link only part of the duplicates, so more comments are right than that. The
-thresholds are those at which 10, 5 and 2 % of the questions get a comment. A threshold for a precision of 50 %, chosen
-by `calibrate` on what is older, would be marked `*`; no calibration reached that precision."""
+thresholds are those at which 10, 5 and 2 % of the questions get a comment. `*` marks the threshold of a guarantee,
+chosen by `calibrate --guarantee` on what is older: with 95 % confidence that share of the first suggestions is right.
+Of 50, 30, 20, 10 and 5 % it is the highest that can be guaranteed."""
 
 
 def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report]) -> str:

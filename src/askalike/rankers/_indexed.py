@@ -14,8 +14,10 @@ from askalike.core.types import Answer, AnsweredQuestion, Progress, Question
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex, FollowingWriter, IndexEngine, IndexLocation, open_engine
 from askalike.index.rows import DocAttributes
+from askalike.rankers._queries import FieldSettings
 from askalike.rankers._ranker import Ranker
 from askalike.store import View
+from askalike.text.words import title_key
 
 log = logging.getLogger(__name__)
 _opening = Lock()
@@ -125,19 +127,20 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
 
 
 def changed_documents(
-    view: View, since: int, fields: Collection[str]
+    view: View, since: int, settings: FieldSettings
 ) -> Iterator[tuple[int, Question | Answer, DocAttributes]]:
-    """Yield docid, document and the attributes for filters of those added or changed after a change number.
+    """Yield docid, document and the attributes of those added or changed after a change number.
 
-    fields: those that are read; with `answer`, questions come with their accepted answers.
+    With the field `answer`, questions come with their accepted answers.
     """
     if view.kind == "answers":
         for docid, answer in view.answers(since):
             yield docid, answer, DocAttributes()
         return
-    for batch in chunks(view.questions(since, "answer" in fields)):
-        for docid, question in add_answers(view, dict(batch), fields).items():
-            yield docid, question, DocAttributes(question.tags, question.created_at, question.states)
+    for batch in chunks(view.questions(since, "answer" in settings.field_names)):
+        for docid, question in add_answers(view, dict(batch), settings.field_names).items():
+            keys = tuple(map(title_key, settings.titles(question)))
+            yield docid, question, DocAttributes(question.tags, question.created_at, question.states, keys)
 
 
 def add_answers(view: View, questions: Mapping[int, Question], fields: Collection[str]) -> Mapping[int, Question]:

@@ -33,11 +33,13 @@ from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
     Docids,
     Explanations,
+    FoundTitles,
     Retrieved,
     Scores,
     Searcher,
     Texts,
     fill_missing,
+    find_typed_titles,
 )
 from askalike.rankers._word_vectors import TextField, WordReader
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
@@ -178,25 +180,32 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
 
     def _look_up_changes(self, view: View, index: VectorIndex) -> VectorSearcher:
         rows = [
-            (docid, phrasing, text)
-            for docid, texts, _ in self._documents(view, index.change)
+            (docid, phrasing, attributes.title_key(phrasing), text)
+            for docid, texts, attributes in self._documents(view, index.change)
             for phrasing, text in enumerate(texts)
         ]
-        gone = {*view.deleted_docids(index.change), *(docid for docid, _, _ in rows)}
+        gone = {*view.deleted_docids(index.change), *(docid for docid, *_ in rows)}
         if not rows:
             return index.search_with(None, sorted(gone))
-        docids, phrasings, documents = zip(*rows, strict=True)
+        docids, phrasings, keys, documents = zip(*rows, strict=True)
         vectors = self.field_encoder(view).encode_documents(documents, approximate=True)
-        pending = PendingVectors(np.array(docids, np.int64), np.array(phrasings, np.uint16), vectors)
+        numbers = np.array(docids, np.int64), np.array(phrasings, np.uint16)
+        pending = PendingVectors(*numbers, vectors, np.array(keys, np.uint64))
         return index.search_with(pending, sorted(gone))
 
     def field_encoder(self, view: View) -> FieldEncoder:
-        """Return the encoder of the view's documents and of queries; an answer has only one field."""
-        fields, weights = self.settings.field_names, self.settings.field_weights
-        if len(fields) > 1 and view.kind == "answers":
-            fields, weights = ("text",), None
-        default = tuple(self.encoder.title_weight if field == "title" else 1.0 for field in fields)
-        return FieldEncoder(self.encoder, fields, weights or default, self.settings.title_factor)
+        """Return the encoder of the view's documents and of queries."""
+        fields = self._fields_of(view)
+        own = self.settings.field_weights if len(fields) > 1 else None
+        return FieldEncoder(self.encoder, fields, own or self._usual_weights(fields), self.settings.title_factor)
+
+    def _fields_of(self, view: View) -> Sequence[str]:
+        """Return the fields that are encoded; an answer has only one."""
+        fields = self.settings.field_names
+        return ("text",) if len(fields) > 1 and view.kind == "answers" else fields
+
+    def _usual_weights(self, fields: Sequence[str]) -> tuple[float, ...]:
+        return tuple(self.encoder.title_weight if field == "title" else 1.0 for field in fields)
 
     @cached_property
     def _digest(self) -> str:
@@ -211,7 +220,8 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
     def _open_index(
         self, engine: IndexEngine, location: IndexLocation, view: View
     ) -> ArchiveIndex[VectorsSearcher, VectorsWriter]:
-        layout = VectorLayout(self._digest, self.settings.storage)
+        fields = self._fields_of(view)
+        layout = VectorLayout(self._digest, self.settings.storage, self._usual_weights(fields) if fields[1:] else ())
         return engine.vectors(location, layout, self.settings.exact_up_to, view.__len__)
 
     def _write_documents(self, view: View, writer: VectorsWriter) -> Iterator[int]:
@@ -242,7 +252,7 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
 
     def _documents(self, view: View, since: int) -> Iterator[tuple[int, list[Question | Answer], DocAttributes]]:
         """Yield (docid, phrasings, attributes) of each document added or changed after a change number."""
-        for docid, document, attributes in changed_documents(view, since, self.settings.field_names):
+        for docid, document, attributes in changed_documents(view, since, self.settings):
             if isinstance(document, Answer):
                 yield docid, [document], attributes
                 continue
@@ -267,7 +277,9 @@ class DenseSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker, self.languages = ranker, ranker.encoder.languages
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
-        self.look_for_titles(ranker.settings.field_names)
+
+    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
+        return find_typed_titles(self._vectors, queries) if self._ranker.settings.finds_titles else None
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""

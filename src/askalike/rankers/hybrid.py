@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import rankers
@@ -121,14 +120,6 @@ class HybridSearcher(CompositeSearcher):
         pairs = zip(self.parts, parts, strict=True)
         return self._fuse([part.score(queries, docids, own) for part, own in pairs])
 
-    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]] | None:
-        """See Searcher.may_have_title. The first part that knows it tells."""
-        for searcher, part in zip(self.parts, retrieved.parts, strict=True):
-            if (may := searcher.may_have_title(part)) is not None:
-                rows = zip(may, part.docids, retrieved.docids, strict=True)
-                return [own[find_positions(pool, docids)] for own, pool, docids in rows]
-        return None
-
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the words of every part, each part's scaled to its contribution to the score."""
         of_parts = zip(self.parts, retrieved.parts, strict=True)
@@ -147,15 +138,17 @@ class HybridSearcher(CompositeSearcher):
         candidates: Candidates | None = None,
     ) -> list[Run]:
         """Return `rank` with each of several choices of weights; the parts retrieve and score only once."""
-        resolved, depth = resolve(self, queries), max(k, self.exact_title_depth)
+        resolved = resolve(self, queries)
+        titles = self.find_titles(resolved)
         if candidates is None:
             parts = self.retrieve_parts(resolved, k)
-            ranked = [self._fuse(parts, weights).best(depth) for weights in choices]
+            ranked = [self._fuse(parts, weights).best(k) for weights in choices]
         else:
             pools = find_pools(self.view, resolved, candidates)
             parts = [part.score(resolved, pools) for part in self.parts]
-            ranked = [rank_pools(self._fuse(parts, weights), depth) for weights in choices]
-        return [to_run(self.view, first_hits(self, one, k)) for one in ranked]
+            ranked = [rank_pools(self._fuse(parts, weights)) for weights in choices]
+        found, adds = titles() if titles else (), candidates is None
+        return [to_run(self.view, first_hits(self, one, found, k, adds=adds)) for one in ranked]
 
     def retrieve_parts(
         self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None

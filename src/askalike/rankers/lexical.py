@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 from askalike.core import registry
@@ -31,7 +29,15 @@ from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
 from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, is_title
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Searcher, Texts
+from askalike.rankers._searcher import (
+    Docids,
+    Explanations,
+    FoundTitles,
+    Retrieved,
+    Searcher,
+    Texts,
+    find_typed_titles,
+)
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
@@ -43,11 +49,6 @@ TermScores = Sequence[tuple[str, float]]
 FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
 """A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
-EXACT_TITLE_SCORES = (0.5, 0.65)
-"""Minimum absolute score of a question with exactly the typed title, if the query's hyphens were changed, and if not.
-
-It is 1 but for rounded lengths and joined words.
-"""
 TEXT_WEIGHT = 1.5
 """Default weight of a whole text's score beside that of its title: it finds pasted messages, and titles stay first."""
 
@@ -276,8 +277,7 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
 
     def _write_documents(self, view: View, writer: TermsWriter) -> Iterator[int]:
         done, sent_docid, language = 0, writer.sent_docid, view.language
-        documents = changed_documents(view, writer.change, self.extractor.fields)
-        for done, (docid, document, attributes) in enumerate(documents, 1):
+        for done, (docid, document, attributes) in enumerate(changed_documents(view, writer.change, self.settings), 1):
             if docid > sent_docid:
                 writer.add(docid, self.extractor.phrasings(document, language), attributes)
             if done % PROGRESS_EVERY == 0:
@@ -295,7 +295,6 @@ class LexicalSearcher(Searcher):
         self._postings = postings
         self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
         self.detects_language = ranker.settings.language == "auto"
-        self.look_for_titles(ranker.settings.field_names)
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
@@ -314,10 +313,8 @@ class LexicalSearcher(Searcher):
         matches = self._postings.match(encoded, docids, known.topdocs if known else None)
         return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
 
-    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]]:
-        """See Searcher.may_have_title: those with a high absolute score."""
-        rows = zip(retrieved.queries, retrieved.absolute or (), strict=True)
-        return [scores >= EXACT_TITLE_SCORES[one.text == one.query.title] for one, scores in rows]
+    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
+        return find_typed_titles(self._postings, queries) if self._ranker.settings.finds_titles else None
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""

@@ -83,10 +83,6 @@ class QuestionsView:
         """Return nothing: the questions have no answers."""
         return {}
 
-    def titles_by_docid(self, docids: Iterable[int]) -> dict[int, str]:
-        """Map each existing docid to its title."""
-        return {docid: question.title for docid, question in self.questions_by_docid(docids).items()}
-
     def votes(self, docids: Iterable[int]) -> Mapping[int, int]:
         """Map each docid to the votes of its question, if it has any."""
         return {docid: question.votes for docid, question in self.questions_by_docid(docids).items() if question.votes}

@@ -227,11 +227,6 @@ class View:
         """Return the questions in the view with these docids, by docid."""
         return dict(self._select_questions("number", docids))
 
-    def titles_by_docid(self, docids: Iterable[int]) -> dict[int, str]:
-        """Return docid → title, without reading bodies."""
-        sql = f"SELECT number, title FROM questions WHERE number {IN_JSON_SQL}"
-        return dict(self._select_in_chunks(sql, docids))
-
     def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
         """Return the answers of the archive with these ids, by id."""
         rows = self._select_in_chunks(f"{ANSWER_SQL} WHERE a.id {IN_JSON_SQL}", ids)
