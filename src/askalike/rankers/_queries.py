@@ -35,6 +35,7 @@ class FieldSettings(Settings):
         le=1,
         description="factor of the title's weight, with several fields, in queries with bodies or pasted from code",
     )
+    rephrasings: bool = True
 
     @model_validator(mode="after")
     def _check_field_weights(self) -> Self:
@@ -45,6 +46,17 @@ class FieldSettings(Settings):
     def field_names(self) -> tuple[str, ...]:
         """The fields in their order in the index."""
         return tuple(self.fields.split(","))
+
+    @property
+    def finds_titles(self) -> bool:
+        """Whether a question with exactly the typed title comes first: titles are a field beside others."""
+        return "title" in self.field_names and len(self.field_names) > 1
+
+    def titles(self, question: Question) -> Sequence[str]:
+        """Return the titles by which a question is found first: its own, and its rephrasings."""
+        if not self.finds_titles:
+            return ()
+        return (question.title, *(question.rephrasings if self.rephrasings else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +85,11 @@ def is_title(query: Question) -> bool:
 
     A formula between dollar signs counts as one plain word.
     """
-    words = _FORMULA.sub(" formula ", query.title).split()
-    return not query.body and sum(map(bool, map(_SIGN_OF_CODE.search, words))) < CODE_SHARE * max(1, len(words))
+    text = _FORMULA.sub(" formula ", query.title) if "$" in query.title else query.title
+    if query.body or not _SIGN_OF_CODE.search(text):
+        return not query.body
+    words = text.split()
+    return sum(map(bool, map(_SIGN_OF_CODE.search, words))) < CODE_SHARE * len(words)
 
 
 def exclude_own(view: View, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
