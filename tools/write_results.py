@@ -42,6 +42,14 @@ TYPED_REPORTS = {
     "typed-cs-title-60": "60 % of its words",
 }
 """Name of a report → heading of its column in the table of what people type."""
+TYPED_SECTIONS = {
+    "typed-cs-known": "A title of the archive, which is to find its own question",
+    "typed-cs-known-60": "The first 60 % of the words of such a title",
+    "typed-cs-title": "The title of a duplicate",
+    "typed-cs-title-60": "The first 60 % of the words of a duplicate's title",
+    "typed-cs-duplicates": "A duplicate with its body",
+}
+"""Name of a report → heading of its section on the page of what people type."""
 TYPED_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
 README_SYSTEMS = ("BM25", "default", "distil", "default with MiniLM", "MiniLM")
 README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
@@ -138,6 +146,7 @@ def all_files() -> dict[Path, str]:
     drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"), load("scale"))
     files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
     files[PAGES / "index.md"] = overview(reports, drawings)
+    files[PAGES / "typed.md"] = typed_page({name: report for name in TYPED_SECTIONS if (report := load(name))})
     files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in drawings.items()}
     files[PAPERS] = fill_tables(PAPERS.read_text(encoding="utf-8"), load)
     readme = README.read_text(encoding="utf-8")
@@ -334,6 +343,24 @@ def typed_table(reports: Mapping[str, Report]) -> str:
         cells = [f"{100 * s['measures']['Success@1']['mean']:.1f} / {interval(s, 'Success@10')}" for s in measured]
         rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
     return "".join(f"{table_row(row)}\n" for row in rows)
+
+
+def typed_page(reports: Mapping[str, Report]) -> str:
+    """Return the page of what people type: a table for each split, and where its figures come from."""
+    lines = ["# What people type", "", GENERATED, "", TYPED_INTRODUCTION, UNITS]
+    for name, report in reports.items():
+        origin, measures = report["provenance"], report["measures"]
+        rows = [["system", *measures], ["---"] * (1 + len(measures))]
+        rows += [[s["label"], *(interval(s, measure) for measure in measures)] for s in report["systems"]]
+        about = f"n = {report['queries']:,} queries of split `{report['split']}`, data `{origin['data']}`."
+        command = f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}."
+        lines += ["", f"## {TYPED_SECTIONS[name]}", "", about, "", *map(table_row, rows), "", command]
+    return "\n".join([*lines, ""])
+
+
+TYPED_INTRODUCTION = """\
+People type titles, often half of one, and the archive holds titles with bodies (cs.stackexchange, 6,118 questions).
+By default, title and text are two fields; *one text* is title and body as one field, *titles alone* ignores bodies."""
 
 
 if __name__ == "__main__":
