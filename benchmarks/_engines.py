@@ -1,7 +1,7 @@
 """The compared engines, with a common interface: build, open, search, all on lists of tokens."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ Tokens = Sequence[str]
 class Askalike:
     """This project's index, with one of the six similarities."""
 
-    def build(self, documents: Sequence[Tokens], path: Path) -> None:
+    def build(self, documents: Iterable[Tokens], path: Path) -> None:
         from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 
         index = LexicalIndex.open(path, LexicalLayout("benchmark"))
@@ -35,11 +35,15 @@ class Askalike:
 
         return self.searcher.search(self.searcher.prepare([QueryTerms(q) for q in queries], self.similarity), k)
 
+    def pairs(self, hits: Any) -> Iterator[tuple[int, float]]:
+        """Yield the hits of a query: numbers of documents, from 1 on, and scores."""
+        return zip(hits.docids.tolist(), hits.scores.tolist(), strict=True)
+
 
 class Bm25s:
     """bm25s with its numba back end."""
 
-    def build(self, documents: Sequence[Tokens], path: Path) -> None:
+    def build(self, documents: Iterable[Tokens], path: Path) -> None:
         import bm25s
 
         retriever = bm25s.BM25(method="lucene", k1=1.2, b=0.75, backend="numba")
@@ -69,7 +73,7 @@ class Tantivy:
         builder.add_text_field("text", stored=False, tokenizer_name="whitespace", index_option="freq")
         return builder.build()
 
-    def build(self, documents: Sequence[Tokens], path: Path) -> None:
+    def build(self, documents: Iterable[Tokens], path: Path) -> None:
         import tantivy
 
         shutil.rmtree(path, ignore_errors=True)

@@ -1,12 +1,17 @@
-"""One engine in its own process, with commands as lines on stdin: `build`, `open`, `search KIND SIMILARITY`."""
+"""One engine in its own process; commands are lines on stdin: `build`, `open`, `search KIND SIMILARITY [K [FILE]]`.
+
+With FILE, the hits of each query are written into it, a line each: `NUMBER:SCORE` separated by spaces.
+"""
 
 import json
 import sys
 import time
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import psutil
-from _engines import ENGINES
+from _engines import ENGINES, Tokens
 
 K = 10
 
@@ -15,18 +20,23 @@ def resident() -> int:
     return psutil.Process().memory_info().rss
 
 
+def read_texts(path: Path) -> Iterator[Tokens]:
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            yield line.rstrip("\n").split("\t")
+
+
 def main(name: str, data: Path, path: Path) -> None:
     engine = ENGINES[name]()
-    queries = json.loads((data / "queries.json").read_text())
+    queries = {kind: list(read_texts(data / f"{kind}.tsv")) for kind in ("title", "title+body")}
     for line in sys.stdin:
         command, *words = line.split()
         answer: dict[str, object] = {}
         if command == "build":
-            documents = [row.split("\t") for row in (data / "documents.tsv").read_text().splitlines()]
             warm_up = ENGINES[name]()
-            warm_up.build(documents[:2000], path.with_name(f"{name}-warm"))
+            warm_up.build(islice(read_texts(data / "documents.tsv"), 2000), path.with_name(f"{name}-warm"))
             start = time.perf_counter()
-            engine.build(documents, path)
+            engine.build(read_texts(data / "documents.tsv"), path)
             answer["seconds"] = time.perf_counter() - start
         elif command == "open":
             before, start = resident(), time.perf_counter()
@@ -37,12 +47,16 @@ def main(name: str, data: Path, path: Path) -> None:
             answer["first"] = time.perf_counter() - start
             answer["before"] = before
         elif command == "search":
-            kind, similarity = words
+            kind, similarity, k, *files = [*words, str(K)] if len(words) == 2 else words
             engine.prepare(similarity)
             start = time.perf_counter()
-            engine.search(queries[kind], K)
+            found = engine.search(queries[kind], int(k))
             answer["seconds"] = time.perf_counter() - start
             answer["resident"] = resident()
+            for file in files:
+                Path(file).write_text(
+                    "\n".join(" ".join(f"{d}:{s:.9g}" for d, s in engine.pairs(hits)) for hits in found)
+                )
         print(json.dumps(answer), flush=True)
 
 

@@ -9,44 +9,24 @@ the archive. Reported: medians over the rounds, and per round the ratio to bm25s
 
 import argparse
 import json
-import os
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 from _engines import ENGINES
+from _race import Worker, size_bytes, write_data
 from _rows import DATA, add_row
 from _synthetic import texts
 
 HERE = Path(__file__).parent
 SIMILARITIES = ("tfidf", "bm25", "ib", "dfr", "lm_dirichlet", "lm_jelinek_mercer")
-ONE_THREAD = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
 
 
-class Worker:
-    """An engine's process."""
-
-    def __init__(self, engine: str, data: Path) -> None:
-        command = [sys.executable, HERE / "_worker.py", engine, data, data / engine]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **ONE_THREAD}
-        )
-
-    def __call__(self, command: str) -> dict[str, float]:
-        assert self.process.stdin
-        assert self.process.stdout
-        print(command, file=self.process.stdin, flush=True)
-        return json.loads(self.process.stdout.readline())
-
-    def close(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-        self.process.wait()
+def start(engine: str, data: Path) -> Worker:
+    return Worker([sys.executable, HERE / "_worker.py", engine, data, data / engine])
 
 
 def archive_texts(path: Path) -> Iterator[tuple[list[str], list[str]]]:
@@ -60,29 +40,18 @@ def archive_texts(path: Path) -> Iterator[tuple[list[str], list[str]]]:
             yield tokens(row["title"], "en"), tokens(row["body"], "en")
 
 
-def write_data(pairs: Iterator[tuple[list[str], list[str]]], data: Path, queries: int) -> int:
-    """Write documents and queries; return the number of documents."""
-    data.mkdir(parents=True, exist_ok=True)
-    rows = list(pairs)
-    with open(data / "documents.tsv", "w", encoding="utf-8") as file:
-        file.writelines("\t".join(t + b) + "\n" for t, b in rows)
-    drawn = np.random.default_rng(0).choice(len(rows), queries, replace=False)
-    asked = {"title": [rows[i][0] for i in drawn], "title + body": [rows[i][0] + rows[i][1] for i in drawn]}
-    (data / "queries.json").write_text(json.dumps({k.replace(" ", ""): v for k, v in asked.items()}))
-    return len(rows)
-
-
-def size_bytes(path: Path) -> int:
-    return sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
+def count_lines(path: Path) -> int:
+    with open(path, "rb") as file:
+        return sum(1 for _ in file)
 
 
 def build_and_open(data: Path) -> None:
     print(f"{'engine':10} {'build s':>8} {'disk MB':>8} {'open ms':>8} {'first answer ms':>16}")
     for engine in ENGINES:
-        builder = Worker(engine, data)
+        builder = start(engine, data)
         built = builder("build")["seconds"]
         builder.close()
-        opener = Worker(engine, data)
+        opener = start(engine, data)
         opened = opener("open")
         opener.close()
         disk = size_bytes(data / engine) / 1e6
@@ -91,7 +60,7 @@ def build_and_open(data: Path) -> None:
 
 def race(data: Path, kind: str, queries: int, rounds: int, output: Path) -> None:
     """Measure all engines in turns; a first round does not count."""
-    workers = {engine: Worker(engine, data) for engine in ENGINES}
+    workers = {engine: start(engine, data) for engine in ENGINES}
     lines = [("bm25s", "bm25"), ("tantivy", "bm25"), *(("askalike", s) for s in SIMILARITIES)]
     seconds: dict[tuple[str, str], list[float]] = {line: [] for line in lines}
     for worker in workers.values():
@@ -126,11 +95,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--output", type=Path, default=DATA / "search.json", help="the JSON file to add rows to")
     options = parser.parse_args()
-    sources = [(re.sub(r"\W", "-", p.stem), archive_texts(p)) for p in options.archive]
-    for name, pairs in sources or [(f"made-{n}", texts(n)) for n in options.sizes]:
+    sources = [(re.sub(r"\W", "-", p.stem), count_lines(p), archive_texts(p)) for p in options.archive]
+    for name, size, pairs in sources or [(f"made-{n}", n, texts(n)) for n in options.sizes]:
         data = DATA / name
         shutil.rmtree(data, ignore_errors=True)
-        count = write_data(pairs, data, options.queries)
+        count = write_data(pairs, size, data, options.queries)
         print(f"\n{name}: {count:,} questions, {options.queries} queries, {options.rounds} rounds, one thread each\n")
         build_and_open(data)
         for kind in ("title", "title + body"):

@@ -1,6 +1,8 @@
 """What a bot would have said to each archive's latest questions: backtests by the default ranker, as JSON.
 
-    python experiments/backtests.py ARCHIVE … --last 1000 --precision 0.5 -o experiments/reports/backtests.json
+    python experiments/backtests.py ARCHIVE … --last 1000 -o experiments/reports/backtests.json
+
+Of the guarantees, the highest for which there is a threshold is measured, too.
 
 An archive without dates, such as Ask Ubuntu's titles, is asked in the order of its file: its questions get dates in
 that order, and its judgements become links. See docs/backtest.md.
@@ -10,6 +12,7 @@ import argparse
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -25,9 +28,13 @@ from askalike.store import Archive, Clusters
 START = datetime(2000, 1, 1)
 
 
-def measure(archive: Archive, last: int, precision: float) -> dict[str, object]:
-    """Return the outcomes of a backtest, without ids and texts."""
-    result = backtest(archive, rankers.create(rankers.default_name(), {}, archive), last=last, precision=precision)
+def measure(archive: Archive, last: int, guarantees: Sequence[float]) -> dict[str, object]:
+    """Return the outcomes of a backtest, without ids and texts, with the highest guarantee that has a threshold."""
+    ranker = rankers.create(rankers.default_name(), {}, archive)
+    for guarantee in sorted(guarantees, reverse=True):
+        result = backtest(archive, ranker, last=last, guarantee=guarantee)
+        if result.guaranteed or result.scale == "similarity":
+            break
     return {name: value for name, value in result.as_dict().items() if name not in {"archive", "asked", "remark"}}
 
 
@@ -51,7 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("archives", nargs="+", type=Path, metavar="ARCHIVE")
     parser.add_argument("--last", type=int, default=1000)
-    parser.add_argument("--precision", type=float, default=0.5)
+    parser.add_argument("--guarantees", nargs="+", type=float, default=[0.5, 0.3, 0.2, 0.1, 0.05])
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     rows = []
@@ -61,7 +68,7 @@ def main() -> None:
             dated = archive if is_dated else Archive.create(Path(folder) / path.name)
             if not is_dated:
                 date_by_order(archive, dated)
-            outcome = measure(dated, options.last, options.precision)
+            outcome = measure(dated, options.last, options.guarantees)
             command = shlex.join(["python", "experiments/backtests.py", *sys.argv[1:]])
             provenance = collect_provenance(archive, command)
         rows.append({"archive": path.name, "is_dated": is_dated, **outcome, "provenance": provenance})

@@ -32,8 +32,8 @@ COMMANDS = {name: command for name, command in ALL.items() if not hasattr(comman
 VALUE_NAMES_THAT_VARY = {"--output": {"DIR", "FILE", "FOLDER"}, "--format": None}
 """Options whose value is of another kind in each command; None: a choice of its own."""
 CHECKED_VALUES = {
-    "CHECK", "DATE", "IDS", "KEY=VALUE", "MEASURE", "MEASURES", "ORIGIN", "SHARES", "SIZE", "STATE", "TAG", "TIME",
-    "URL", "XX",
+    "CHECK", "DATE", "FIELDS", "IDS", "KEY=VALUE", "MEASURE", "MEASURES", "ORIGIN", "SHARES", "SIZE", "STATE", "TAG",
+    "TIME", "URL", "XX",
 }  # fmt: skip
 """Values that can be checked without an archive."""
 WITHOUT_DEFAULT = {

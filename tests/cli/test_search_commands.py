@@ -122,3 +122,12 @@ def test_an_explanation_names_words_and_meaning_or_the_rankers(desk: Path) -> No
     [named] = re.findall("of which: (.*)", askalike(*command, *settings, "--verbose").stdout)
     assert named.startswith("bm25 +")
     assert "tfidf +" in named
+
+
+def test_an_explanation_names_the_fields(desk: Path) -> None:
+    command = ("search", desk, "lost card, tell us at once", "-k", 1, "--fields", "title,answer", "-r", "bm25")
+    [told] = re.findall("found in: (.*)", askalike(*command, "--explain").stdout)
+    assert re.fullmatch(r"title \+\d\.\d\d  accepted answer \+\d\.\d\d", told.strip())
+    [hit] = json.loads(askalike(*command, "--json").stdout)["results"]
+    assert hit["fields"].keys() == {"title", "answer"}
+    assert sum(hit["fields"].values()) == pytest.approx(hit["score"])

@@ -119,7 +119,14 @@ class Speller(Protocol):
         """Return the terms near each word, best first."""
 
 
-class TermsSearcher(Protocol):
+class TitlesSearcher(Protocol):
+    """Looks up titles in a state of an index."""
+
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> Callable[[], Sequence[Array]]:
+        """Return a function that reads what has been looked up: the docids with each title, see `rows.find_titles`."""
+
+
+class TermsSearcher(TitlesSearcher, Protocol):
     """Searches a state of an inverted index; see PostingsSearcher. `prepared` is what `prepare` returned."""
 
     @property
@@ -146,7 +153,7 @@ class TermsSearcher(Protocol):
         """Return the terms that begin with a prefix, by descending document frequency."""
 
 
-class VectorsSearcher(Protocol):
+class VectorsSearcher(TitlesSearcher, Protocol):
     """Searches a state of an index of vectors; see VectorSearcher."""
 
     def search(self, queries: VectorQueries, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,64 @@ from numpy.typing import NDArray
 from askalike.core.types import Floats, TopDocs
 
 Array = NDArray[Any]
+NO_DOCIDS: Array = np.empty(0, np.int64)
+MAX_TITLES = 48
+"""Maximum number of questions with the same title that come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocAttributes:
-    """The fields of a document that filters use, for indexes that apply filters themselves."""
+    """What is known of a document beside its terms or vectors.
+
+    title_keys: of its title and of each rephrasing, see `title_key`; empty if they are not looked up. tags, created_at,
+    states: the fields that filters use, for indexes that apply filters themselves.
+    """
 
     tags: Sequence[str] = ()
     created_at: str | None = None
     states: Sequence[str] = ()
+    title_keys: Sequence[int] = ()
+
+    def title_key(self, phrasing: int) -> int:
+        """Return the key of a phrasing's title; 0 for none."""
+        return self.title_keys[phrasing] if phrasing < len(self.title_keys) else 0
 
     def as_fields(self) -> Mapping[str, Any]:
         """Return the attributes that the document has, by name."""
         dated = {"created_at": self.created_at} if self.created_at else {}
         return dated | ({"tags": list(self.tags)} if self.tags else {}) | {"states": list(self.states)}
+
+
+NO_ATTRIBUTES = DocAttributes()
+
+
+class TitleRows(NamedTuple):
+    """The rows of a segment by the keys of their titles. T rows have one."""
+
+    keys: Array
+    """uint64 (T), ascending: the key of the title, see `title_key`."""
+    rows: Array
+    """int32 (T): the row with that title."""
+
+    @classmethod
+    def of_keys(cls, keys: Array) -> Self:
+        """Sort the rows. keys: uint64 (n), the key of each row's title, 0 for none."""
+        order = np.argsort(keys, kind="stable")[np.count_nonzero(keys == 0) :]
+        return cls(keys[order], order.astype(np.int32))
+
+    def by_row(self, count: int) -> Array:
+        """Return the key of each of `count` rows, 0 for none: uint64."""
+        keys = np.zeros(count, np.uint64)
+        keys[self.rows] = self.keys
+        return keys
+
+    def check_bounds(self, count: int) -> None:
+        """Raise ValueError if the keys do not ascend, or lead outside `count` rows."""
+        rows = self.rows
+        if len(self.keys) != len(rows) or (len(rows) and not 0 <= rows.min() <= rows.max() < count):
+            raise ValueError("its titles lead outside its rows")
+        if bool((self.keys[1:] < self.keys[:-1]).any()):
+            raise ValueError("the keys of its titles do not ascend")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +83,7 @@ class LiveRows(ABC):
     """uint16 (n): 0 for a question's own text, m for its m-th rephrasing."""
     deleted: Array
     """int32: the positions of deleted rows, ascending."""
+    titles: TitleRows
 
     @abstractmethod
     def with_deleted(self, deleted: Array) -> Self:
@@ -87,10 +132,7 @@ class LiveRows(ABC):
         docids: int64 (m), in any order. excluded_docid, excluded_phrasing: what must not be found: a docid (−1 for
         none), and one phrasing of it (−1 for all).
         """
-        first = np.searchsorted(self.docids, docids, "left")
-        counts = np.searchsorted(self.docids, docids, "right") - first
-        at = np.repeat(np.arange(len(docids)), counts)
-        rows = (first + counts - np.cumsum(counts))[at] + np.arange(len(at))
+        at, rows = _find_ranges(self.docids, docids)
         if excluded_docid >= 0:
             is_other = self.phrasings[rows] != excluded_phrasing if excluded_phrasing >= 0 else False
             usable = (docids[at] != excluded_docid) | is_other
@@ -99,6 +141,45 @@ class LiveRows(ABC):
             live = self.live_mask[rows]
             at, rows = at[live], rows[live]
         return at, rows
+
+    def find_titles(self, keys: Array, excluded: Array) -> tuple[Array, Array]:
+        """Return (query, docid) of every live row with the title of a query that may find it.
+
+        keys: uint64 (Q). excluded: int64 (Q, 2), see `find_titles`.
+        """
+        queries, at = _find_ranges(self.titles.keys, keys)
+        rows = self.titles.rows[at]
+        (not_docid, not_phrasing), docids = excluded[queries].T, self.docids[rows]
+        usable = (docids != not_docid) | ((not_phrasing >= 0) & (self.phrasings[rows] != not_phrasing))
+        if len(self.deleted):
+            usable &= self.live_mask[rows]
+        return queries[usable], docids[usable]
+
+
+def find_titles(
+    segments: Sequence[LiveRows], keys: Sequence[int], exclusions: Sequence[tuple[int, int]]
+) -> Sequence[Array]:
+    """Return the docids of the questions with the title of each query, ascending, at most MAX_TITLES.
+
+    keys: the key of each query's title, 0 for a query without one. exclusions: what a query must not find: a docid (−1
+    for none), and one phrasing of it (−1 for all).
+    """
+    wanted, excluded = np.array(keys, np.uint64), np.array(exclusions, np.int64).reshape(-1, 2)
+    pairs = [own for segment in segments if len((own := segment.find_titles(wanted, excluded))[0])]
+    if not pairs:
+        return [NO_DOCIDS] * len(keys)
+    queries, docids = map(np.concatenate, zip(*pairs, strict=True))
+    counts = np.bincount(queries, minlength=len(keys))
+    found = np.split(docids[np.argsort(queries, kind="stable")], np.cumsum(counts)[:-1])
+    return [find_distinct(own)[:MAX_TITLES] if len(own) else own for own in found]
+
+
+def _find_ranges(values: Array, wanted: Array) -> tuple[Array, Array]:
+    """Return (position in `wanted`, position in `values`) of all equal numbers. values: ascending."""
+    first = np.searchsorted(values, wanted, "left")
+    counts = np.searchsorted(values, wanted, "right") - first
+    at = np.repeat(np.arange(len(wanted)), counts)
+    return at, (first + counts - np.cumsum(counts))[at] + np.arange(len(at))
 
 
 def find_distinct(values: Array) -> Array:

@@ -6,7 +6,7 @@ The cluster's scores are float32: hits with nearly equal scores are scored here,
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from askalike.opensearch.index import (
     OpenSearchWriter,
     exclusion_clauses,
     filter_clauses,
+    search_titles,
     split_docids,
 )
 from askalike.opensearch.rephrasings import SIMILARITY, table_clause
@@ -198,6 +199,10 @@ class OpenSearchLexicalSearcher:
             return self._order_hits(prepared, found, [k] * len(found))
 
         return fetch_all()
+
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> Callable[[], Sequence[Array]]:
+        """See TitlesSearcher."""
+        return search_titles(self._cluster, self._index, keys, exclusions)
 
     def score(self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
         """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""

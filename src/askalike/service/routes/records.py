@@ -142,7 +142,7 @@ async def get_answer(archive: ReadableArchive, id: AnswerId) -> AnswerRecord:
 @answers.delete("/answers/{id:path}", summary="Delete an answer", status_code=204)
 async def delete_answer(archive: WritableArchive, id: AnswerId) -> None:
     """Delete an answer."""
-    if not await archive.run_on_store(lambda store: editing.delete_answer(store, id)):
+    if not await archive.run_on_store(lambda store: editing.delete_answers(store, [id])):
         raise HTTPException(404, f"no answer {id!r}")
 
 
