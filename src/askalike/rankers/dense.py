@@ -28,7 +28,7 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
-from askalike.rankers._queries import FieldSettings, ResolvedQuery
+from askalike.rankers._queries import ANSWER_WEIGHT, FieldSettings, ResolvedQuery
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
     Docids,
@@ -205,7 +205,8 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return ("text",) if len(fields) > 1 and view.kind == "answers" else fields
 
     def _usual_weights(self, fields: Sequence[str]) -> tuple[float, ...]:
-        return tuple(self.encoder.title_weight if field == "title" else 1.0 for field in fields)
+        usual = {"title": self.encoder.title_weight, "answer": ANSWER_WEIGHT}
+        return tuple(usual.get(field, 1.0) for field in fields)
 
     @cached_property
     def _digest(self) -> str:

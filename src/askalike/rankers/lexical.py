@@ -28,7 +28,7 @@ from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
-from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, is_title
+from askalike.rankers._queries import ANSWER_WEIGHT, TITLE_FACTOR, FieldSettings, ResolvedQuery, is_title
 from askalike.rankers._searcher import (
     Docids,
     Explanations,
@@ -62,7 +62,7 @@ class LexicalSettings(FieldSettings, AnalyzerSettings):
         "answer is the accepted one",
     )
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
-        None, description="the weight of each field's score; by default 1, and 1.5 for text beside other fields"
+        None, description="the weight of each field's score; by default 1; beside others text 1.5, answer 0.5"
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     lengths: Literal["byte", "exact"] = Field(
@@ -78,7 +78,8 @@ class LexicalSettings(FieldSettings, AnalyzerSettings):
         """The weight of each field; empty for one field without a weight of its own."""
         if self.field_weights is not None or len(self.field_names) == 1:
             return self.field_weights or ()
-        return tuple(TEXT_WEIGHT if name == "text" else 1.0 for name in self.field_names)
+        usual = {"text": TEXT_WEIGHT, "answer": ANSWER_WEIGHT}
+        return tuple(usual.get(name, 1.0) for name in self.field_names)
 
     @property
     def digest(self) -> str:
