@@ -416,15 +416,17 @@ globalThis.askalikeSite ??= (() => {
     }
     return top
   }
-  // The k most similar questions: { hits: [{ number, id, title, url, has, score }], corrections: { typed: meant } }.
+  // The k most similar questions: { hits: [{ number, id, title, url, has, score }], corrections: { typed: meant }, words }.
   // prefix: the last word may be unfinished. has: 1 for answers that can be unfolded, 2 for only a text, 0 for neither.
+  // words: those of the question, corrected, without function words.
   const search = (typed, { k = 10, prefix = true } = {}) => {
     const text = clean(typed), query = read(prefix ? text : text.trimEnd(), prefix)
     const scores = rank(query), folded = foldTitle(typed)
     const top = best(scores, Math.max(k, EXACT_DEPTH)), isExact = (n) => folded && foldTitle(titles.titles[n]) === folded
     const hits = [...top.filter(isExact), ...top.filter((n) => !isExact(n))].slice(0, k).map((number) => (
       { number, id: titles.ids[number], title: titles.titles[number], url: titles.urls[number], has: titles.kinds[number], score: scores[number] }))
-    return { hits, corrections: query.corrections }
+    const every = query.text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []
+    return { hits, corrections: query.corrections, words: every.filter((word) => !own.stopWords.has(word)) }
   }
   const files = {}
   // The texts of a question: { body: [text], answers: [text] }, a text in blocks [1 for code, content].
