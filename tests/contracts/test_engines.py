@@ -71,18 +71,20 @@ def open_engine(request, library):
 
 
 @pytest.mark.parametrize("name", RANKERS)
-def test_hits_scores_and_reasons_are_those_of_the_local_engine(cluster_url, library, name):
+@pytest.mark.parametrize("settings", [{}, {"fields": "title,text,answer"}], ids=str)
+def test_hits_scores_and_reasons_are_those_of_the_local_engine(cluster_url, library, name, settings):
     if name in SEMANTIC:
         pytest.importorskip("wordllama", reason="needs the extra vectors")
-    with LocalEngine.open(library, name) as local:
+    with LocalEngine.open(library, name, settings) as local:
         by_local = local.search_batch(REQUESTS)  # it saves the threshold of silence, for which a cluster takes minutes
-    with LocalEngine.open(library, name, engine=f"opensearch+{cluster_url}") as engine:
+    with LocalEngine.open(library, name, settings, f"opensearch+{cluster_url}") as engine:
         for request, result, expected in zip(REQUESTS, engine.search_batch(REQUESTS), by_local, strict=True):
             assert [hit.id for hit in result] == [hit.id for hit in expected], request
             for hit, other in zip(result, expected, strict=True):
                 assert hit.score == pytest.approx(other.score, rel=1e-5)
                 assert hit.snippet == other.snippet
                 assert hit.explanation.spans == other.explanation.spans
+                assert hit.explanation.fields == pytest.approx(other.explanation.fields, rel=1e-4, abs=1e-6)
                 pairs = zip(hit.explanation.contributions, other.explanation.contributions, strict=True)
                 assert all(one.score == pytest.approx(two.score, rel=1e-4, abs=1e-6) for one, two in pairs)
 

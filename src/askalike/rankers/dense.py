@@ -17,7 +17,7 @@ from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.parallel import map_pieces
-from askalike.core.types import AllowedDocs, Answer, Question, TopDocs, Vectors
+from askalike.core.types import AllowedDocs, Answer, AnsweredQuestion, Question, TopDocs, Vectors
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
@@ -27,8 +27,8 @@ from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._field_vectors import FieldEncoder
-from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import FieldSettings, ResolvedQuery
+from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
+from askalike.rankers._queries import ANSWER_WEIGHT, FieldSettings, ResolvedQuery
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
     Docids,
@@ -60,7 +60,9 @@ class DenseSettings(FieldSettings):
     """The fields that are encoded, and the storage of vectors."""
 
     fields: FieldNames = Field(
-        "text", description="the fields that are encoded; text is title and body as one text, as in papers"
+        "text",
+        description="the fields that are encoded; text is title and body as one text, as in papers; "
+        "answer is the accepted one",
     )
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
         None, description="the weight of each field's similarity; by default the encoder's"
@@ -202,7 +204,8 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
         return ("text",) if len(fields) > 1 and view.kind == "answers" else fields
 
     def _usual_weights(self, fields: Sequence[str]) -> tuple[float, ...]:
-        return tuple(self.encoder.title_weight if field == "title" else 1.0 for field in fields)
+        usual = {"title": self.encoder.title_weight, "answer": ANSWER_WEIGHT}
+        return tuple(usual.get(field, 1.0) for field in fields)
 
     @cached_property
     def _digest(self) -> str:
@@ -258,6 +261,8 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
 
     def _rephrased(self, question: Question, text: str) -> Question:
         """Return the question with a rephrasing as its title; if only bodies are encoded, as its body."""
+        if isinstance(question, AnsweredQuestion):
+            question = replace(question, answer=None)
         if self.settings.fields == "body":
             return replace(question, title="", body=text, markup="text")
         return replace(question, title=text, body="")
@@ -294,6 +299,7 @@ class DenseSearcher(Searcher):
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the contribution of each query word with the document's most similar word, or only the score."""
+        texts = add_answers(self.view, texts, self._ranker.settings.field_names)
         return [self._explain_query(retrieved, row, own, texts) for row, own in enumerate(docids)]
 
     def _encode(self, queries: Sequence[ResolvedQuery]) -> VectorQueries | None:
@@ -320,7 +326,33 @@ class DenseSearcher(Searcher):
         encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
         text = self._fields.select_explained(query.finished or query.query)
         reasons = explain_by_vectors(encoder, self.name, text, documents, scores, reader)
-        return dict(zip(docids.tolist(), reasons, strict=True))
+        of_fields = self._score_fields(retrieved.encoded, row, docids, scores)
+        by_field = [
+            {"rephrasing": score} if "rephrasing" in document else self._name_fields(own, document)
+            for document, own, score in zip(documents, of_fields, scores, strict=True)
+        ]
+        explained = [replace(reason, fields=own) for reason, own in zip(reasons, by_field, strict=True)]
+        return dict(zip(docids.tolist(), explained, strict=True))
+
+    def _score_fields(
+        self, queries: VectorQueries, row: int, docids: Docids, scores: Sequence[float]
+    ) -> list[dict[str, float]]:
+        """Return field → its share of each document's score; the last field has what the others leave."""
+        *others, (last, _) = self._fields.of_fields(queries.vectors.select(row)).items()
+        rows: list[dict[str, float]] = [{} for _ in scores]
+        for field, own in others:
+            [column] = self._vectors.score(VectorQueries(own, [queries.exclusions[row]]), [docids])
+            for shares, value in zip(rows, fill_missing(column).tolist(), strict=True):
+                shares[field] = value
+        for shares, score in zip(rows, scores, strict=True):
+            shares[last] = score - sum(shares.values())
+        return rows
+
+    def _name_fields(self, shares: dict[str, float], document: Mapping[str, TextField]) -> dict[str, float]:
+        """Return the shares of a document's fields, with that of a lacking answer at the field that stands for it."""
+        if "answer" in shares and "answer" not in document and len(shares) > 1:
+            shares[self._fields.replacement] += shares.pop("answer")
+        return shares
 
     def _phrasing_fields(
         self, vectors: VectorQueries, row: int, question: Question, docid: int
@@ -333,10 +365,12 @@ class DenseSearcher(Searcher):
             return {"rephrasing": TextField(question.rephrasings[phrasing - 1], language=question.language)}
         fields, markup, language = self._ranker.settings.field_names, question.markup, question.language
         texts = {}
-        if fields != ("body",) and question.title:
+        if not {"title", "text"}.isdisjoint(fields) and question.title:
             texts["title"] = TextField(question.title, "", markup, language)
-        if fields != ("title",) and question.body:
+        if not {"body", "text"}.isdisjoint(fields) and question.body:
             texts["body"] = TextField("", question.body, markup, language)
+        if isinstance(question, AnsweredQuestion) and question.answer:
+            texts["answer"] = TextField("", question.answer.body, question.answer.markup, language)
         return texts
 
 

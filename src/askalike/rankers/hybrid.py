@@ -259,12 +259,13 @@ def _sum_weighted(weights: Sequence[float], scores: Sequence[Scores]) -> Scores:
 def merge_explanations(explanations: Sequence[Explanation | None], parts: Mapping[str, float]) -> Explanation:
     """Return one explanation from those of the parts, None if a part has none.
 
-    parts: each part's share of the score, to which its contributions are scaled; if they cannot be, the part itself is
-    listed. Contributions of the same word are summed, and the spans of each field are merged.
+    parts: each part's share of the score, to which its contributions and its fields' are scaled; if they cannot be, the
+    part itself is listed. Contributions of the same word are summed, and the spans of each field are merged.
     """
     words: dict[str, tuple[tuple[str, ...], float]] = {}
     spans: dict[Span, None] = {}
     text: dict[str, str] = {}
+    of_fields: dict[str, float] = {}
     for (name, share), explanation in zip(parts.items(), explanations, strict=True):
         explanation = explanation or Explanation(0.0)
         for word, fields, score in _scale_contributions(name, explanation.contributions, share):
@@ -274,8 +275,11 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
             words[word] = fields, score
         same = {f for f, plain in explanation.text.items() if text.setdefault(f, plain) == plain}
         spans |= dict.fromkeys(s for s in explanation.spans if s.field in same)
+        total = sum(explanation.fields.values())
+        for field, score in explanation.fields.items() if total > 0 else ():
+            of_fields[field] = of_fields.get(field, 0.0) + score * share / total
     rows = sorted((Contribution(word, *row) for word, row in words.items()), key=attrgetter("score"), reverse=True)
-    return Explanation(sum(parts.values()), tuple(rows), tuple(spans), text, parts)
+    return Explanation(sum(parts.values()), tuple(rows), tuple(spans), text, parts, of_fields)
 
 
 def _scale_contributions(
