@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import Importing
-
-from askalike.core.errors import InputError
-from askalike.readers import import_archive
+from imported import Importing, Refusing
 
 PAGES = Path(__file__).parents[1] / "data" / "saved-pages"
 
@@ -120,17 +117,16 @@ def test_since_leaves_out_pages_that_did_not_change(imported: Importing, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    "text",
     [
-        ("<html><body>nothing</body></html>", "no page has a FAQPage"),
-        (page('{"@type": "FAQPage", "mainEntity": ['), "no page has a FAQPage"),
-        ('<meta charset="no-such-charset">', "no page has a FAQPage"),
+        "<html><body>nothing</body></html>",
+        page('{"@type": "FAQPage", "mainEntity": ['),
+        '<meta charset="no-such-charset">',
     ],
 )
-def test_a_page_without_questions_is_one_clear_error(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_page_without_questions_is_one_clear_error(refused: Refusing, tmp_path: Path, text: str) -> None:
     (tmp_path / "page.html").write_text(text)
-    with pytest.raises(InputError, match=problem):
-        import_archive("faq_pages", tmp_path / "page.html", tmp_path / "archive")
+    refused("no page has a FAQPage", "faq_pages", tmp_path / "page.html")
 
 
 @pytest.mark.parametrize("property", ["x", "name", "acceptedAnswer"])
@@ -219,10 +215,7 @@ def test_a_page_of_a_site_is_read_in_the_encoding_that_it_declares(
 
 
 @pytest.mark.parametrize("text", ["<html>Log in</html>", "<x", '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'])
-def test_what_is_no_sitemap_is_one_clear_error(site: Site, tmp_path: Path, text: str) -> None:
+def test_what_is_no_sitemap_is_one_clear_error(site: Site, refused: Refusing, tmp_path: Path, text: str) -> None:
     site.pages["/sitemap.xml"] = text
-    with pytest.raises(InputError, match="sitemap"):
-        import_archive(
-            "faq_pages", Path(f"{site.address}/sitemap.xml"), tmp_path / "archive",
-            options={"pause": 0.0, "responses": tmp_path / "cache"},
-        )  # fmt: skip
+    address = Path(f"{site.address}/sitemap.xml")
+    refused("sitemap", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")
