@@ -1,7 +1,7 @@
 """A transformer's layers in 8 bits, compiled to machine code for processors with byte products.
 
-The results equal those of the graph of `graph`, up to rounding. Kept beside ONNX Runtime as a title takes less than half
-the time to encode, and encoding is most of a search; see the design page.
+The results equal those of the graph of `graph`, up to rounding. Kept beside ONNX Runtime as a title takes less than
+half the time to encode, and encoding is most of a search; see the design page.
 """
 
 from typing import NamedTuple
