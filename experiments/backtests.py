@@ -20,22 +20,44 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from askalike import rankers
+from askalike.calibration.calibrate import RankerDescription, calibrate_sample
+from askalike.calibration.samples import draw_sample
+from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Link
 from askalike.experiments.provenance import collect_provenance
-from askalike.replay.backtest import backtest
+from askalike.replay.backtest import backtest, select_window
 from askalike.store import Archive, Clusters
+from askalike.store.point_in_time import PointInTimeArchive
 
 START = datetime(2000, 1, 1)
 
 
 def measure(archive: Archive, last: int, guarantees: Sequence[float]) -> dict[str, object]:
     """Return the outcomes of a backtest, without ids and texts, with the highest guarantee that has a threshold."""
+    guarantee = highest_guarantee(archive, last, sorted(guarantees, reverse=True)) or min(guarantees)
     ranker = rankers.create(rankers.default_name(), {}, archive)
-    for guarantee in sorted(guarantees, reverse=True):
-        result = backtest(archive, ranker, last=last, guarantee=guarantee)
-        if result.guaranteed or result.scale == "similarity":
-            break
+    result = backtest(archive, ranker, last=last, guarantee=guarantee)
     return {name: value for name, value in result.as_dict().items() if name not in {"archive", "asked", "remark"}}
+
+
+def highest_guarantee(archive: Archive, last: int, guarantees: Sequence[float]) -> float | None:
+    """Return the first of these guarantees for which the labels before the window give a threshold."""
+    window, _ = select_window(archive, last, None)
+    with TemporaryDirectory() as folder, PointInTimeArchive(archive, Path(folder) / "archive") as past:
+        past.advance_to(str(window[0].created_at))
+        view = past.archive.view()
+        prevalence = len({link.source for link in view.links()}) / max(len(view), 1)
+        ranker = rankers.create(rankers.default_name(), {}, past.archive).fit(past.archive.training_view(()))
+        try:
+            sample = draw_sample(past.archive, ranker, "duplicates")
+        except (ArchiveError, SettingsError):  # too few labels
+            return None
+        for guarantee in guarantees:
+            targets = {"precision": None, "guarantee": guarantee, "prevalence": prevalence}
+            report = calibrate_sample(sample, RankerDescription(ranker.name), **targets, seed=0)
+            if report.guarantee and report.guarantee.threshold is not None:
+                return guarantee
+    return None
 
 
 def date_by_order(source: Archive, target: Archive) -> None:

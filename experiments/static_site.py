@@ -24,7 +24,7 @@ from askalike.text.typos import misspell
 
 SEED, K = 1, 10
 SEARCH = """([texts, k]) => texts.map((text) => {
-    const start = performance.now(), { hits } = askalikeSite.search(text, { k })
+    const start = performance.now(), { hits } = askalikeSite.search(text, { k, all: true })
     return [hits.map(({ id }) => id), performance.now() - start]
 })"""
 LOAD = """() => askalikeSite.ready.then(() => performance.now()).then((ready) =>

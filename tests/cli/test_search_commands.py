@@ -87,32 +87,6 @@ def test_candidates_are_all_ranked(desk, tmp_path):
     assert sorted(line.split()[2] for line in run.read_text().splitlines()) == ["r001", "r002", "r003"]
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("search", "{desk}", "x", "--ranker", "bm26"), "no ranker is called 'bm26'; there are: bm25"),
-        (("search", "{desk}", "x", "--set", "k1"), "expected key=value"),
-        (("search", "{desk}", "x", "--ranker", "bm25", "--set", "k9=1"), "k9 is not a setting (known: k1, b)"),
-        (("search", "{desk}", "x", "--set", "tokenizer=best"), "tokenizer"),
-        (("search", "{nowhere}", "x"), "not an archive"),
-        (("evaluate", "{desk}", "--split", "test"), "no split 'test'"),
-        (("evaluate", "{desk}", "--measures", "Sucess@1"), "Sucess@1"),
-        (("evaluate",), "expected an archive's directory"),
-        (
-            ("rank", "{desk}", "--queries", "{nowhere}", "-o", "{nowhere}.run"),
-            "nowhere: cannot be read (No such file or directory); expected a file",
-        ),
-    ],
-)
-def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, tmp_path, words, says):
-    places = {"desk": desk, "nowhere": tmp_path / "nowhere"}
-    done = askalike(*(w.format(**places) for w in words))
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert "Traceback" not in done.stderr
-
-
 def test_the_python_api_is_as_strong_as_the_command_line(desk):
     import askalike as package
 

@@ -32,7 +32,10 @@ def test_it_builds_and_passes_its_tests_with_a_service(tmp_path: Path) -> None:
     plugin = Path(shutil.copytree(PLUGIN, tmp_path / "plugin"))
     served = Service(tmp_path / "desk", options=("--set", "require_keys=true"))
     try:
-        run(plugin, "mod", "edit", f"-replace=github.com/apache/answer={SOURCE}")
+        (tmp_path / "dm").mkdir()  # a driver that only the tests of a dependency use, and that no proxy serves
+        (tmp_path / "dm" / "go.mod").write_text("module gitee.com/travelliu/dm\n\ngo 1.20\n")
+        replaced = {"github.com/apache/answer": SOURCE, "gitee.com/travelliu/dm": str(tmp_path / "dm")}
+        run(plugin, "mod", "edit", *(f"-replace={name}={path}" for name, path in replaced.items()))
         own = {"ASKALIKE_URL": f"{served.url.geturl()}/v1/desk", "ASKALIKE_KEY": key}
         run(plugin, "vet", "-mod=mod", ".", **own)
         output = run(plugin, "test", "-mod=mod", "-count=1", "-v", ".", **own)

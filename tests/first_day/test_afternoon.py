@@ -1,4 +1,4 @@
-"""An afternoon: see the demonstration, read what one has, test it on the past, see what the action would write."""
+"""An afternoon: read what one has, test it on the past, see what the action would write."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from commands import askalike, askalike_process, environment
+from commands import askalike, environment
 
 ROOT = Path(__file__).parents[2]
 ACTION = ROOT / "deploy" / "github-action"
@@ -40,13 +40,6 @@ def run(*words: object, folder: Path) -> str:
     done = askalike(*words, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@pytest.mark.long
-def test_installed_it_shows_itself(tmp_path: Path) -> None:
-    done = askalike_process("demo", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "Success@10" in done.stdout
 
 
 def test_a_backtest_from_a_file_of_issues_with_a_judged_sample(tmp_path: Path) -> None:

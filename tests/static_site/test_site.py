@@ -15,6 +15,7 @@ import pytest
 
 import askalike as package
 from askalike import rankers
+from askalike.calibration.abstention import off_topic_questions
 from askalike.core.types import Answer, Question
 from askalike.experiments.models import distil
 from askalike.rankers._ranking import rank
@@ -113,7 +114,7 @@ def type_question(page: Any, text: str) -> list[str]:
 
 
 def search(page: Any, text: str, prefix: bool = True) -> list[str]:
-    found = page.evaluate("([text, prefix]) => askalikeSite.search(text, { prefix })", [text, prefix])
+    found = page.evaluate("([text, prefix]) => askalikeSite.search(text, { prefix, all: true })", [text, prefix])
     return [hit["id"] for hit in found["hits"]]
 
 
@@ -149,6 +150,20 @@ def test_nothing_similar_is_said(visit) -> None:
     page = visit()
     assert type_question(page, "qqqq xxxx") == []
     assert page.get_by_role("status").inner_text() == "No similar question"
+
+
+def test_it_is_silent_where_the_ranker_of_the_archive_is(visit, archive_path: Path) -> None:
+    page = visit()
+    count = "text => askalikeSite.search(text).hits.length"
+    with package.load(archive_path) as engine:
+        off_topic = [row.text for row in off_topic_questions(engine.archive.view())][::12]
+        titles = [question.title for question in questions(engine.archive)][::8]
+        for texts in (off_topic, titles):
+            expected = [bool(engine.search(text, prefix=True)) for text in texts]
+            found = [page.evaluate(count, text) > 0 for text in texts]
+            assert np.mean([own == other for own, other in zip(expected, found, strict=True)]) >= 0.95
+    assert all(found)
+    assert sum(page.evaluate(count, text) > 0 for text in off_topic) < len(off_topic) / 4
 
 
 def test_it_finds_what_the_ranker_of_the_archive_finds(visit, archive_path: Path) -> None:

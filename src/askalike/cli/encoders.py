@@ -9,7 +9,7 @@ from rich.table import Table
 from typer import Argument, Option, Typer
 
 from askalike.cli._options import Directory, Json
-from askalike.cli._output import open_console, print_remark, to_json
+from askalike.cli._output import open_console, plain_table, print_remark, to_json
 from askalike.core.counts import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.store import Archive
@@ -107,9 +107,7 @@ def list_encoders_command(
         }  # fmt: skip
         print(to_json({"encoders": described, "trials": [asdict(trial) for trial in trials]}))
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    for column in ("encoder", "languages", "MB", "licence", "installed"):
-        table.add_column(column, justify="right" if column == "MB" else "left")
+    table = plain_table("encoder", "languages", ">MB", "licence", "installed")
     for name, package in packages.items():
         languages = ", ".join(package.languages) if package.languages else "about 100"
         have = "yes" if package.is_installed else f"no: the extra {package.extra}"
@@ -127,9 +125,7 @@ def list_encoders_command(
 
 
 def _trial_table(trials: list[EncoderTrial]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    for column in ("ranker", "title", "rephrasing", "ms a search", "questions/s"):
-        table.add_column(column, justify="left" if column == "ranker" else "right")
+    table = plain_table("ranker", ">title", ">rephrasing", ">ms a search", ">questions/s")
     for row in map(_trial_row, trials):
         table.add_row(*row)
     return table

@@ -15,7 +15,7 @@ from askalike.core.types import Place
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, reject
 from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question, parse_sent_at
-from askalike.readers._values import split_cell, to_text
+from askalike.readers._values import as_object, list_objects, split_cell, to_text
 from askalike.store.drafts import LocatedThread
 
 OF_PEOPLE = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
@@ -94,8 +94,7 @@ class SlackUsers:
     def name(self, id: str) -> str:
         """Return a person's name; `someone` if it is not known."""
         user = self._users.get(id, {})
-        profile = user.get("profile")
-        display_name = profile.get("display_name") if isinstance(profile, dict) else None
+        display_name = as_object(user.get("profile")).get("display_name")
         names = (to_text(field) for field in (display_name, user.get("real_name"), user.get("name")))
         return next(filter(None, names), "someone")
 
@@ -157,9 +156,7 @@ def message_link(workspace: str, channel: str, ts: str) -> str:
 
 def is_solution(row: Row) -> bool:
     """Return whether a reaction marks a message as the solution."""
-    reactions = row.get("reactions")
-    given = reactions if isinstance(reactions, list) else []
-    return any(isinstance(reaction, dict) and to_text(reaction.get("name")) in SOLVED_EMOJIS for reaction in given)
+    return any(to_text(reaction.get("name")) in SOLVED_EMOJIS for reaction in list_objects(row.get("reactions")))
 
 
 def _find_channels(folder: Path, wanted: Sequence[str]) -> list[_Channel]:
@@ -182,7 +179,6 @@ def _find_channels(folder: Path, wanted: Sequence[str]) -> list[_Channel]:
 def _read_objects(path: Path) -> list[Row]:
     """Return the objects of a list in a small file. Raises InputError."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        return list_objects(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read ({error}); export it again") from None
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

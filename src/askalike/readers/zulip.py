@@ -18,7 +18,7 @@ from askalike.core.types import Place, RejectedRow
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, find_files, reject
 from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question, parse_sent_at
-from askalike.readers._values import split_cell, to_text
+from askalike.readers._values import list_objects, split_cell, to_text
 from askalike.store.drafts import LocatedThread
 from askalike.text.clean import readable_text
 
@@ -87,21 +87,20 @@ class ZulipDirectory:
 
     def learn_realm(self, realm: Row) -> None:
         """Take people and channels from an export's `realm.json`."""
-        users = [*_rows(realm, "zerver_userprofile"), *_rows(realm, "zerver_userprofile_crossrealm")]
-        self._bots |= {to_text(u.get("id")) for u in users if u.get("is_bot")}
-        self._bots |= {to_text(u.get("id")) for u in _rows(realm, "zerver_userprofile_crossrealm")}
+        users, internal = (list_objects(realm.get(f"zerver_userprofile{end}")) for end in ("", "_crossrealm"))
+        self._bots |= {to_text(user.get("id")) for user in [*internal, *(u for u in users if u.get("is_bot"))]}
         names = {
             to_text(s.get("id")): to_text(s.get("name"))
-            for s in _rows(realm, "zerver_stream")
+            for s in list_objects(realm.get("zerver_stream"))
             if not s.get("invite_only")
         }
-        for recipient in _rows(realm, "zerver_recipient"):
+        for recipient in list_objects(realm.get("zerver_recipient")):
             if recipient.get("type") == CHANNEL_RECIPIENT and (id := to_text(recipient.get("type_id"))) in names:
                 self._channels[to_text(recipient.get("id"))] = id, names[id]
 
     def learn_users(self, members: Sequence[Any]) -> None:
         """Take people from a response of `GET /api/v1/users`."""
-        self._bots |= {to_text(m.get("user_id")) for m in members if isinstance(m, dict) and m.get("is_bot")}
+        self._bots |= {to_text(m.get("user_id")) for m in list_objects(members) if m.get("is_bot")}
 
     def channel_of(self, row: Row, source: SourceFiles) -> tuple[str, str] | None:
         """Return the id and name of a message's channel; None for a direct message, or in a private channel."""
@@ -162,7 +161,9 @@ def _read_messages(
         if not isinstance(messages, list):
             problem = to_text(document.get("msg")) or "it has no messages"
             raise InputError(f"{place}: {problem}; expected a response of Zulip's API, or a file of an export")
-        solved = {to_text(r.get("message")) for r in _rows(document, "zerver_reaction") if _marks_solution(r)}
+        solved = {
+            to_text(r.get("message")) for r in list_objects(document.get("zerver_reaction")) if _marks_solution(r)
+        }
         for row in messages:
             sent_at = _sent_at(row) if isinstance(row, dict) and row.get("id") else None
             if sent_at is None:
@@ -171,11 +172,6 @@ def _read_messages(
                 yield place, {**row, "solved": to_text(row["id"]) in solved, "sent_at": sent_at}
     if is_empty:
         raise InputError(f"{file}: is empty; expected a response of Zulip's API, or a file of an export")
-
-
-def _rows(document: Row, name: str) -> list[Row]:
-    value = document.get(name)
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def _sender(row: Row) -> Any:
@@ -194,7 +190,7 @@ def message_link(site: str, channel_id: str, channel: str, id: str) -> str:
 
 def is_solution(row: Row) -> bool:
     """Return whether a reaction marks a message as the solution."""
-    return bool(row.get("solved")) or any(_marks_solution(reaction) for reaction in _rows(row, "reactions"))
+    return bool(row.get("solved")) or any(_marks_solution(reaction) for reaction in list_objects(row.get("reactions")))
 
 
 def _marks_solution(reaction: Row) -> bool:

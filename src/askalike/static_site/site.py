@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from askalike import rankers
+from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
 from askalike.core.addresses import safe_url
+from askalike.core.errors import IndexBusyError, ReadOnlyIndexError
 from askalike.core.iteration import ProgressTracker, chunks
 from askalike.core.types import Answer, Question
 from askalike.rankers import Ranker
@@ -62,7 +64,9 @@ def write_static_site(archive: Archive, folder: Path, track: ProgressTracker) ->
     data = folder / "data"
     data.mkdir()
     rows = {"index.html": len(questions)}
-    rows |= _write_search(data, view, questions, find_parts(rankers.create(archive=archive), view.language))
+    ranker = rankers.create(archive=archive)
+    parts = find_parts(ranker, view.language)
+    rows |= _write_search(data, view, questions, parts, _find_rule(archive, ranker, parts) if questions else None)
     rows["data/texts-*.js"] = _write_titles(data, view, track(questions, total=len(questions), description="texts"))
     _write_page(folder, archive.meta.get("name") or archive.path.name, view)
     return {name: n for name, n in rows.items() if n or name == "index.html"}
@@ -110,28 +114,45 @@ def phrase(questions: Sequence[Question], settings: LexicalSettings) -> Iterator
             yield replace(question, title=text, body="")
 
 
-def _describe_ranking(parts: Parts) -> dict[str, Any]:
+def _describe_ranking(parts: Parts, rule: AbstentionRule | None) -> dict[str, Any]:
     similarity = parts.lexical.similarity
     assert isinstance(similarity, LmJelinekMercerSimilarity)
     return {
         "lambda": similarity.lam,
         "weights": list(parts.weights),
         "minScore": parts.dense.min_score if parts.dense else None,
+        "threshold": rule.lenient if rule else None,
     }
 
 
-def _write_search(data: Path, view: View, questions: Sequence[Question], parts: Parts) -> dict[str, int]:
+def _find_rule(archive: Archive, ranker: Ranker, parts: Parts) -> AbstentionRule | None:
+    """Return the rule of what the ranker does not show; None if the browser ranks otherwise, or nothing is indexed."""
+    if ranker is not parts.lexical and getattr(ranker, "parts", ()) != (parts.lexical, parts.dense):
+        return None
+    view = archive.view()
+    try:
+        rankers.open_committed(ranker, view)
+    except (IndexBusyError, ReadOnlyIndexError):
+        return None
+    return AbstentionThreshold(archive, ranker).prepare(view)
+
+
+def _write_search(
+    data: Path, view: View, questions: Sequence[Question], parts: Parts, rule: AbstentionRule | None
+) -> dict[str, int]:
     """Write what the search reads; return the number of words and, if there are any, of vectors."""
     index = WordIndex(_make_extractor(parts.lexical, view), view.language)
     for number, question in enumerate(questions):
         index.add(number, question)
-    values = index.values() | {"ranking": _describe_ranking(parts), "vectors": parts.dense is not None}
+    values = index.values() | {"ranking": _describe_ranking(parts, rule), "vectors": parts.dense is not None}
     write_data(data, "words", values, index.arrays())
     if parts.dense is None:
         return {"data/words.js": index.count_words()}
     searched = list(phrase(questions, parts.lexical.settings))
     tables = VectorTables(parts.dense, view, searched, view.has_bodies)
-    write_data(data, "vectors", tables.values(), tables.arrays(index.words))
+    background = tables.rotate(rule.background.vectors if rule else np.empty((0, len(tables.axes)), np.float32))
+    everyday = {"background": background.values.ravel(), "backgroundScales": background.scales}
+    write_data(data, "vectors", tables.values(), tables.arrays(index.words) | everyday)
     return {"data/words.js": index.count_words(), VECTORS_FILE: len(searched)}
 
 

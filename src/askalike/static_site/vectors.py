@@ -74,7 +74,7 @@ class VectorTables:
         vectors = self._encode(questions)
         self.axes = find_axes(vectors)
         """The axes to which vectors are rotated, as columns."""
-        self._documents = (self._look_up(questions) if self._encoder is lookup else {}) or self._rotate(vectors)
+        self._documents = (self._look_up(questions) if self._encoder is lookup else {}) or self._round(vectors)
 
     def values(self) -> dict[str, Any]:
         """Return the texts and numbers, for `write_data`."""
@@ -99,7 +99,7 @@ class VectorTables:
         """
         counts = self._lookup.settings.row_counts
         rows = self._lookup.vectors[self._used].astype(np.float32) * self._lookup.weights[self._used, None]
-        table = Bytes.round(np.asarray(rows @ self.axes, np.float32))
+        table = self.rotate(rows)
         hashes = [hash_word(word) for word in words] if counts.words or counts.bigrams else []
         return {
             "used": self._used.astype(np.int32),
@@ -118,8 +118,12 @@ class VectorTables:
         dtype = np.uint16 if len(self._lookup.vectors) <= 1 << 16 else np.int32
         return {"documentRows": rows.astype(dtype), "documentEnds": ends[1:].astype(np.int32)}
 
-    def _rotate(self, vectors: Floats) -> dict[str, NDArray[Any]]:
-        rounded = Bytes.round(vectors @ self.axes)
+    def rotate(self, vectors: Floats) -> Bytes:
+        """Return vectors of the encoder as the browser compares them."""
+        return Bytes.round(np.asarray(vectors @ self.axes, np.float32))
+
+    def _round(self, vectors: Floats) -> dict[str, NDArray[Any]]:
+        rounded = self.rotate(vectors)
         return {"vectors": rounded.values.ravel(), "vectorScales": rounded.scales}
 
     def _encode(self, questions: Sequence[Question]) -> Floats:

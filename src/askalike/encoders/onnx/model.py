@@ -155,6 +155,8 @@ class OnnxModel:
         return [encoding.ids for encoding in self._encode_tokens(texts)]
 
     def _encode_tokens(self, texts: Sequence[str]) -> Any:
+        if len(texts) == 1:  # a batch wakes other threads
+            return [self._tokenizer.encode(texts[0], add_special_tokens=self._marks_ends)]
         return self._tokenizer.encode_batch(list(texts), add_special_tokens=self._marks_ends)
 
     def _encode_all(self, batches: Sequence[Sequence[Sequence[int]]]) -> list[Any]:

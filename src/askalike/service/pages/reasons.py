@@ -52,7 +52,7 @@ def summarise_explanation(explanation: Explanation | None, language: str | None 
     """Return the summary of an explanation; `language`: the document's, if it is known."""
     explanation = explanation or Explanation(0.0)
     matching = [c for c in explanation.contributions if c.fields and c.score > 0]
-    content_words = _dropfunction_words(frozenset(map(_query_word, matching)), language)
+    content_words = _drop_function_words(frozenset(map(_query_word, matching)), language)
     max_score = max((c.score for c in matching), default=0.0)
     heavy = [c for c in matching if c.score > MIN_WORD_SHARE * max_score and _query_word(c) in content_words]
     distinct: dict[str, Contribution] = {}
@@ -75,10 +75,10 @@ def matched_words(explanation: Explanation | None, language: str | None = None) 
     if explanation is None:
         return frozenset()
     words = frozenset(explanation.text[s.field][s.start : s.end].casefold() for s in explanation.spans)
-    return _dropfunction_words(words, language)
+    return _drop_function_words(words, language)
 
 
-def _dropfunction_words(words: frozenset[str], language: str | None) -> frozenset[str]:
+def _drop_function_words(words: frozenset[str], language: str | None) -> frozenset[str]:
     """Return the words without function words; all of them if there are no others."""
     return words - function_words(language) or words
 

@@ -22,10 +22,8 @@
     const results = state !== "found" ? (state && say(state)) : say(shown.hits.length ? "found" : "none", { n: shown.hits.length })
     said.textContent = [results, words && state === "found" && say("read", { words })].filter(Boolean).join(" · ")
   }
-  const mark = (text, typed) => {
-    const words = new Set(typed.map((word) => word.toLowerCase()))
-    return text.split(/([\p{L}\p{N}_]+)/u).map((part) => words.has(part.toLowerCase()) ? make("mark", {}, part) : part)
-  }
+  const mark = (text, words) => text.split(/([\p{L}\p{N}_]+)/u).map((part) =>
+    words.includes(part.toLowerCase()) ? make("mark", {}, part) : part)
   const link = (text) => text.split(/(https?:\/\/[^\s<>"']+[^\s<>"'.,;:!?)\]])/).map((part, n) =>
     n % 2 ? make("a", { href: part, rel: "nofollow noopener noreferrer ugc" }, part) : part)
   const prose = (blocks) => make("div", { className: "prose", dir: "auto" }, ...blocks.map(([code, text]) =>
@@ -35,8 +33,8 @@
     const texts = await site.unfold(number)
     if (details.children.length < 2) details.append(...(has === 1 ? texts.answers : texts.body).map(prose))
   }
-  const item = (hit, typed) => {
-    const title = mark(hit.title, typed)
+  const item = (hit, words) => {
+    const title = mark(hit.title, words)
     const node = make("li", {}, make("h3", { dir: "auto" }, ...(hit.url ? [make("a", { href: hit.url, rel: "noopener" }, ...title)] : title)))
     if (hit.has) {
       const key = hit.has === 1 ? "answer" : "text"
@@ -59,8 +57,7 @@
       return tell()
     }
     shown = site.search(text)
-    const typed = [...(text.match(/[\p{L}\p{N}_]+/gu) || []), ...Object.values(shown.corrections)]
-    found.replaceChildren(...shown.hits.map((hit) => item(hit, typed)))
+    found.replaceChildren(...shown.hits.map((hit) => item(hit, shown.words)))
     state = "found"
     tell()
   }

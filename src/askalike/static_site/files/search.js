@@ -3,6 +3,7 @@
 globalThis.askalikeSite ??= (() => {
   const folder = new URL(".", document.currentScript.src)
   const COMPLETIONS = 24, EXACT_DEPTH = 48, MIN_LETTERS = 4, TWO_EDITS_FROM = 8, MAX_UNKNOWN = 2, UNLIKELY = 2
+  const NEAREST = 3, BACKGROUND_WEIGHT = 0.5 // of everyday questions, as in askalike's rule of what it does not show
   const ADDED_AT_ONCE = 2000, QUERY_STEPS = 2047
   const HEAD = 64, EXACT = 2000 // the first components of all documents are compared, then all of the best documents
 
@@ -356,7 +357,8 @@ globalThis.askalikeSite ??= (() => {
       product = (product + a[i] * b[at] + a[i + 1] * b[at + 1] + a[i + 2] * b[at + 2] + a[i + 3] * b[at + 3]) | 0
     return product
   }
-  // A function that returns the cosine of the query and a row of words.documents by all components, or by the first.
+  // Functions that return the cosine of the query and a row of words.documents, by all components or by the first, and
+  // the mean cosine of the query and the most similar everyday questions, which have nothing to do with the archive.
   const compareWith = (query) => {
     const { dim, heads, vectors: all, vectorScales: scales, fieldWeights } = vectors, rows = words.documents.length
     let length = 0, largest = 0
@@ -370,7 +372,13 @@ globalThis.askalikeSite ??= (() => {
         cosine += fieldWeights[field] * multiply(steps, vectors, n * length, length) * scales[n]
       return cosine * scale
     }
-    return { exact: (row) => sum(row, all, dim), roughly: (row) => sum(row, heads, head) }
+    const everyday = () => {
+      const { background, backgroundScales } = vectors
+      const near = [...backgroundScales].map((own, n) => multiply(steps, background, n * dim, dim) * own * scale).sort((a, b) => b - a)
+      const most = near.slice(0, NEAREST)
+      return most.reduce((total, cosine) => total + cosine, 0) / Math.max(1, most.length)
+    }
+    return { exact: (row) => sum(row, all, dim), roughly: (row) => sum(row, heads, head), everyday }
   }
   // The lowest of the EXACT highest values, which are between 0 and 1; a little lower, as values are counted in steps.
   const findThreshold = (values) => {
@@ -383,9 +391,11 @@ globalThis.askalikeSite ??= (() => {
 
   // ---- the search
 
+  // The score of each question, 0 for none; `absolute`, which is 1 for the same text, and its minimum for what is shown.
   const rank = (query) => {
     const { sums, shares } = scoreWords(query), cosines = own.hasVectors ? compareWith(encode(query.whole)) : null
-    if (!cosines) return words.vectors ? shares : sums
+    const { threshold: lowestShown } = words.ranking
+    if (!cosines) return { scores: words.vectors ? shares : sums, absolute: shares, minimum: words.vectors ? null : lowestShown }
     const [ofWords, ofVectors] = words.ranking.weights, lowest = words.ranking.minScore ?? -Infinity
     const { documents } = words, values = new Float64Array(shares.length), scores = new Float64Array(shares.length)
     const score = (row, cosine) => ofWords * shares[documents[row]] + ofVectors * cosine
@@ -403,7 +413,7 @@ globalThis.askalikeSite ??= (() => {
       const cosine = cosines.exact(row)
       if (shares[document] || cosine >= lowest) scores[document] = Math.max(scores[document], score(row, cosine))
     }
-    return scores
+    return { scores, absolute: scores, minimum: lowestShown === null ? null : lowestShown + BACKGROUND_WEIGHT * cosines.everyday() }
   }
   const best = (scores, k) => {
     const top = []
@@ -416,15 +426,17 @@ globalThis.askalikeSite ??= (() => {
     }
     return top
   }
-  // The k most similar questions: { hits: [{ number, id, title, url, has, score }], corrections: { typed: meant } }.
-  // prefix: the last word may be unfinished. has: 1 for answers that can be unfolded, 2 for only a text, 0 for neither.
-  const search = (typed, { k = 10, prefix = true } = {}) => {
+  // The k most similar questions: { hits: [{ number, id, title, url, has, score }], corrections: { typed: meant }, words }.
+  // prefix: the last word may be unfinished. all: also what the archive's ranker does not show. has: 1 for answers that can be unfolded, 2 for only a text, 0 for neither.
+  // words: those of the question, corrected, without function words.
+  const search = (typed, { k = 10, prefix = true, all = false } = {}) => {
     const text = clean(typed), query = read(prefix ? text : text.trimEnd(), prefix)
-    const scores = rank(query), folded = foldTitle(typed)
-    const top = best(scores, Math.max(k, EXACT_DEPTH)), isExact = (n) => folded && foldTitle(titles.titles[n]) === folded
+    const { scores, absolute, minimum } = rank(query), folded = foldTitle(typed)
+    const top = best(scores, Math.max(k, EXACT_DEPTH)).filter((n) => all || minimum === null || absolute[n] >= minimum), isExact = (n) => folded && foldTitle(titles.titles[n]) === folded
     const hits = [...top.filter(isExact), ...top.filter((n) => !isExact(n))].slice(0, k).map((number) => (
       { number, id: titles.ids[number], title: titles.titles[number], url: titles.urls[number], has: titles.kinds[number], score: scores[number] }))
-    return { hits, corrections: query.corrections }
+    const every = query.text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []
+    return { hits, corrections: query.corrections, words: every.filter((word) => !own.stopWords.has(word)) }
   }
   const files = {}
   // The texts of a question: { body: [text], answers: [text] }, a text in blocks [1 for code, content].
