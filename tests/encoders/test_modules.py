@@ -18,6 +18,7 @@ from small_models import SIZES, WORDS, make_tokenizer, make_transformer
 
 need("onnxruntime", "onnx", "sentence_transformers")
 
+from askalike.encoders.onnx.hub import needed_files  # noqa: E402
 from askalike.encoders.onnx.model import OnnxModel  # noqa: E402
 
 TEXTS = [" ".join(WORDS[begin:end]) for begin, end in ((0, 4), (2, 20), (5, 6), (9, 13), (0, 4), (1, 19))]
@@ -87,6 +88,8 @@ def test_a_table_equals_sentence_transformers(tmp_path):
     expected = expected_vectors(folder, "document", texts=texts)
     np.testing.assert_allclose(OnnxModel(folder).encode(texts), expected, atol=1e-5)
     assert PretrainedEncoder.from_settings({"encoder": str(folder)}).averages_words
+    files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    assert set(needed_files(files, folder)) == set(files), "a copy of it is complete"
 
 
 def test_shared_and_weighted_rows_of_model2vec_are_read(tmp_path):
