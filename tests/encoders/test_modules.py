@@ -14,7 +14,7 @@ from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.store import Archive
 from askalike.tuning.adoption import adopt_encoder
 from needs import need
-from small_models import SIZES, WORDS, make_tokenizer, make_transformer
+from small_models import SIZES, WORDS, make_model_folder, make_tokenizer, make_transformer
 
 need("onnxruntime", "onnx", "sentence_transformers")
 
@@ -192,3 +192,17 @@ def test_what_cannot_be_read_is_one_line(file, content, message, inference_free,
     with pytest.raises(InputError, match=message) as error:
         OnnxModel(folder)
     assert "\n" not in str(error.value)
+
+
+def test_older_descriptions_of_modern_bert_are_read(tmp_path):
+    """As those on the hub: wavelengths and the order of layers by other keys."""
+    folder = make_model_folder(tmp_path, "modernbert")
+    path = next(path for path in folder.rglob("config.json") if "model_type" in path.read_text())
+    config = json.loads(path.read_text())
+    config = {key: value for key, value in config.items() if key not in ("layer_types", "rope_parameters")}
+    before = expected_vectors(folder, "document")
+    config |= {"global_rope_theta": 40.0, "local_rope_theta": 7.0, "global_attn_every_n_layers": 2}
+    path.write_text(json.dumps(config))
+    expected = expected_vectors(folder, "document")
+    assert np.abs(expected - before).max() > 0.01
+    np.testing.assert_allclose(OnnxModel(folder, 32).encode(TEXTS), expected, atol=1e-4)
