@@ -291,10 +291,10 @@ def _describe_guarantee(row: Report) -> str:
     if row["scale"] == "similarity":
         return "too few labels for probabilities, and so for a guarantee."
     if row["guaranteed"] is None:
-        return f"not even {row['guarantee']:.0%} can be guaranteed; a bot that asks for it stays silent."
+        return f"not even {100 * row['guarantee']:.0f} % can be guaranteed; a bot that asks for it stays silent."
     outcome = next(each for each in row["thresholds"] if each["threshold"] == row["guaranteed"])
     return (
-        f"{row['guarantee']:.0%} is guaranteed from {row['guaranteed']:.2g} on; of the comments there, "
+        f"{100 * row['guarantee']:.0f} % is guaranteed from {row['guaranteed']:.2g} on; of the comments there, "
         f"{_share(outcome['right'])} are right by labels."
     )
 
