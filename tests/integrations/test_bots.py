@@ -428,6 +428,11 @@ def test_credentials_come_from_the_environment_or_a_file(tmp_path: Path, monkeyp
     for name, value in expected.items():
         monkeypatch.setenv(name, value)
     assert read_credentials(None, tuple(names)) == expected
+    monkeypatch.setenv("ZULIP_API_KEY", " abc=\n")
+    assert read_credentials(None, tuple(names)) == expected
+    monkeypatch.setenv("ZULIP_API_KEY", "abc\ndef")
+    with pytest.raises(SettingsError, match="ZULIP_API_KEY has characters that no token has"):
+        read_credentials(None, tuple(names))
 
 
 class BotProcess:
