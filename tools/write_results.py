@@ -261,7 +261,8 @@ def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, st
 INTRODUCTION = """\
 Each data set has a leaderboard. Nothing was trained or tuned on any of them. A script writes every figure from the
 reports in `experiments/reports/`, which name commit, data, machine and command. [Negative results](negative.md) has the
-ideas that did not work, and [Papers](../papers.md) the gain from training.
+ideas that did not work, [What people type](typed.md) known titles and half-typed ones, and [Papers](../papers.md) the
+gain from training.
 
 This table has the mean average precision (AP) in percent, with 95 % intervals:"""
 
