@@ -1,6 +1,8 @@
 """What a bot would have said to each archive's latest questions: backtests by the default ranker, as JSON.
 
-    python experiments/backtests.py ARCHIVE … --last 1000 --precision 0.5 -o experiments/reports/backtests.json
+    python experiments/backtests.py ARCHIVE … --last 1000 -o experiments/reports/backtests.json
+
+Of the guarantees, the highest for which there is a threshold is measured, too.
 
 An archive without dates, such as Ask Ubuntu's titles, is asked in the order of its file: its questions get dates in
 that order, and its judgements become links. See docs/backtest.md.
@@ -10,6 +12,7 @@ import argparse
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -17,18 +20,44 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from askalike import rankers
+from askalike.calibration.calibrate import RankerDescription, calibrate_sample
+from askalike.calibration.samples import draw_sample
+from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Link
 from askalike.experiments.provenance import collect_provenance
-from askalike.replay.backtest import backtest
+from askalike.replay.backtest import backtest, select_window
 from askalike.store import Archive, Clusters
+from askalike.store.point_in_time import PointInTimeArchive
 
 START = datetime(2000, 1, 1)
 
 
-def measure(archive: Archive, last: int, precision: float) -> dict[str, object]:
-    """Return the outcomes of a backtest, without ids and texts."""
-    result = backtest(archive, rankers.create(rankers.default_name(), {}, archive), last=last, precision=precision)
+def measure(archive: Archive, last: int, guarantees: Sequence[float]) -> dict[str, object]:
+    """Return the outcomes of a backtest, without ids and texts, with the highest guarantee that has a threshold."""
+    guarantee = highest_guarantee(archive, last, sorted(guarantees, reverse=True)) or min(guarantees)
+    ranker = rankers.create(rankers.default_name(), {}, archive)
+    result = backtest(archive, ranker, last=last, guarantee=guarantee)
     return {name: value for name, value in result.as_dict().items() if name not in {"archive", "asked", "remark"}}
+
+
+def highest_guarantee(archive: Archive, last: int, guarantees: Sequence[float]) -> float | None:
+    """Return the first of these guarantees for which the labels before the window give a threshold."""
+    window, _ = select_window(archive, last, None)
+    with TemporaryDirectory() as folder, PointInTimeArchive(archive, Path(folder) / "archive") as past:
+        past.advance_to(str(window[0].created_at))
+        view = past.archive.view()
+        prevalence = len({link.source for link in view.links()}) / max(len(view), 1)
+        ranker = rankers.create(rankers.default_name(), {}, past.archive).fit(past.archive.training_view(()))
+        try:
+            sample = draw_sample(past.archive, ranker, "duplicates")
+        except (ArchiveError, SettingsError):  # too few labels
+            return None
+        for guarantee in guarantees:
+            targets = {"precision": None, "guarantee": guarantee, "prevalence": prevalence}
+            report = calibrate_sample(sample, RankerDescription(ranker.name), **targets, seed=0)
+            if report.guarantee and report.guarantee.threshold is not None:
+                return guarantee
+    return None
 
 
 def date_by_order(source: Archive, target: Archive) -> None:
@@ -51,7 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("archives", nargs="+", type=Path, metavar="ARCHIVE")
     parser.add_argument("--last", type=int, default=1000)
-    parser.add_argument("--precision", type=float, default=0.5)
+    parser.add_argument("--guarantees", nargs="+", type=float, default=[0.5, 0.3, 0.2, 0.1, 0.05])
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     rows = []
@@ -61,7 +90,7 @@ def main() -> None:
             dated = archive if is_dated else Archive.create(Path(folder) / path.name)
             if not is_dated:
                 date_by_order(archive, dated)
-            outcome = measure(dated, options.last, options.precision)
+            outcome = measure(dated, options.last, options.guarantees)
             command = shlex.join(["python", "experiments/backtests.py", *sys.argv[1:]])
             provenance = collect_provenance(archive, command)
         rows.append({"archive": path.name, "is_dated": is_dated, **outcome, "provenance": provenance})

@@ -2,7 +2,7 @@
 
 python experiments/near_off_topic.py RANKER ARCHIVE:SPLIT:SISTER …
 
-SISTER is another archive, of which 400 titles are asked. The split `known` asks 60 % of each of the own titles.
+SISTER is another archive, of which 400 titles and rephrasings are asked. The split `known` asks 60 % of each own title.
 """
 
 import sys
@@ -57,8 +57,8 @@ def read_queries(archive: Archive, split: str) -> tuple[dict[str, Question], dic
 
 
 def sample_titles(archive: Archive) -> Sequence[str]:
-    """Return titles at equal distances."""
-    titles = [title for _, _, title in archive.view().titles()]
+    """Return titles and rephrasings at equal distances."""
+    titles = [text for _, question in archive.view().questions() for text in (question.title, *question.rephrasings)]
     return titles[:: max(1, len(titles) // SAMPLE)][:SAMPLE]
 
 

@@ -37,6 +37,16 @@ def run_command(*words: object) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+def assert_refused(done: tuple[int, str, str], *messages: str) -> None:
+    """Exit code 2, nothing on standard output, and one line on standard error that contains the messages."""
+    code, out, err = done
+    assert (code, out) == (2, ""), done
+    assert err.startswith("askalike: ")
+    assert err.count("\n") == 1
+    for message in messages:
+        assert message in err
+
+
 def askalike_process(*words: object, cwd: Path | str = ".", program: str = MAIN) -> Finished:
     """Run a command line to its end in a process of its own, by a program that may prepare it."""
     command = [sys.executable, "-c", program, *map(str, words)]

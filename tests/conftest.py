@@ -131,6 +131,18 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of three megabytes."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs root, to mount a small tmpfs")
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+@pytest.fixture
 def limit_file_size():
     """`limit_file_size(n)`: no file can grow beyond n bytes, as on a full disk, until the test ends."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -7,6 +7,7 @@ the reference leaves out.
 
 import random
 import re
+from dataclasses import replace
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
@@ -14,8 +15,10 @@ from selectolax.lexbor import LexborHTMLParser
 from askalike import rankers
 from askalike.core.types import Question
 from askalike.experiments.measuring import evaluate_ranker
+from askalike.labels.splits import load_split
 from askalike.rankers import create, open_current
 from askalike.readers import import_archive
+from askalike.search.engine import LocalEngine, SearchRequest
 from askalike.store.archive import Archive
 
 ORDER = ("tfidf", "bm25", "ib", "dfr", "lm_dirichlet", "lm_jelinek_mercer")
@@ -115,3 +118,28 @@ def test_what_is_pasted_from_code_finds_its_question(archives, ranker, settings,
     share = sum(id in run.columns(f"pasted {id}")[0] for id in lines) / len(lines)
     assert len(lines) > 400
     assert share > least if least else share < 0.5
+
+
+SILENT = [
+    pytest.param(CS, "known", False, id="known titles"),
+    pytest.param(CS, "known@60", True, id="half-typed titles"),
+    pytest.param(STACKFAQ, "rephrasings", False, id="rephrasings"),
+]
+
+
+@pytest.mark.parametrize(("source", "split", "prefix"), SILENT)
+def test_silence_keeps_what_is_right(archives, source, split, prefix):
+    """Of the right questions among the first five, at least 98 % are shown with the thresholds of silence."""
+    pytest.importorskip("wordllama", reason="needs the extra vectors")
+    with LocalEngine.open(archives[source[1]], "hybrid") as engine:
+        labels = load_split(engine.archive, split)
+        ids = sorted(labels.queries)[:300]
+        typed = [SearchRequest(labels.queries[id].title, prefix=prefix, explain=False) for id in ids]
+        everything = [replace(request, min_similarity=0.0) for request in typed]
+        right = [labels.qrels[id] for id in ids]
+        all_found, shown = (
+            [any(own.get(hit.id) for hit in result) for own, result in zip(right, results, strict=True)]
+            for results in (engine.search_batch(everything), engine.search_batch(typed))
+        )
+    assert sum(all_found) > 0.9 * len(ids)
+    assert sum(shown) >= 0.98 * sum(all_found)

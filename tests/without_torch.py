@@ -15,6 +15,7 @@ NEEDS_TORCH = (
     "docs/test_settings_page.py",
     "encoders/test_asymmetric.py",
     "encoders/test_compiled_layers.py",
+    "encoders/test_modules.py",
     "encoders/test_onnx.py",
     "encoders/test_shared_vectors.py",
     "experiments/test_answer_measures.py",

@@ -1,11 +1,14 @@
 """Writes the names of all public formats to tests/contracts/formats.txt: python tools/write_formats.py
 
-They are the tables and columns of an archive, the paths and fields of the HTTP interface, all settings, the keys of
-each command's JSON, and those of the files that askalike writes. After a release a name in the list is never changed.
+They are the tables and columns of an archive, the paths and fields of the HTTP interface, the tools of assistants, all
+settings, the keys of each command's JSON, and the keys and columns of the files that askalike writes. After a release a
+name in the list is never changed.
 """
 
 import contextlib
+import csv
 import importlib.util
+import inspect
 import io
 import json
 import os
@@ -20,7 +23,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from pydantic import BaseModel
+
 from askalike.cli import app, register
+from askalike.integrations.mcp import tools
+from askalike.integrations.mcp.tools import ArchiveTools
 from askalike.store import Archive
 from askalike.store.keys import create_key
 from askalike.store.query_log import LoggedQuery, log_query
@@ -44,10 +51,24 @@ COMMANDS = (
     "gaps riverside",
     "drafts riverside",
     "models riverside",
+    "encoder list riverside",
+    "promote riverside bm25 --force",
+    "tune riverside --budget 1s",
     "backup riverside riverside.tar",
+    "restore riverside.tar again",
     "experiment words.toml -o words",
+    "compare words --format json",
 )
-"""Commands in a folder with the example archive's table; each also gets `--json`."""
+"""Commands in a folder with the example archive's table; each without --format also gets `--json`."""
+FILE_COMMANDS = (
+    "dedupe riverside -o clusters.csv -r bm25",
+    "feedback export riverside -o feedback.csv",
+    "backtest riverside --last 50 -r bm25 -o backtest",
+    "replay riverside --after 2023-06-01 -r bm25 -o replay",
+    "export riverside --format csv -o csv",
+    "export riverside --format beir -o beir",
+)
+"""Commands that write files, after the others."""
 EXPERIMENT = """archive = "riverside"
 split = "duplicates"
 measures = ["RR", "Success@1"]
@@ -68,7 +89,7 @@ OPAQUE_KEYS = {"provenance", "versions", "hardware"}
 
 def declared_formats() -> list[str]:
     """Return the names that the code declares: a line for each table, HTTP path, HTTP object and group of settings."""
-    return [*_sql(), *_http(), *_settings()]
+    return [*_sql(), *_http(), *_tools(), *_settings()]
 
 
 def printed_formats() -> list[str]:
@@ -100,6 +121,15 @@ def _http() -> Iterator[str]:
         yield _line(f"http schema {name}", schema.get("properties", {}) or schema.get("enum", ()))
 
 
+def _tools() -> Iterator[str]:
+    """Yield the arguments of each tool of assistants, and the fields of what they return."""
+    for tool in (ArchiveTools.search, ArchiveTools.fetch, ArchiveTools.similar_questions):
+        yield _line(f"tool {tool.__name__}", [name for name in inspect.signature(tool).parameters if name != "self"])
+    for model in vars(tools).values():
+        if isinstance(model, type) and issubclass(model, BaseModel) and model is not BaseModel:
+            yield _line(f"tool output {model.__name__}", model.model_fields)
+
+
 def _settings() -> Iterator[str]:
     spec = importlib.util.spec_from_file_location("write_settings", ROOT / "tools" / "write_settings.py")
     assert spec
@@ -123,8 +153,15 @@ def _json() -> Iterator[str]:
         for command in COMMANDS:
             if command == "keys list riverside":
                 _use_service(Path("riverside"))
-            yield from _objects(f"json {' '.join(command.split()[:1])}", json.loads(_run(command)))
+            yield from _objects(f"json {_name(command)}", json.loads(_run(command)))
+        for command in FILE_COMMANDS:
+            _run(command)
         yield from _files(Path(name))
+
+
+def _name(command: str) -> str:
+    first, second = command.split()[:2]
+    return f"{first} {second}" if first == "encoder" else first
 
 
 def _use_service(directory: Path) -> None:
@@ -146,11 +183,22 @@ def _files(folder: Path) -> Iterator[str]:
     for name in ("report.json", "started.json"):
         yield from _objects(f"file {name}", json.loads((folder / "words" / name).read_text(encoding="utf-8")))
     yield from _objects("file config.toml", tomllib.loads((folder / "words" / "config.toml").read_text("utf-8")))
+    for pattern in ("*.csv", "*/*.csv", "beir/*.tsv"):
+        for path in sorted(folder.glob(pattern)):
+            if path.name != "riverside.csv":
+                header = next(
+                    csv.reader(path.read_text("utf-8-sig").splitlines(), delimiter=",\t"[path.suffix == ".tsv"])
+                )
+                yield _line(f"file {path.relative_to(folder).as_posix()}", header)
+    for path in sorted(folder.glob("beir/*.json*")):
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.suffix == ".jsonl" else None
+        yield from _objects(f"file beir/{path.name}", rows or json.loads(path.read_text("utf-8")))
 
 
 def _run(command: str) -> str:
     printed = io.StringIO()
-    words = [*shlex.split(command), "--json"]
+    words = shlex.split(command)
+    words += ["--json"] if command in COMMANDS and "--format" not in words else []
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
         app(words, prog_name="askalike", standalone_mode=False)
     return printed.getvalue()

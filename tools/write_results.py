@@ -42,6 +42,14 @@ TYPED_REPORTS = {
     "typed-cs-title-60": "60 % of its words",
 }
 """Name of a report → heading of its column in the table of what people type."""
+TYPED_SECTIONS = {
+    "typed-cs-known": "A title of the archive, which is to find its own question",
+    "typed-cs-known-60": "The first 60 % of the words of such a title",
+    "typed-cs-title": "The title of a duplicate",
+    "typed-cs-title-60": "The first 60 % of the words of a duplicate's title",
+    "typed-cs-duplicates": "A duplicate with its body",
+}
+"""Name of a report → heading of its section on the page of what people type."""
 TYPED_SYSTEMS = ("BM25", "default", "default with MiniLM", "MiniLM")
 README_SYSTEMS = ("BM25", "default", "distil", "default with MiniLM", "MiniLM")
 README_DATASETS = ("askubuntu-titles", "cs", "stackfaq")
@@ -138,6 +146,7 @@ def all_files() -> dict[Path, str]:
     drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"), load("scale"))
     files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
     files[PAGES / "index.md"] = overview(reports, drawings)
+    files[PAGES / "typed.md"] = typed_page({name: report for name in TYPED_SECTIONS if (report := load(name))})
     files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in drawings.items()}
     files[PAPERS] = fill_tables(PAPERS.read_text(encoding="utf-8"), load)
     readme = README.read_text(encoding="utf-8")
@@ -252,7 +261,8 @@ def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, st
 INTRODUCTION = """\
 Each data set has a leaderboard. Nothing was trained or tuned on any of them. A script writes every figure from the
 reports in `experiments/reports/`, which name commit, data, machine and command. [Negative results](negative.md) has the
-ideas that did not work, and [Papers](../papers.md) the gain from training.
+ideas that did not work, [What people type](typed.md) known titles and half-typed ones, and [Papers](../papers.md) the
+gain from training.
 
 This table has the mean average precision (AP) in percent, with 95 % intervals:"""
 
@@ -271,8 +281,23 @@ def backtest_section(rows: Sequence[Report]) -> Iterator[str]:
             shares = (_share(outcome[name]) for name in ("right", "found"))
             cells = (row["archive"] + dated, asked, score, str(outcome["comments"]), *shares, f"{row['median_ms']:.0f}")
             yield table_row(cells)
+    yield ""
+    yield from (f"- {row['archive']}: {_describe_guarantee(row)}" for row in rows)
     origin = rows[0]["provenance"]
     yield from ("", f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}.")
+
+
+def _describe_guarantee(row: Report) -> str:
+    """Return what the threshold of a guarantee gives."""
+    if row["scale"] == "similarity":
+        return "too few labels for probabilities, and so for a guarantee."
+    if row["guaranteed"] is None:
+        return f"not even {100 * row['guarantee']:.0f} % can be guaranteed; a bot that asks for it stays silent."
+    outcome = next(each for each in row["thresholds"] if each["threshold"] == row["guaranteed"])
+    return (
+        f"{100 * row['guarantee']:.0f} % is guaranteed from {row['guaranteed']:.2g} on; of the comments there, "
+        f"{_share(outcome['right'])} are right by labels."
+    )
 
 
 def _share(proportion: Report) -> str:
@@ -284,8 +309,9 @@ BACKTESTS = """\
 Each of the latest questions is searched among those before it, by the default ranker, as
 [`askalike backtest`](../backtest.md) does. A comment has up to three suggestions, and is right if the archive's labels
 say that one of them asks the same. People link only part of the duplicates, so more comments are right than that. The
-thresholds are those at which 10, 5 and 2 % of the questions get a comment. A threshold for a precision of 50 %, chosen
-by `calibrate` on what is older, would be marked `*`; no calibration reached that precision."""
+thresholds are those at which 10, 5 and 2 % of the questions get a comment. `*` marks the threshold of a guarantee,
+chosen by `calibrate --guarantee` on what is older: with 95 % confidence that share of the first suggestions is right.
+Of 50, 30, 20, 10 and 5 % it is the highest that can be guaranteed."""
 
 
 def readme_table(reports: Mapping[str, Report], distilled: Mapping[str, Report]) -> str:
@@ -318,6 +344,24 @@ def typed_table(reports: Mapping[str, Report]) -> str:
         cells = [f"{100 * s['measures']['Success@1']['mean']:.1f} / {interval(s, 'Success@10')}" for s in measured]
         rows.append((f"**{label}**" if label.startswith("default") else label, *cells))
     return "".join(f"{table_row(row)}\n" for row in rows)
+
+
+def typed_page(reports: Mapping[str, Report]) -> str:
+    """Return the page of what people type: a table for each split, and where its figures come from."""
+    lines = ["# What people type", "", GENERATED, "", TYPED_INTRODUCTION, UNITS]
+    for name, report in reports.items():
+        origin, measures = report["provenance"], report["measures"]
+        rows = [["system", *measures], ["---"] * (1 + len(measures))]
+        rows += [[s["label"], *(interval(s, measure) for measure in measures)] for s in report["systems"]]
+        about = f"n = {report['queries']:,} queries of split `{report['split']}`, data `{origin['data']}`."
+        command = f"Command: `{origin['command']}`, commit `{origin['commit']}`, {origin['hardware']}."
+        lines += ["", f"## {TYPED_SECTIONS[name]}", "", about, "", *map(table_row, rows), "", command]
+    return "\n".join([*lines, ""])
+
+
+TYPED_INTRODUCTION = """\
+People type titles, often half of one, and the archive holds titles with bodies (cs.stackexchange, 6,118 questions).
+By default, title and text are two fields; *one text* is title and body as one field, *titles alone* ignores bodies."""
 
 
 if __name__ == "__main__":

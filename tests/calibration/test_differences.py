@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from askalike.calibration.calibration import Calibration
-from askalike.calibration.curve_selection import MIN_FACTOR
+from askalike.calibration.curve_selection import MIN_FACTOR, UNFAMILIAR_FACTOR
 from askalike.calibration.differences import FULL_SAMENESS, TitleDifferences, measure_differences
 from askalike.calibration.features import COLUMN_COUNT, SAMENESS_COLUMN, HitFeatureExtractor
 from askalike.core.types import Question
@@ -23,6 +23,8 @@ APART = (
     ("en", "How do I borrow a book for my class?", "How do I borrow a bicycle for my class?"),
     ("en", "What does printing posters cost?", "What does printing cards cost?"),
     ("en", "How can I renew my library card?", "How can I renew my passport card?"),
+    ("en", "What does 3D printing cost?", "What does printing cost?"),
+    ("de", "Wie leihe ich ein Werkzeug aus?", "Wie leihe ich E-Books aus?"),
     ("de", "Was kostet das Drucken im ersten Stock?", "Was kostet das Kopieren im ersten Stock?"),
     ("ru", "Где находится столица Исландии?", "Где находится столица Норвегии?"),
     ("ru", "Сколько стоит доставка?", "Сколько стоит подписка?"),
@@ -52,19 +54,43 @@ def test_rephrasings_are_the_same(differences, language, one, other):
     assert differences.sameness(one, other, language) >= FULL_SAMENESS
 
 
-def test_a_word_that_many_titles_have_tells_less_than_a_rare_one():
-    common = TitleDifferences(lambda: [f"How do I return my book {n}?" for n in range(50)])
-    pair = "How do I return this long novel by ship?", "How do I return this long novel by ship with a {}?"
-    assert common.sameness(pair[0], pair[1].format("book"), "en") > common.sameness(
-        pair[0], pair[1].format("camel"), "en"
-    )
+def test_thanks_change_no_question(differences):
+    assert differences.sameness("Where is the lift?", "Where is the lift? Thanks!", "en") == 1
+
+
+def test_a_negation_makes_another_question(differences):
+    assert differences.sameness("Can I borrow a novel?", "Can I not borrow a novel?", "en") < FULL_SAMENESS / 2
 
 
 def test_values_of_differences_by_hand():
-    values = measure_differences({"a": 1.0, "b": 0.5}, {"b": 0.5, "c": 0.25, "d": 0.25})
-    assert values == (1.0, 0.25, 1, 2, 0.25, pytest.approx(1 / 3), 0.5, *map(pytest.approx, (
-        0.25, 0.0625, 1 / 12, 0.5, 1 / 9,
-    )))  # fmt: skip
+    own, other = ["how", "do", "i", "borrow", "a", "book"], ["how", "can", "i", "borrow", "a", "large", "book"]
+    assert measure_differences(own, other) == (pytest.approx(5 / 7), 0, 1)
+    assert measure_differences(other, own) == measure_differences(own, other)
+    assert measure_differences(["book"], ["a", "book"]) == (0.5, 1, 0)
+    assert measure_differences([], []) == (0, 1, 0)
+
+
+@pytest.mark.parametrize(("texts", "asks_more"), [
+    ({}, True), ({"rephrasings": ("arriving by boat",)}, False), ({"body": "I come by boat."}, False),
+])  # fmt: skip
+def test_a_query_asks_more_if_no_text_of_the_hit_and_hardly_a_title_has_its_word(texts, asks_more):
+    hit = Question("1", "Where can I park?", **texts)
+    archive = TitleDifferences(lambda: ["Where can I park?", "Is there a boat?", *["How do I hire a bike?"] * 3])
+    assert archive.asks_more("Where do I park my boat?", hit, "en") == asks_more
+    assert not archive.asks_more("Where do I park my bike?", hit, "en")
+    assert not archive.asks_more("Where do I moor my boat?", hit, "en")
+    assert not archive.asks_more("Parking?", hit, "en")
+
+
+def test_a_query_that_is_a_phrasing_of_the_hit_is_the_same_and_asks_no_more():
+    hit = Question("1", "Where can I park?", rephrasings=("Where can I park my car?",))
+    extractor = HitFeatureExtractor("en")
+    phrased, other = (
+        extractor.extract(Question("q", title), np.ones(1), [hit])[0, SAMENESS_COLUMN:]
+        for title in ("where can I park my car", "where can I park my boat")
+    )
+    assert phrased.tolist() == [1, 1]
+    assert other[1] == 0
 
 
 def test_sameness_is_a_feature_of_each_hit_and_curves_end_with_it():
@@ -79,6 +105,8 @@ def test_a_hit_one_word_apart_is_not_sure(directory_calibration):
     sure = directory_calibration.curve_probabilities(features)[0]
     features[0, SAMENESS_COLUMN] = 0.01
     assert directory_calibration.curve_probabilities(features)[0] == pytest.approx(MIN_FACTOR * sure)
+    features[0, SAMENESS_COLUMN:] = 1, 0
+    assert directory_calibration.curve_probabilities(features)[0] == pytest.approx(UNFAMILIAR_FACTOR * sure)
 
 
 @pytest.fixture(scope="module")

@@ -45,20 +45,3 @@ def test_json_is_what_the_folder_holds(issues, tmp_path):
         del each["archive"], each["median_ms"]
     assert told == saved
     assert told["asked"][1]["asked_before"] is True
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("backtest", "nowhere"), "nowhere"),
-        (("backtest", "{issues}", "-r", "bm52"), "no ranker is called 'bm52'"),
-        (("backtest", "{issues}", "--threshold", "80"), "threshold '80': expected a number from 0 to 1"),
-        (("backtest", "{issues}", "--judged", "nowhere.csv"), "nowhere.csv: cannot be read"),
-        (("backtest", "{issues}", "--last", "2", "--weeks", "1"), "--weeks and --last exclude each other"),
-    ],
-)
-def test_what_a_person_can_mend_is_one_line_and_exit_code_2(issues, words, says):
-    done = askalike(*(word.format(issues=issues) for word in words))
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert done.stderr.strip().splitlines()[-1].startswith("askalike: ")

@@ -99,22 +99,6 @@ def test_json_and_what_is_out_of_reach(desk):
     assert "every hit" not in text
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--split", "duplicates"), "at least 100 labelled queries"),
-        (("--split", "nowhere"), "no split 'nowhere'"),
-        (("--precision", "90"), "less than or equal to 1"),
-        (("--off-topic", "nowhere.jsonl"), "nowhere.jsonl"),
-    ],
-)
-def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, words, says):
-    done = askalike("calibrate", desk, *WORDS, *words)
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 def test_dedupe_writes_a_row_a_question(desk, tmp_path):
     done = askalike("dedupe", desk, "-o", tmp_path / "clusters.csv", "--min-probability", 0.05, *WORDS)
     assert done.returncode == 0, done.stderr

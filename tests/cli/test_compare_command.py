@@ -9,6 +9,7 @@ import pytest
 
 from askalike.core.types import Answer, Question
 from askalike.store import Archive
+from commands import assert_refused
 
 QRELS = "q1 0 a 1\nq2 0 b 1\nq3 0 c 1\n"
 GOOD = "q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\nq3 Q0 c 1 2 t\n"
@@ -154,14 +155,14 @@ BAD_QRELS = [
 @pytest.mark.parametrize(("text", "says"), BAD_RUNS)
 def test_a_bad_run_is_one_clear_line(run: Run, command: tuple[str, ...], text: str, says: str) -> None:
     Path("bad.trec").write_text(text)
-    refused(run(*command, "--qrels", "qrels.txt"), says)
+    assert_refused(run(*command, "--qrels", "qrels.txt"), says)
 
 
 @pytest.mark.parametrize("command", [("evaluate", "--run", "good.trec"), ("compare", "good.trec", "poor.trec")])
 @pytest.mark.parametrize(("text", "says"), BAD_QRELS)
 def test_bad_judgements_are_one_clear_line(run: Run, command: tuple[str, ...], text: str, says: str) -> None:
     Path("qrels.txt").write_text(text)
-    refused(run(*command, "--qrels", "qrels.txt"), says)
+    assert_refused(run(*command, "--qrels", "qrels.txt"), says)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_bad_judgements_are_one_clear_line(run: Run, command: tuple[str, ...], t
     ],
 )
 def test_what_cannot_be_compared(run: Run, words: tuple[str, ...], says: str) -> None:
-    refused(run("compare", *words), says)
+    assert_refused(run("compare", *words), says)
 
 
 def test_queries_that_nobody_judged_are_said_and_do_not_count(run: Run) -> None:
@@ -190,11 +191,3 @@ def test_queries_that_nobody_judged_are_said_and_do_not_count(run: Run) -> None:
     assert "n = 3" in out
     out = run("compare", "more.trec", "poor.trec", "--qrels", "qrels.txt", "--measures", "RR")[1]
     assert "more.trec: 1 query not judged (such as 'q9'), and not counted" in out
-
-
-def refused(done: tuple[int, str, str], says: str) -> None:
-    code, out, err = done
-    assert (code, out) == (2, "")
-    assert says in err
-    assert err.startswith("askalike: ")
-    assert err.count("\n") == 1

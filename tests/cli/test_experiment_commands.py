@@ -53,18 +53,3 @@ def test_replay_asks_at_asking_time(desk, tmp_path):
         "--measures", "Success@5", "--json",
     )  # fmt: skip
     assert json.loads(measured.stdout)["measures"]["Success@5"]["mean"] == told["rankers"][0]["share"]
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("replay", "{desk}", "--after", "yesterday"), "date 'yesterday': expected a date"),
-        (("replay", "{desk}", "--after", "2099-01-01"), "choose an earlier date"),
-        (("replay", "{desk}", "--after", "2020-01-01", "-r", "bm52"), "no ranker is called 'bm52'"),
-    ],
-)
-def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, words, says):
-    done = askalike(*(w.format(desk=desk) for w in words))
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 1

@@ -32,8 +32,8 @@ COMMANDS = {name: command for name, command in ALL.items() if not hasattr(comman
 VALUE_NAMES_THAT_VARY = {"--output": {"DIR", "FILE", "FOLDER"}, "--format": None}
 """Options whose value is of another kind in each command; None: a choice of its own."""
 CHECKED_VALUES = {
-    "CHECK", "DATE", "IDS", "KEY=VALUE", "MEASURE", "MEASURES", "ORIGIN", "SHARES", "SIZE", "STATE", "TAG", "TIME",
-    "URL", "XX",
+    "CHECK", "DATE", "FIELDS", "IDS", "KEY=VALUE", "MEASURE", "MEASURES", "ORIGIN", "SHARES", "SIZE", "STATE", "TAG",
+    "TIME", "URL", "XX",
 }  # fmt: skip
 """Values that can be checked without an archive."""
 WITHOUT_DEFAULT = {
@@ -156,38 +156,6 @@ def test_a_command_with_a_ranker_has_its_settings_and_fields(name: str) -> None:
         assert names >= {"--set", "--fields"}
     assert ("--before" in names) == ("--after" in names)
     assert "--resume" not in names  # the same command resumes, everywhere
-
-
-def test_wrong_values_are_errors_before_the_archive_is_opened() -> None:
-    for arguments, expected in (
-        (("search", "nowhere", "text", "--min-probability", "2"), "--min-probability"),
-        (("evaluate", "nowhere", "--rule", "ours"), "--rule"),
-        (("evaluate", "nowhere", "--measures", "Sucess@5"), "no measure is called 'Sucess@5'"),
-        (("tune", "nowhere", "--budget", "soon"), "expected a time such as 90s"),
-        (("replay", "nowhere", "--after", "soon"), "expected a date"),
-        (("split", "nowhere", "--by", "cluster", "--shares", "most"), "expected numbers"),
-        (("keys", "create", "nowhere", "--scope", "all"), "--scope"),
-        (("serve", "nowhere", "--port", "99999"), "--port"),
-        (("index", "nowhere", "--fields", "tags"), "--fields"),
-        (("search", "nowhere", "text", "--set", "k1"), "expected key=value"),
-        (("search", "nowhere", "text", "--opensearch", "soon"), "expected an address"),
-        (("answer", "nowhere", "text", "--mode", "grounded"), "--endpoint"),
-        (("evaluate", "nowhere", "--measures", ""), "no measure is named"),
-        (("evaluate", "nowhere", "--grounded", "3"), "--endpoint"),
-        (("rank", "nowhere", "--queries", "q", "-o", "x", "--after", "2022", "--before", "2021"), "must be earlier"),
-        (("replay", "nowhere", "--after", "2022", "--before", "2021"), "must be earlier"),
-        (("split", "nowhere", "--by", "cluster", "--folds", "3"), "folds is not a setting"),
-        (("split", "nowhere", "--by", "cluster", "--shares", "0.5,0.9"), "add up to 1"),
-        (("check", "nowhere", "--skip", "lingo"), "no check is called lingo"),
-        (("tune", "nowhere", "--measure", "RR AP"), "expected one measure"),
-        (("keys", "create", "nowhere", "--origin", "soon"), "is not an origin"),
-        (("purge", "nowhere", "--days", "inf"), "--days"),
-        (("import", "table", "no.csv", "-o", "nowhere", "--encoding", "utf-99"), "encoding 'utf-99'"),
-        (("import", "yahoo", "no.xml", "-o", "nowhere", "--lang", "klingon"), "language 'klingon'"),
-        (("import", "semeval", "no.xml", "-o", "nowhere", "--split", "most"), "--split"),
-    ):
-        code, _, error = run_command(*arguments)
-        assert (code, expected in error, error.count("\n")) == (2, True, 1), (arguments, error)
 
 
 def test_variables_name_the_archive_and_the_ranker(tmp_path, monkeypatch) -> None:

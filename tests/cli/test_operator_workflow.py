@@ -1,6 +1,5 @@
-"""An operator's workflow: two sources in an archive, a messy file, an error message, off-topic questions, pages."""
+"""An operator's workflow: two sources in an archive, an error message, off-topic questions, pages."""
 
-import csv
 import json
 import shutil
 from pathlib import Path
@@ -70,30 +69,6 @@ def test_import_of_a_second_source(command, mixed, dumps) -> None:
     assert command("import", "stackexchange", dumps[0], "-o", mixed)[0] == 0
     with Archive.open(mixed) as archive:
         assert {q.id: q.title for _, q in archive.view().questions()} == {q.id: q.title for q in questions}
-
-
-def test_import_of_a_messy_file(command, tmp_path) -> None:
-    with open(tmp_path / "faq.csv", "w", encoding="cp1252", newline="") as file:
-        rows = csv.writer(file, delimiter=";")
-        rows.writerow(["Frage", "Antwort", "Datum"])
-        rows.writerow(["Wo ist die Küche?", "Im Flur; links.\nDann rechts.", "12.03.2023"])
-        rows.writerow(['Was heißt "WLAN"?', "Drahtloses Netz.", "gestern"])
-        rows.writerow(["Wann ist geschlossen?", "An Silvester.", "31.12.2022"])
-    columns = ("--question", "Frage", "--answer", "Antwort", "--created-at", "Datum")
-    words = ("import", "table", tmp_path / "faq.csv", "-o", tmp_path / "faq", *columns, "--language", "de")
-    code, _, err = command(*words)
-    assert (code, "--encoding cp1252" in err) == (2, True)
-    code, _, err = command(*words, "--encoding", "cp1252")
-    assert code == 0, err
-    with Archive.open(tmp_path / "faq") as archive:
-        kitchen, network, closed = [question for _, question in archive.view().questions()]
-        assert (kitchen.title, kitchen.created_at) == ("Wo ist die Küche?", "2023-03-12T00:00:00")
-        assert closed.created_at == "2022-12-31T00:00:00"
-        assert (network.title, network.created_at) == ('Was heißt "WLAN"?', None)
-    words = ("import", "table", tmp_path / "faq.csv", "-o", tmp_path / "other", "--encoding", "cp1252", *columns)
-    wrong = command(*words, "--category", "topik")
-    assert (wrong[0], (tmp_path / "other").exists()) == (2, False)
-    assert "topik" in wrong[2]
 
 
 def test_search_for_a_pasted_error_message(command, mixed) -> None:
@@ -172,12 +147,6 @@ def test_search_similarity_bar_uncalibrated(command, mixed) -> None:
     code, out, _ = command("search", mixed, "Why does beer foam?", "-k", 2, *WORDS)
     first, *_ = (line for line in out.splitlines() if "uncalibrated" in line)
     assert (code, "▰▰▰▰" in first) == (0, True)
-
-
-def test_search_refuses_impossible_filters(command, mixed) -> None:
-    for words in (("--before", "soon"), ("--after", "2022", "--before", "2021"), ("--tag", "nowhere")):
-        code, out, err = command("search", mixed, "foam", *words)
-        assert (code, out, err.count("\n")) == (2, "", 1)
 
 
 @pytest.fixture

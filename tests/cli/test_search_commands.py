@@ -87,32 +87,6 @@ def test_candidates_are_all_ranked(desk, tmp_path):
     assert sorted(line.split()[2] for line in run.read_text().splitlines()) == ["r001", "r002", "r003"]
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("search", "{desk}", "x", "--ranker", "bm26"), "no ranker is called 'bm26'; there are: bm25"),
-        (("search", "{desk}", "x", "--set", "k1"), "expected key=value"),
-        (("search", "{desk}", "x", "--ranker", "bm25", "--set", "k9=1"), "k9 is not a setting (known: k1, b)"),
-        (("search", "{desk}", "x", "--set", "tokenizer=best"), "tokenizer"),
-        (("search", "{nowhere}", "x"), "not an archive"),
-        (("evaluate", "{desk}", "--split", "test"), "no split 'test'"),
-        (("evaluate", "{desk}", "--measures", "Sucess@1"), "Sucess@1"),
-        (("evaluate",), "expected an archive's directory"),
-        (
-            ("rank", "{desk}", "--queries", "{nowhere}", "-o", "{nowhere}.run"),
-            "nowhere: cannot be read (No such file or directory); expected a file",
-        ),
-    ],
-)
-def test_what_a_person_can_mend_is_one_line_and_exit_code_2(desk, tmp_path, words, says):
-    places = {"desk": desk, "nowhere": tmp_path / "nowhere"}
-    done = askalike(*(w.format(**places) for w in words))
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert "Traceback" not in done.stderr
-
-
 def test_the_python_api_is_as_strong_as_the_command_line(desk):
     import askalike as package
 
@@ -148,3 +122,12 @@ def test_an_explanation_names_words_and_meaning_or_the_rankers(desk: Path) -> No
     [named] = re.findall("of which: (.*)", askalike(*command, *settings, "--verbose").stdout)
     assert named.startswith("bm25 +")
     assert "tfidf +" in named
+
+
+def test_an_explanation_names_the_fields(desk: Path) -> None:
+    command = ("search", desk, "lost card, tell us at once", "-k", 1, "--fields", "title,answer", "-r", "bm25")
+    [told] = re.findall("found in: (.*)", askalike(*command, "--explain").stdout)
+    assert re.fullmatch(r"title \+\d\.\d\d  accepted answer \+\d\.\d\d", told.strip())
+    [hit] = json.loads(askalike(*command, "--json").stdout)["results"]
+    assert hit["fields"].keys() == {"title", "answer"}
+    assert sum(hit["fields"].values()) == pytest.approx(hit["score"])

@@ -47,21 +47,6 @@ def test_by_time_as_json(run, directory):
     assert json.loads(run("info", directory, "--json")[1])["partitions"] == [made]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--by", "cluster", "--shares", "many"], "--shares 'many': expected numbers with commas between"),
-        (["--by", "time"], "split by time: expected a date"),
-        (["--by", "folds", "--of", "nope"], "no split 'nope'"),
-        (["--by", "folds", "--shares", "0.5,0.5"], "shares is not a setting (known: folds, seed)"),
-    ],
-)
-def test_what_is_wrong_is_one_line(run, directory, arguments, said):
-    code, out, err = run("split", directory, *arguments)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert said in err
-
-
 def test_export_has_given_splits_only(run, directory, tmp_path):
     run("split", directory, "--by", "folds")
     assert run("export", directory, "--format", "beir", "-o", tmp_path / "out")[0] == 0

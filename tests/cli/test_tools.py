@@ -83,11 +83,3 @@ def test_export(run, directory, tmp_path):
     assert code == 2
     assert err.count("\n") == 1
     assert run("export", directory, "--format", "csv", "-o", tmp_path / "out", "--force")[0] == 0
-
-
-@pytest.mark.parametrize("command", [("info",), ("check",), ("export", "--format", "beir", "-o", "out")])
-def test_what_is_no_archive_is_one_clear_line(run, tmp_path, command):
-    code, out, err = run(*command[:1], tmp_path, *command[1:])
-    assert (code, out) == (2, "")
-    assert err.startswith(f"askalike: {tmp_path}: not an archive")
-    assert err.count("\n") == 1

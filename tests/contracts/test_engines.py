@@ -71,18 +71,20 @@ def open_engine(request, library):
 
 
 @pytest.mark.parametrize("name", RANKERS)
-def test_hits_scores_and_reasons_are_those_of_the_local_engine(cluster_url, library, name):
+@pytest.mark.parametrize("settings", [{}, {"fields": "title,text,answer"}], ids=str)
+def test_hits_scores_and_reasons_are_those_of_the_local_engine(cluster_url, library, name, settings):
     if name in SEMANTIC:
         pytest.importorskip("wordllama", reason="needs the extra vectors")
-    with LocalEngine.open(library, name) as local:
+    with LocalEngine.open(library, name, settings) as local:
         by_local = local.search_batch(REQUESTS)  # it saves the threshold of silence, for which a cluster takes minutes
-    with LocalEngine.open(library, name, engine=f"opensearch+{cluster_url}") as engine:
+    with LocalEngine.open(library, name, settings, f"opensearch+{cluster_url}") as engine:
         for request, result, expected in zip(REQUESTS, engine.search_batch(REQUESTS), by_local, strict=True):
             assert [hit.id for hit in result] == [hit.id for hit in expected], request
             for hit, other in zip(result, expected, strict=True):
                 assert hit.score == pytest.approx(other.score, rel=1e-5)
                 assert hit.snippet == other.snippet
                 assert hit.explanation.spans == other.explanation.spans
+                assert hit.explanation.fields == pytest.approx(other.explanation.fields, rel=1e-4, abs=1e-6)
                 pairs = zip(hit.explanation.contributions, other.explanation.contributions, strict=True)
                 assert all(one.score == pytest.approx(two.score, rel=1e-4, abs=1e-6) for one, two in pairs)
 
@@ -102,6 +104,14 @@ def test_candidates_are_scored_as_they_are_retrieved(open_engine):
     retrieved = {hit.id: hit.score for hit in rankers.rank(searcher, query, 50)["q"]}
     ranked = {h.id: h.score for h in rankers.rank(searcher, query, 50, candidates={"q": list(retrieved)})["q"]}
     assert ranked == pytest.approx(retrieved, rel=1e-5)
+
+
+def test_an_exact_title_comes_first_but_for_case_and_punctuation(open_engine):
+    engine = open_engine("lm_jelinek_mercer")
+    engine.archive.upsert([Question("typed", "Is it due?", "due " * 400)])
+    engine.archive.upsert(Question(f"due{n}", f"is it due or overdue, {n}", "is it due? it is due") for n in range(60))
+    assert engine.search("is it — DUE", 3)[0].id == "typed"
+    engine.archive.delete(["typed", *(f"due{n}" for n in range(60))])
 
 
 def test_probabilities_and_silence(open_engine, library, calibrated):

@@ -26,7 +26,7 @@ def recorded(tool):
 
 @pytest.mark.torch
 def test_names_of_sql_http_and_settings_are_as_recorded(tool, recorded):
-    names = [line for line in recorded if line.startswith(("sql ", "http ", "settings "))]
+    names = [line for line in recorded if line.startswith(("sql ", "http ", "tool ", "settings "))]
     assert tool.declared_formats() == names, MESSAGE
 
 

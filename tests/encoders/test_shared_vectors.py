@@ -52,7 +52,12 @@ def archive(tmp_path):
 def encoded(monkeypatch):
     """The texts that pre-trained encoders have read so far."""
     texts, encode = [], PretrainedEncoder._encode_texts
-    monkeypatch.setattr(PretrainedEncoder, "_encode_texts", lambda self, new: texts.extend(new) or encode(self, new))
+
+    def record(self, role, new):
+        texts.extend(new)
+        return encode(self, role, new)
+
+    monkeypatch.setattr(PretrainedEncoder, "_encode_texts", record)
     monkeypatch.setattr(model_training, "PROBE_QUESTIONS", PROBES)
     return texts
 
@@ -128,10 +133,10 @@ def test_an_interrupted_command_resumes_where_it_was(archive, model, encoded, mo
     monkeypatch.setattr(dense, "BATCH", 10)
     encode = PretrainedEncoder._encode_texts
 
-    def interrupt(self, texts):
+    def interrupt(self, role, texts):
         if len(encoded) >= 20:
             raise KeyboardInterrupt
-        return encode(self, texts)
+        return encode(self, role, texts)
 
     monkeypatch.setattr(PretrainedEncoder, "_encode_texts", interrupt)
     with pytest.raises(KeyboardInterrupt):

@@ -1,5 +1,7 @@
 """A large segment's codes lead to what its sketch finds, whatever was deleted, excluded or filtered out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -107,6 +109,50 @@ def test_a_batch_is_its_queries_one_by_one(tmp_path):
     for row, whole in zip(rows, together, strict=True):
         [alone] = searcher.search(VectorQueries(Vectors((VectorPart(row[None]),)), [(-1, -1)]), 20)
         assert alone.docids.tolist() == whole.docids.tolist()
+
+
+def build_fields(path):
+    """Two fields side by side, whose vectors are similar."""
+    generator = np.random.default_rng(5)
+    index = VectorIndex.open(path, VectorLayout("x", "f16", (0.5, 1.0)))
+    titles = clustered(generator, DOCUMENTS)
+    rows = np.hstack([titles, titles + 0.5 * generator.standard_normal((DOCUMENTS, DIM)).astype(np.float32)])
+    with index.writer() as writer:
+        writer.add(np.arange(DOCUMENTS), np.zeros(DOCUMENTS), Vectors((VectorPart(rows, "dot"),)))
+        writer.commit(1)
+    return index
+
+
+@pytest.mark.parametrize("weights", [(0.5, 1.0), (0.1, 1.0), (1.0, 0.0)])
+def test_codes_of_two_fields_find_what_the_sketch_finds(tmp_path, monkeypatch, weights):
+    plain = build_fields(tmp_path / "plain")
+    monkeypatch.setattr(codes_module, "MIN_CODED_ROWS", 500)
+    coded = build_fields(tmp_path / "coded")
+    assert has_codes(coded)
+    texts = clustered(np.random.default_rng(1), 50, 1.0)
+    queries = VectorQueries(
+        Vectors((VectorPart(np.hstack([weight * texts for weight in weights]).astype(np.float32), "dot"),)),
+        [(-1, -1)] * 50,
+    )
+    found, expected = (index.searcher.search(queries, 20) for index in (coded, plain))
+    missed = sum(len(set(b.docids) - set(a.docids)) for a, b in zip(found, expected, strict=True))
+    assert missed <= 0.005 * 20 * 50
+
+
+@pytest.mark.usefixtures("small_segments_have_codes")
+def test_a_text_compared_with_every_field_reads_the_codes_of_their_mean_alone(tmp_path):
+    [segment] = build_fields(tmp_path).segments
+    live, texts = segment.live, clustered(np.random.default_rng(1), 5)
+    halves, codes = len(live.codes.words) // 2, live.codes
+    words = codes.words.copy()
+    words[halves:] = 0
+    without_others = replace(codes, words=words)
+    for weights, is_same in (((0.5, 1.0), True), ((1.0, 0.5), False)):
+        queries = np.hstack([weight * texts for weight in weights]).astype(np.float32)
+        one, other = (own.estimate_scores(queries, live.live_bits) for own in (codes, without_others))
+        assert all(np.array_equal(a.rows, b.rows) == is_same for a, b in zip(one, other, strict=True))
+        exact = queries @ live.parts[0].decode_rows(np.arange(DOCUMENTS)).T
+        assert np.mean([a.rows[:DOCUMENTS] < scores for a, scores in zip(one, exact, strict=True)]) < 0.005
 
 
 @pytest.mark.usefixtures("small_segments_have_codes")

@@ -14,6 +14,7 @@ from askalike.index.lexical.index import LexicalIndex, LexicalLayout
 from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.terms import mark_terms
+from askalike.index.rows import DocAttributes
 from random_examples import examples
 
 WORDS = ["a", "ab", "aba", "b", "ba", "é", "日", "z"]
@@ -53,6 +54,23 @@ def no_waiting_for_the_disk(monkeypatch):
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
 
 
+def title_key(terms):
+    """A key that several documents share, 0 for none."""
+    return len(terms) % 4
+
+
+def titled(documents, key, excluded_docid, excluded_phrasing):
+    """The documents with a title, by the definition."""
+    return [
+        number
+        for number, own in sorted(documents.items())
+        if any(
+            key and title_key(terms) == key and (number != excluded_docid or excluded_phrasing not in (-1, phrasing))
+            for phrasing, terms in own
+        )
+    ]
+
+
 def weights_of(layout, weighting):
     return weighting if layout[1] == 3 else ()
 
@@ -65,7 +83,8 @@ def replayed(steps, layout, path):
             writer.delete(sorted(deleted))
             documents = {n: d for n, d in documents.items() if n not in deleted} | added
             for number in sorted(added):
-                writer.add(number, added[number])
+                attributes = DocAttributes(title_keys=[title_key(terms) for _, terms in added[number]])
+                writer.add(number, added[number], attributes)
             writer.commit(change)
         if reopen:
             index = LexicalIndex.open(path, layout)
@@ -114,6 +133,20 @@ def test_incremental_equals_rebuilt_and_the_definition(steps, layout, weighting,
         fields = weights_of(layout, weighting)
         assert_equal(index.searcher, fresh(documents, *layout), batch, k, allowed, fields)
         assert_true(index.searcher, Brute(documents, *layout, fields), batch, k, allowed)
+
+
+asked_titles = st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 5), st.sampled_from([-1, 0, 1])), max_size=5)
+
+
+@moderate
+@given(changes, layouts, asked_titles, st.booleans())
+def test_titles_are_found_whatever_an_index_went_through(steps, layout, asked, is_split):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        if is_split:
+            patch.setattr(build, "MAX_CODES", 12)
+        index, documents = replayed(steps, LexicalLayout("x", *layout), Path(folder))
+        found = index.searcher.find_titles([key for key, *_ in asked], [exclusion for _, *exclusion in asked])()
+    assert [found.get(row, []) for row in range(len(asked))] == [titled(documents, *one) for one in asked]
 
 
 @examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from askalike.core.errors import SearchIndexError
 from askalike.core.types import AllowedDocs, VectorPart, Vectors
+from askalike.index.rows import DocAttributes
 from askalike.index.vectors import merging
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
@@ -55,7 +56,25 @@ def vectors(values, metrics, has_sparse):
 def add(writer, documents, kind):
     flat = [(n, p, row) for n, rows in sorted(documents.items()) for p, row in enumerate(rows)]
     numbers, phrased, values = ([x[i] for x in flat] for i in range(3))
-    writer.add(np.array(numbers, np.int64), np.array(phrased, np.uint16), vectors(values, *kind))
+    attributes = [DocAttributes(title_keys=list(map(title_key, documents[number]))) for number in numbers]
+    writer.add(np.array(numbers, np.int64), np.array(phrased, np.uint16), vectors(values, *kind), attributes)
+
+
+def title_key(row):
+    """A key that several rows share, 0 for none."""
+    return sum(map(bool, row)) % 3
+
+
+def titled(documents, key, excluded_docid, excluded_phrasing):
+    """The documents with a title, by the definition. A row of zeros has none."""
+    return [
+        number
+        for number, own in sorted(documents.items())
+        if any(
+            key and title_key(row) == key and (number != excluded_docid or excluded_phrasing not in (-1, phrasing))
+            for phrasing, row in enumerate(own)
+        )
+    ]
 
 
 def replayed(steps, kind, storage, path):
@@ -128,6 +147,11 @@ def test_incremental_equals_rebuilt_and_the_definition(steps, layout, queries, a
         mine, theirs = (i.searcher.search(make_queries(queries, kind), k, docs) for i in (index, other))
         pool = [np.array([5, 1, 99, 2], np.int64)] * len(queries)
         again, anew = (i.searcher.score(make_queries(queries, kind), pool) for i in (index, other))
+        keys, exclusions = [title_key(query) for query, *_ in queries], [skip for _, *skip in queries]
+        titles = index.searcher.find_titles(keys, exclusions)()
+        assert [titles.get(row, []) for row in range(len(keys))] == [
+            titled(documents, *one) for one in zip(keys, *zip(*exclusions, strict=True), strict=True)
+        ]
         assert [(f.docids.tolist(), f.scores.tolist()) for f in mine] == [
             (f.docids.tolist(), f.scores.tolist()) for f in theirs
         ]
@@ -164,7 +188,8 @@ def test_the_best_rows_of_a_sparse_part_alone_are_found(tmp_path, metric):
 def test_what_waits_is_found_as_it_will_be_once_it_is_committed(tmp_path, waiting, kind):
     index = fresh({1: [(1.0, 0.0, 0.0, 0.0, 0.0)], 2: [(0.0, 1.0, 0.0, 0.0, 0.0)]}, kind, "f16", tmp_path / "waits")
     numbers = np.arange(2, 2 + len(waiting))
-    pending = PendingVectors(numbers, np.zeros(len(waiting), np.uint16), vectors(waiting, *kind))
+    keys = np.array(list(map(title_key, waiting)), np.uint64)
+    pending = PendingVectors(numbers, np.zeros(len(waiting), np.uint16), vectors(waiting, *kind), keys)
     early = index.search_with(pending, numbers.tolist())
     with index.writer() as writer:
         add(writer, {int(n): [row] for n, row in zip(numbers, waiting, strict=True)}, kind)
@@ -173,6 +198,8 @@ def test_what_waits_is_found_as_it_will_be_once_it_is_committed(tmp_path, waitin
     [found], [expected] = (searcher.search(wanted, 9) for searcher in (early, index.searcher))
     assert (found.docids.tolist(), found.scores.tolist()) == (expected.docids.tolist(), expected.scores.tolist())
     np.testing.assert_array_equal(early.score(wanted, candidates)[0], index.searcher.score(wanted, candidates)[0])
+    titles, later = (searcher.find_titles([2], [(-1, -1)])() for searcher in (early, index.searcher))
+    assert titles == later
 
 
 @pytest.mark.parametrize("storage", ["f16", "int8", "f32"])

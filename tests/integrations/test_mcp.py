@@ -113,6 +113,8 @@ def test_a_client_lists_and_calls_every_tool(archive: Path, http_server: str, tr
     first = used["similar"]["questions"][0]
     assert (first["id"], first["url"], first["probability"]) == ("r013", url, None)
     assert {"lost", "library", "card"} <= set(first["matched_words"])
+    assert first["fields"]
+    assert first["passage"] == ""  # its title matched, and it has no body
     assert first["accepted_answer"]["text"].startswith("Tell us at once")
     assert used["similar"]["abstained"] is False
     assert used["similar"]["ranker"] == WORDS
@@ -130,14 +132,15 @@ def test_the_protocol_of_2025_and_the_current_one_are_both_spoken(http_server: s
 @pytest.mark.parametrize(
     ("tool", "arguments", "problem"),
     [
-        ("search", {"query": 5}, "search: query: Input should be a valid string"),
-        ("search", {}, "search: query: Field required"),
+        ("search", {"query": 5}, "search: query: expected text"),
+        ("search", {}, "search: query: is missing"),
+        ("search", {"query": "x" * 1_001}, "search: query: expected at most 1,000 characters"),
         ("fetch", {"id": "nobody"}, "fetch: no question 'nobody'; expected an id that search returned"),
-        ("similar_questions", {"title": ["x"]}, "similar_questions: title: Input should be a valid string"),
-        ("similar_questions", {"title": "x", "tags": "cards"}, "similar_questions: tags: Input should be a valid list"),
+        ("similar_questions", {"title": ["x"]}, "similar_questions: title: expected text"),
+        ("similar_questions", {"title": "x", "tags": "cards"}, "similar_questions: tags: expected a list"),
         ("similar_questions", {"title": "x", "tags": ["no such tag"]}, "no such tag"),
         ("similar_questions", {"title": "x", "before": "soon"}, "soon"),
-        ("similar_questions", {"title": "x", "min_probability": 2}, "less than or equal to 1"),
+        ("similar_questions", {"title": "x", "min_probability": 2}, "min_probability: expected 1 or less"),
         ("similar_questions", {"title": "x", "min_probability": 0.5}, "not calibrated"),
         ("similar_questions", {"title": "x", "min_prob": 0.5}, "no argument 'min_prob'; expected title, body, tags"),
         ("merge", {}, "merge"),

@@ -5,12 +5,13 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import SettingsError
+from askalike.core.filters import Filter
 from askalike.core.types import Question, VectorPart, Vectors
 from askalike.encoders import Encoder
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._queries import is_title
 from askalike.store import Archive
-from askalike.text.words import fold_title
+from askalike.text.words import fold_title, title_key
 
 LETTERS = "abcdefgh"
 QUESTIONS = [
@@ -156,6 +157,43 @@ def test_an_exact_title_comes_first_but_for_case_and_punctuation(archive, name, 
     assert given[0].id == "long"
 
 
+@pytest.mark.parametrize("name", ["static", "lm_jelinek_mercer", "hybrid", "cascade", "distinct"])
+def test_an_exact_title_comes_first_however_many_questions_are_more_similar(archive, name):
+    if name not in ("lm_jelinek_mercer", "distinct"):
+        pytest.importorskip("wordllama", reason="needs the extra vectors")
+    text = "is the cab a bag on the bed"
+    archive.upsert(Question(f"other {n}", f"a cab {n}", f"{text} {text}") for n in range(400))
+    archive.upsert([Question("typed", "Is-the-cab?", "fed " * 900), Question("gone", "is the cab", "fed " * 900)])
+    archive.delete(["gone"])
+    searcher = rankers.open_current(rankers.create(name, {"fields": "title,text"}), archive.view())
+    hits = rankers.rank(searcher, {"q": Question("q", "is the CAB"), "r": Question("r", "fed")}, 5)
+    assert hits["q"][0].id == "typed"
+    assert [hit.score for hit in hits["q"]] == sorted((hit.score for hit in hits["q"]), reverse=True)
+    assert len(hits["q"]) == len({hit.id for hit in hits["q"]}) == 5
+    assert not any(hit.id == "gone" for hit in hits["q"])
+    one = rankers.search(searcher, {"q": Question("q", "is the cab")}, 3)
+    reasons = rankers.explain_retrieved(searcher, one, [one.docids[0]])
+    assert len(reasons[0]) == 3
+
+
+def test_a_rephrasing_is_a_title_of_its_own(archive):
+    archive.upsert(Question(f"other {n}", f"bag cab {word}", "cab bag " * 9) for n, word in enumerate("abdefgh"))
+    searcher = rankers.open_current(rankers.create("lm_jelinek_mercer"), archive.view())
+    queries = {"phrased#1": Question("phrased#1", "bag cab"), "q": Question("q", "Bag, cab!")}
+    hits = rankers.rank(searcher, queries, 5)
+    assert hits["q"][0].id == "phrased"
+    assert hits["phrased#1"][0].id != "phrased"  # a phrasing does not find itself
+
+
+def test_an_exact_title_that_a_filter_leaves_out_is_not_found(archive):
+    archive.upsert([Question("tagged", "a cab on a bed", tags=("t",)), Question("also", "bag", "a cab", tags=("t",))])
+    searcher = rankers.open_current(rankers.create("lm_jelinek_mercer"), archive.view())
+    hits = rankers.rank(searcher, {"q": Question("q", "cab bag")}, 5, filter=Filter(tags=("t",)))["q"]
+    assert {hit.id for hit in hits} == {"tagged", "also"}
+    body = rankers.rank(searcher, {"q": Question("q", "cab bag", "a bed, a face, a cab and a bag")}, 5)["q"]
+    assert body[0].id == "long"  # with a body it is no title
+
+
 def test_a_question_that_is_asked_again_does_not_find_itself_by_its_title(archive):
     pytest.importorskip("wordllama", reason="needs the extra vectors")
     searcher = rankers.open_current(rankers.create("hybrid"), archive.view())
@@ -186,3 +224,5 @@ def test_vectors_of_fields_follow_changes_as_if_built_again(archive, tmp_path):
 
 def test_folded_titles_are_equal_but_for_case_and_punctuation():
     assert fold_title("What’s  a B-tree?") == fold_title("what's a b tree") != fold_title("whats a btree")
+    assert 0 < title_key("What’s  a B-tree?") == title_key("what's a b tree") != title_key("whats a btree")
+    assert title_key("?!") == 0

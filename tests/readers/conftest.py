@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import Imported, Importing
+from imported import Imported, Importing, Refusing
 
+from askalike.core.errors import AskalikeError, InputError
 from askalike.readers import import_archive
 from askalike.store import Archive
 
@@ -25,3 +26,18 @@ def imported(tmp_path: Path) -> Iterator[Importing]:
     yield run
     for archive in opened:
         archive.close()
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Refusing:
+    """`refused(match, reader, path, **options)`: the import ends with an error of one line, and leaves no archive."""
+
+    def run(
+        match: str, reader: str, *paths: Path | str, error: type[AskalikeError] = InputError, **options: Any
+    ) -> None:
+        with pytest.raises(error, match=match) as raised:
+            import_archive(reader, paths, tmp_path / "refused", options=options)
+        assert "\n" not in str(raised.value)
+        assert not (tmp_path / "refused").exists()
+
+    return run

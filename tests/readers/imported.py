@@ -25,3 +25,4 @@ class Imported:
 
 
 Importing = Callable[..., Imported]
+Refusing = Callable[..., None]

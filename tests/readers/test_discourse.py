@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import Importing
+from imported import Importing, Refusing
 
-from askalike.core.errors import InputError, SettingsError
-from askalike.readers import import_archive
+from askalike.core.errors import SettingsError
 
 
 def post(id: int, number: int, cooked: str, **fields: Any) -> dict[str, Any]:
@@ -106,18 +105,15 @@ def test_a_csv_of_the_data_explorer(imported: Importing, tmp_path: Path) -> None
         ),
     ],
 )
-def test_bad_files_are_one_clear_error(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_bad_files_are_one_clear_error(refused: Refusing, tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises(InputError) as error:
-        import_archive("discourse", [tmp_path / name], tmp_path / "out", options={"category": "all"})
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+    refused(message, "discourse", tmp_path / name, category="all")
 
 
-def test_categories_have_to_be_named(tmp_path: Path) -> None:
+def test_categories_have_to_be_named(refused: Refusing, tmp_path: Path) -> None:
     (tmp_path / "topics.json").write_text(json.dumps(TOPICS))
-    with pytest.raises(SettingsError, match="no category is named; name the public ones: --category 4,7"):
-        import_archive("discourse", [tmp_path / "topics.json"], tmp_path / "out")
+    message = "no category is named; name the public ones: --category 4,7"
+    refused(message, "discourse", tmp_path / "topics.json", error=SettingsError)
 
 
 def test_only_topics_that_changed_since(imported: Importing, tmp_path: Path) -> None:

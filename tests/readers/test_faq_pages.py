@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imported import Importing
-
-from askalike.core.errors import InputError
-from askalike.readers import import_archive
+from imported import Importing, Refusing
 
 PAGES = Path(__file__).parents[1] / "data" / "saved-pages"
 
@@ -67,6 +64,29 @@ def test_a_question_in_both_formats_is_one(imported: Importing, tmp_path: Path) 
     assert done.summary.answers == 1
 
 
+def test_the_whole_page_may_be_the_item_that_holds_the_question(imported: Importing, tmp_path: Path) -> None:
+    saved = tmp_path / "page.html"
+    saved.write_text(
+        '<!DOCTYPE html><html itemscope itemtype="https://schema.org/QAPage"><meta itemprop="name" content="Sessions?">'
+        '<body><div itemprop="mainEntity" itemscope itemtype="https://schema.org/Question">'
+        '<link itemprop="url" href="https://qa.example/q/1"><h1 itemprop="name">Which sessions are open?</h1>'
+        '<div itemprop="acceptedAnswer" itemscope itemtype="https://schema.org/Answer"><p itemprop="text">who</p></div>'
+        "</div></body></html>"
+    )
+    done = imported("faq_pages", saved)
+    assert {id: q.title for id, q in done.questions.items()} == {"https://qa.example/q/1": "Which sessions are open?"}
+    assert done.summary.answers == 1
+
+
+def test_a_saved_page_is_utf8_whatever_it_still_says(imported: Importing, tmp_path: Path) -> None:
+    saved = tmp_path / "page.html"
+    text = page(faq(question("Где парковка?")), '<meta charset="windows-1251">')
+    saved.write_text(text, encoding="utf-8")
+    assert [q.title for q in imported("faq_pages", saved).questions.values()] == ["Где парковка?"]
+    saved.write_text(text, encoding="windows-1251")
+    assert [q.title for q in imported("faq_pages", saved).questions.values()] == ["Где парковка?"]
+
+
 def test_a_discussion_has_its_comments_as_answers(imported: Importing, tmp_path: Path) -> None:
     saved = tmp_path / "thread.html"
     post = {
@@ -97,21 +117,23 @@ def test_since_leaves_out_pages_that_did_not_change(imported: Importing, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    "text",
     [
-        ("<html><body>nothing</body></html>", "no page has a FAQPage"),
-        (page('{"@type": "FAQPage", "mainEntity": ['), "no page has a FAQPage"),
-        ('<meta charset="no-such-charset">', "no page has a FAQPage"),
+        "<html><body>nothing</body></html>",
+        page('{"@type": "FAQPage", "mainEntity": ['),
+        '<meta charset="no-such-charset">',
     ],
 )
-def test_a_page_without_questions_is_one_clear_error(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_page_without_questions_is_one_clear_error(refused: Refusing, tmp_path: Path, text: str) -> None:
     (tmp_path / "page.html").write_text(text)
-    with pytest.raises(InputError, match=problem):
-        import_archive("faq_pages", tmp_path / "page.html", tmp_path / "archive")
+    refused("no page has a FAQPage", "faq_pages", tmp_path / "page.html")
 
 
-def test_deep_and_odd_structures_are_read(imported: Importing, tmp_path: Path) -> None:
-    deep = "<div itemscope itemtype='https://schema.org/Question' itemprop='x'>" * 3_000
+@pytest.mark.parametrize("property", ["x", "name", "acceptedAnswer"])
+def test_deep_and_odd_structures_are_read(imported: Importing, tmp_path: Path, property: str) -> None:
+    opened = "<div itemscope itemtype='https://schema.org/Question'"
+    deep = f"{opened}>" + f"{opened} itemprop={property}>" * 3_000
+    deep += '<script type="application/ld+json">' + '{"name":' * 900 + "1" + "}" * 900 + "</script>"
     saved = tmp_path / "odd.html"
     odd = [None, 3, {"@type": None}, {"@type": "Question", "name": ["Why?", 4], "acceptedAnswer": "text", "author": []}]
     saved.write_text(page({"@graph": odd}).replace("<body>", f"<body>{deep}"))
@@ -193,10 +215,7 @@ def test_a_page_of_a_site_is_read_in_the_encoding_that_it_declares(
 
 
 @pytest.mark.parametrize("text", ["<html>Log in</html>", "<x", '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'])
-def test_what_is_no_sitemap_is_one_clear_error(site: Site, tmp_path: Path, text: str) -> None:
+def test_what_is_no_sitemap_is_one_clear_error(site: Site, refused: Refusing, tmp_path: Path, text: str) -> None:
     site.pages["/sitemap.xml"] = text
-    with pytest.raises(InputError, match="sitemap"):
-        import_archive(
-            "faq_pages", Path(f"{site.address}/sitemap.xml"), tmp_path / "archive",
-            options={"pause": 0.0, "responses": tmp_path / "cache"},
-        )  # fmt: skip
+    address = Path(f"{site.address}/sitemap.xml")
+    refused("sitemap", "faq_pages", address, pause=0.0, responses=tmp_path / "cache")

@@ -5,10 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from imported import Importing
-
-from askalike.core.errors import InputError
-from askalike.readers import import_archive
+from imported import Importing, Refusing
 
 ir_datasets = pytest.importorskip("ir_datasets", reason="needs the extra ir_datasets")
 
@@ -61,9 +58,7 @@ def test_names_with_documents_of_their_own_are_groups(imported: Importing, forum
     assert {row[0] for row in done.rows("SELECT relevance FROM judgements")} == {0}
 
 
-def test_names_that_are_not_known_and_files_that_are_gone(forum: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no-such-set: ir_datasets has no such data set"):
-        import_archive("ir_datasets", ["no-such-set"], tmp_path / "archive")
+def test_names_that_are_not_known_and_files_that_are_gone(refused: Refusing, forum: str, tmp_path: Path) -> None:
+    refused("no-such-set: ir_datasets has no such data set", "ir_datasets", "no-such-set")
     (tmp_path / "bikes.jsonl").unlink()
-    with pytest.raises(InputError, match="askalike-forum/bikes/dev: cannot be fetched or read"):
-        import_archive("ir_datasets", [f"{forum}/bikes/dev"], tmp_path / "archive")
+    refused("askalike-forum/bikes/dev: cannot be fetched or read", "ir_datasets", f"{forum}/bikes/dev")

@@ -3,10 +3,7 @@
 from pathlib import Path
 
 import pytest
-from imported import Importing
-
-from askalike.core.errors import InputError
-from askalike.readers import import_archive
+from imported import Importing, Refusing
 
 FAQ = Path(__file__).parents[1] / "data" / "garden-faq"
 
@@ -76,7 +73,6 @@ def test_a_date_that_is_none_is_rejected(imported: Importing, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("text", ["", "just text\n", "# Installation\ntext\n", "---\ntitle: x\n", "# Why?\n"])
-def test_a_file_without_questions_is_one_clear_error(tmp_path: Path, text: str) -> None:
+def test_a_file_without_questions_is_one_clear_error(refused: Refusing, tmp_path: Path, text: str) -> None:
     (tmp_path / "page.md").write_text(text)
-    with pytest.raises(InputError, match="--headings all"):
-        import_archive("markdown", tmp_path / "page.md", tmp_path / "archive")
+    refused("--headings all", "markdown", tmp_path / "page.md")

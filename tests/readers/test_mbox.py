@@ -3,10 +3,8 @@
 from pathlib import Path
 
 import pytest
-from imported import Importing
+from imported import Importing, Refusing
 
-from askalike.core.errors import InputError
-from askalike.readers import import_archive
 from askalike.readers.mbox import clean_subject
 
 LIST = Path(__file__).parents[1] / "data" / "list.mbox"
@@ -72,7 +70,6 @@ def test_damaged_mails_are_rejected_and_the_others_read(imported: Importing, tmp
     assert done.summary.rejected >= 1
 
 
-def test_what_is_no_mbox_is_one_clear_error(tmp_path: Path) -> None:
+def test_what_is_no_mbox_is_one_clear_error(refused: Refusing, tmp_path: Path) -> None:
     (tmp_path / "x.mbox").write_text("Dear Sir\n")
-    with pytest.raises(InputError, match="expected mbox"):
-        import_archive("mbox", tmp_path / "x.mbox", tmp_path / "archive")
+    refused("expected mbox", "mbox", tmp_path / "x.mbox")

@@ -93,6 +93,8 @@ def test_archives_of_one_moment_are_refused(tmp_path):
 def test_a_precision_outside_its_range_is_refused(desk):
     with pytest.raises(SettingsError, match="--precision 1.5"):
         run(desk, precision=1.5)
+    with pytest.raises(SettingsError, match="exclude each other"):
+        run(desk, precision=0.5, guarantee=0.5)
 
 
 def test_without_thresholds_shares_of_the_questions_get_comments(tmp_path):
@@ -113,10 +115,10 @@ def test_a_calibration_knows_only_older_labels(desk, monkeypatch):
         raise ArchiveError("too few")
 
     monkeypatch.setattr(module, "calibrate", too_few)
-    result = run(desk, last=4, precision=0.8)
+    result = run(desk, last=4, guarantee=0.8)
     [(ids, options)] = seen
     assert ids == ["hours", "reset"]
-    assert options["precision"] == 0.8
+    assert (options["precision"], options["guarantee"]) == (None, 0.8)
     assert (result.scale, result.guaranteed) == ("similarity", None)
 
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from askalike import Archive, Question, load
+from askalike import Answer, Archive, Question, load
 from askalike.core.types import Contribution, Explanation, Span
-from askalike.search.explain import keep_readable
+from askalike.search.explain import keep_readable, sum_fields
 from askalike.text.formulas import FORMULA
 from askalike.text.snippet import extract_snippet
 
@@ -28,6 +28,20 @@ def test_a_snippet_keeps_code_words_and_links(desk, settings) -> None:
     assert hit.snippet == "The pump calls retries as https://desk.example/pump says, and flush waits."
     assert "xxurl" not in str([c.word for c in hit.explanation.contributions])
     assert "link" in [c.word for c in hit.explanation.contributions]
+
+
+def test_the_passage_shown_is_of_the_text_that_matched(tmp_path) -> None:
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert([
+            Question("1", "Pump", "It leaks oil on Sunday.", accepted_answer_id="a"),
+            Answer("a", "1", "<p>Replace the <b>gasket</b> with a new one.</p>", "html"),
+        ])  # fmt: skip
+    with load(tmp_path / "desk", "lm_jelinek_mercer", fields="title,text,answer") as engine:
+        passages = [engine.search(text, min_similarity=0)[0].snippet for text in ("pump gasket", "pump oil", "pump")]
+        reason = engine.search("replace pump gasket", min_similarity=0)[0].explanation
+    assert passages == ["Replace the gasket with a new one.", *["It leaks oil on Sunday."] * 2]
+    assert sum_fields(reason).keys() == {"title", "title and body", "accepted answer"}
+    assert {"gasket", "Replace"} == {reason.text[s.field][s.start : s.end] for s in reason.spans if s.field == "answer"}
 
 
 @pytest.mark.parametrize("ranker", ["lm_jelinek_mercer", "bm25", "tfidf"])

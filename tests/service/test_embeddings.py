@@ -1,7 +1,6 @@
 """`embeddings` in OpenAI's shape, asked by OpenAI's own client."""
 
 import base64
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -79,7 +78,7 @@ def test_what_cannot_be_encoded_is_refused(client: "openai.OpenAI") -> None:
             client.embeddings.create(model="static", input=wrong)
 
 
-def test_a_key_is_needed_where_keys_are(client_of, serve, archive: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_key_is_needed_where_keys_are(client_of, serve, archive: Path) -> None:  # type: ignore[no-untyped-def]
     with Archive.open(archive) as opened:
         key = create_key(opened, "read")
         page_key = create_key(opened, "read", origin="https://forum.example")
@@ -95,10 +94,3 @@ def test_a_key_is_needed_where_keys_are(client_of, serve, archive: Path, tmp_pat
     with pytest.raises(openai.RateLimitError):
         for _ in range(4):
             client_of(service, V1, key).embeddings.create(model="static", input="x")
-
-
-def test_two_archives_have_to_be_named(client_of, serve, archive: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    service = serve(archive, Path(shutil.copytree(archive, tmp_path / "other")))
-    with pytest.raises(openai.NotFoundError, match="several archives"):
-        client_of(service, "/v1").embeddings.create(model="static", input="x")
-    assert client_of(service, "/v1/other").embeddings.create(model="static", input="x").data

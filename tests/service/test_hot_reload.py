@@ -81,12 +81,11 @@ def test_a_new_ranker_finds_what_was_written_meanwhile(serve, archive) -> None:
         wait_for(lambda n=n: served.poll(f"/v1/riverside/similar?title=zymurgy{n}").get("results"))
 
 
-def test_a_service_started_with_a_ranker_stays_with_it_and_says_so(serve, archive) -> None:
-    served = serve(archive)
-    deploy(archive, "bm25")
-    lines = wait_for(lambda: [line for line in served.lines if "was activated" in line])
+def test_a_service_started_with_a_ranker_stays_with_it_and_says_so(service: Service) -> None:
+    deploy(service.archive_path, "bm25")
+    lines = wait_for(lambda: [line for line in service.lines if "was activated" in line])
     assert f"keeps {LEXICAL}, as --ranker says" in lines[0]
-    assert model(served) == LEXICAL
+    assert model(service) == LEXICAL
 
 
 def test_a_ranker_that_cannot_be_built_leaves_the_old_one(serve, archive) -> None:
@@ -99,12 +98,11 @@ def test_a_ranker_that_cannot_be_built_leaves_the_old_one(serve, archive) -> Non
     wait_for(lambda: served.poll("/v1/riverside/similar?title=zymurgy").get("results"))
 
 
-def test_a_new_calibration_is_used(serve, archive) -> None:
-    served = serve(archive)
-    assert served.get(SIMILAR).json["results"][0]["probability"] is None
-    with Archive.open(archive) as opened:
-        calibrate(opened, rankers.create(LEXICAL)).calibration.save(archive)
-    wait_for(lambda: (served.poll(SIMILAR).get("results", []) or [{}])[0].get("probability"))
+def test_a_new_calibration_is_used(service: Service) -> None:
+    assert service.get(SIMILAR).json["results"][0]["probability"] is None
+    with Archive.open(service.archive_path) as opened:
+        calibrate(opened, rankers.create(LEXICAL)).calibration.save(opened.path)
+    wait_for(lambda: (service.poll(SIMILAR).get("results", []) or [{}])[0].get("probability"))
 
 
 @pytest.mark.long

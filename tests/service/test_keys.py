@@ -10,6 +10,7 @@ import pytest
 from serving import Service, wait_for
 
 from askalike.store import Archive, keys
+from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from commands import askalike, askalike_process
 
 REQUIRED = ("--set", "require_keys=true")
@@ -97,9 +98,14 @@ def test_texts_that_are_not_keys(closed: Service, guarded: Path, shown: str) -> 
     assert answer.status == 401
 
 
-def test_a_key_of_one_archive_does_not_open_another(closed: Service, guarded: Path) -> None:
-    assert closed.send("GET", "/v1/other/similar?title=x", headers=key_header(guarded, "read")).status == 401
-    assert closed.send("GET", SIMILAR, headers=key_header(guarded.with_name("other"), "read")).status == 401
+def test_a_decision_has_the_key_of_its_moderator(closed: Service, guarded: Path) -> None:
+    moderator = key_header(guarded, "moderate")
+    with Archive.open(guarded) as archive:
+        add_proposals(archive, [CandidatePair("r001", "r100", 0.999, 1.0, "bm25")])
+    pairs = closed.send("GET", "/v1/riverside/duplicates?limit=1", headers=moderator).json["duplicates"]
+    path = f"/v1/riverside/duplicates/{pairs[0]['id']}/decision"
+    decided = closed.send("POST", path, {"decision": "accept"}, moderator).json
+    assert (decided["duplicate_id"], decided["decided_by"]) == ("r001", moderator["authorization"].split("_")[1])
 
 
 def test_where_no_key_is_needed_a_text_that_is_none_does_no_harm(service: Service) -> None:

@@ -12,7 +12,7 @@ from serving import Service, wait_for
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.core.types import Question
-from askalike.store import Archive, keys
+from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 
 V1 = "/v1/riverside"
@@ -110,23 +110,6 @@ def test_decisions_over_http(served: Service) -> None:
     )
     assert (decide(999, "accept"), decide(first, "close"), decide(first, "undo")) == (404, 422, 409)
     assert served.get(f"{V1}/duplicates?after=999").status == 404
-
-
-def test_only_moderators_decide_and_each_decision_has_its_key(serve, archive) -> None:
-    propose_pairs(archive, ("r001", "r100", 0.9))
-    with Archive.open(archive) as opened:
-        keys_by_scope = {scope: keys.create_key(opened, scope) for scope in keys.SCOPES}
-    served = serve(archive, options=("--set", "require_keys=true", "--set", "propose=0"))
-    headers = {scope: {"authorization": f"Bearer {key}"} for scope, key in keys_by_scope.items()}
-    for path in (f"{V1}/duplicates", f"{V1}/gaps"):
-        assert served.send("GET", path, headers=headers["write"]).status == 403
-    id = served.send("GET", f"{V1}/duplicates", headers=headers["moderate"]).json["duplicates"][0]["id"]
-    path, body = f"{V1}/duplicates/{id}/decision", {"decision": "accept"}
-    assert served.send("POST", path, body, headers["write"]).status == 403
-    assert (
-        served.send("POST", path, body, headers["moderate"]).json["decided_by"]
-        == keys_by_scope["moderate"].split("_")[1]
-    )
 
 
 def test_a_gap_that_is_ignored_stays_so_until_it_is_restored(served: Service) -> None:

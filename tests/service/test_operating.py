@@ -81,9 +81,8 @@ def test_a_process_that_dies_is_restarted(serve, archive: Path) -> None:
     wait_for(lambda: service.poll(f"{V1}/similar?title=ostrich").get("results"))
 
 
-def test_readiness_and_metrics_say_how_far_the_index_is(serve, archive: Path) -> None:
-    service = serve(archive)
-    with open(next(archive.glob("index/*/lock")), "w") as lock:
+def test_readiness_and_metrics_say_how_far_the_index_is(service: Service) -> None:
+    with open(next(service.archive_path.glob("index/*/lock")), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # as another process that indexes
         service.send("PUT", f"{V1}/questions/late", {"title": "Ostrich?"})
         time.sleep(0.3)
@@ -106,8 +105,8 @@ def list_children(service: Service) -> list[int]:
     return [int(child) for child in listed.read_text().split()]
 
 
-def test_it_answers_while_another_process_writes_and_counts_afterwards(serve, archive: Path) -> None:
-    service = serve(archive)
+def test_it_answers_while_another_process_writes_and_counts_afterwards(service: Service) -> None:
+    archive = service.archive_path
     with closing(sqlite3.connect(archive / "archive.sqlite", isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
         similar = service.get(f"{V1}/similar?title=library+card&count_shown=true")
@@ -142,10 +141,8 @@ def test_it_answers_on_a_full_disk_and_recovers(serve, archive: Path) -> None:
     wait_for(lambda: len(service.poll(f"{V1}/similar?title=ostrich").get("results", [])) == 2)
 
 
-def test_searches_keep_the_last_state_of_an_index_that_vanishes_and_it_is_rebuilt(
-    archive: Path, serve: Callable[..., Service]
-) -> None:
-    service = serve(archive)
+def test_searches_keep_the_last_state_of_an_index_that_vanishes_and_it_is_rebuilt(service: Service) -> None:
+    archive = service.archive_path
     expected = service.send("POST", "/v1/riverside/similar", {"title": "stolen bike"}).json["results"]
     assert expected
     (archive / "index").rename(archive.with_name("gone"))
@@ -155,8 +152,8 @@ def test_searches_keep_the_last_state_of_an_index_that_vanishes_and_it_is_rebuil
     assert service.send("POST", "/v1/riverside/similar", {"title": "stolen bike"}).json["results"] == expected
 
 
-def test_a_service_whose_archive_was_moved_is_not_ready(archive: Path, serve: Callable[..., Service]) -> None:
-    service = serve(archive)
+def test_a_service_whose_archive_was_moved_is_not_ready(service: Service) -> None:
+    archive = service.archive_path
     archive.rename(archive.with_name("moved"))
     wait_for(lambda: service.get("/readyz").status == 503)
     archive.with_name("moved").rename(archive)

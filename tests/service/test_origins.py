@@ -30,6 +30,15 @@ def closed(example: Path, tmp_path_factory: pytest.TempPathFactory):
     served.end()
 
 
+@pytest.fixture(scope="module")
+def keyless(example: Path, tmp_path_factory: pytest.TempPathFactory):
+    """A service where nobody needs a key, which allows the pages of one other site."""
+    archive = Path(shutil.copytree(example, tmp_path_factory.mktemp("keyless") / "riverside"))
+    served = Service(archive, options=("--allow-origin", "https://also.example"))
+    yield served
+    served.end()
+
+
 def search(served: Service, key: str, origin: str | None = None, path: str = f"{SIMILAR}?title=card"):
     headers = {"authorization": f"Bearer {key}"} | ({"origin": origin} if origin else {})
     return served.send("GET", path, headers=headers)
@@ -43,35 +52,25 @@ def test_a_published_key_is_good_from_its_site_alone(closed) -> None:
     assert search(served, everything).status == 200
 
 
-def test_a_page_of_another_site_changes_nothing_without_a_key(example: Path, tmp_path: Path) -> None:
-    archive = Path(shutil.copytree(example, tmp_path / "riverside"))
-    served = Service(archive, options=("--allow-origin", "https://also.example"))
-    try:
-        question, path = {"title": "Who is it?"}, "/v1/riverside/questions/x"
-        for origin in ("https://also.example", OTHER):
-            assert served.send("POST", SIMILAR, {"title": "card"}, {"origin": origin}).status == 200
-            refused = served.send("PUT", path, question, {"origin": origin})
-            assert (refused.status, "another site" in refused.json["detail"]) == (403, True)
-            assert served.send("DELETE", "/v1/riverside/questions/r001", headers={"origin": origin}).status == 403
-        own = f"http://{served.url.netloc}"
-        assert [served.send("PUT", path, question, headers).status for headers in ({"origin": own}, {})] == [201, 200]
-    finally:
-        served.end()
+def test_a_page_of_another_site_changes_nothing_without_a_key(keyless: Service) -> None:
+    question, path = {"title": "Who is it?"}, "/v1/riverside/questions/x"
+    for origin in ("https://also.example", OTHER):
+        assert keyless.send("POST", SIMILAR, {"title": "card"}, {"origin": origin}).status == 200
+        refused = keyless.send("PUT", path, question, {"origin": origin})
+        assert (refused.status, "another site" in refused.json["detail"]) == (403, True)
+        assert keyless.send("DELETE", "/v1/riverside/questions/r001", headers={"origin": origin}).status == 403
+    own = f"http://{keyless.url.netloc}"
+    assert [keyless.send("PUT", path, question, headers).status for headers in ({"origin": own}, {})] == [201, 200]
 
 
-def test_a_page_of_another_site_counts_nothing_without_a_key(example: Path, tmp_path: Path) -> None:
-    archive = Path(shutil.copytree(example, tmp_path / "riverside"))
-    served = Service(archive, options=("--allow-origin", "https://also.example"))
-    try:
-        counted = []
-        for headers in ({"origin": OTHER}, {"sec-fetch-site": "cross-site"}, {"origin": "https://also.example"}, {}):
-            found = served.send("GET", f"{SIMILAR}?title=library+card&count_shown=true", headers=headers)
-            assert found.json["results"]
-            counts = [line for line in served.get("/metrics").body.decode().splitlines() if 'event="shown"' in line]
-            counted.append(sum(float(line.split()[-1]) for line in counts if "_created" not in line))
-        assert counted == [0, 0, 1, 2]
-    finally:
-        served.end()
+def test_a_page_of_another_site_counts_nothing_without_a_key(keyless: Service) -> None:
+    counted = []
+    for headers in ({"origin": OTHER}, {"sec-fetch-site": "cross-site"}, {"origin": "https://also.example"}, {}):
+        found = keyless.send("GET", f"{SIMILAR}?title=library+card&count_shown=true", headers=headers)
+        assert found.json["results"]
+        counts = [line for line in keyless.get("/metrics").body.decode().splitlines() if 'event="shown"' in line]
+        counted.append(sum(float(line.split()[-1]) for line in counts if "_created" not in line))
+    assert counted == [0, 0, 1, 2]
 
 
 def test_a_published_key_is_for_searching_and_feedback_and_nothing_else(closed) -> None:

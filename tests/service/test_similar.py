@@ -29,6 +29,7 @@ def test_a_result_says_how_sure_it_is_and_why(service: Service) -> None:
     assert result["snippet"] == "my hired bike was stolen"
     assert result["matched_words"] == ["stolen", "was", "my"]
     assert sum(m["score"] for m in result["contributions"]) == pytest.approx(result["score"])
+    assert sum(result["fields"].values()) == pytest.approx(result["score"])
 
 
 def test_post_answers_as_get(service: Service) -> None:

@@ -55,21 +55,22 @@ def test_equals_lucene(shared_data):
         assert ours == pytest.approx(float(row["score"]), rel=1e-6), row
 
 
+def mark_all(fields):
+    return [term for number, words in enumerate(fields) for term in mark_terms(words, number)]
+
+
 @pytest.mark.parametrize("name", registry.names("similarity"))
-def test_the_sum_over_two_fields_with_boosts_equals_lucenes_boolean_query(name):
-    """Title and text of 40 documents, boosts 1 and 1.5; see TwoFields.java."""
-    lines = (Path(__file__).parent / "data/lucene-two-fields.tsv").read_text().splitlines()
+def test_the_sum_over_fields_with_boosts_equals_lucenes_boolean_query(name):
+    """Title, text and answer of 40 documents, some without title or answer; boosts 1, 1.5, 0.5; see Fields.java."""
+    lines = (Path(__file__).parent / "data/lucene-fields.tsv").read_text().splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     documents = [row[1:] for row in rows if row[0] == "document"]
-    index = LexicalIndex.create(layout=LexicalLayout(field_count=2))
-    index.add(
-        {n: [*mark_terms(title.split(), 0), *mark_terms(text.split(), 1)] for n, (title, text) in enumerate(documents)}
-    )
-    words = [row[1].split() for row in rows if row[0] == "query"]
-    queries = [QueryTerms([*mark_terms(own, 0), *mark_terms(own, 1)]) for own in words]
+    index = LexicalIndex.create(layout=LexicalLayout(field_count=3))
+    index.add({n: mark_all([field.split() for field in fields]) for n, fields in enumerate(documents)})
+    queries = [QueryTerms(mark_all([row[1].split()] * 3)) for row in rows if row[0] == "query"]
     scores = [(int(row[2]), int(row[3]), float(row[4])) for row in rows if row[:2] == ["score", name]]
     expected = {(q, n): score for q, n, score in scores if score > 0}  # a document that scores 0 is not found here
-    prepared = index.searcher.prepare(queries, registry.load("similarity", name)(), (1.0, 1.5))
+    prepared = index.searcher.prepare(queries, registry.load("similarity", name)(), (1.0, 1.5, 0.5))
     found = {
         (q, n): score
         for q, top in enumerate(index.searcher.search(prepared, 40))

@@ -11,7 +11,7 @@ from lxml import etree
 
 from askalike.health.texts import normalise_title
 from askalike.text.analyzer import Analyzer
-from askalike.text.clean import LINK_TOKEN, plain_text, strip_banner
+from askalike.text.clean import LINK_TOKEN, guess_markup, plain_text, strip_banner
 
 HTML = [
     ("<p>one</p><p>two</p>", "one\ntwo"),
@@ -35,6 +35,22 @@ HTML = [
 @pytest.mark.parametrize(("html", "text"), HTML)
 def test_html_becomes_text(html: str, text: str) -> None:
     assert plain_text(html, "html") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "markup"),
+    [
+        ("Press <b>Start</b>.", "html"),
+        ("One<br>two", "html"),
+        ('<img src="plan.png" alt="a plan">', "html"),
+        ("L&ouml;sung &#8211; don&rsquo;t", "html"),
+        ("What does <b> do with a < b?", "text"),
+        ("AT&T; int &ref; R&D; &c.", "text"),
+        ("Map<String, List<a b>> and x < y = z", "text"),
+    ],
+)
+def test_guess_markup(text: str, markup: str) -> None:
+    assert guess_markup(text) == markup
 
 
 def test_code_is_dropped_or_kept() -> None:

@@ -250,7 +250,9 @@ def test_a_pre_trained_encoder_reads_each_text_once(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "FAMILIES", successive_candidates.FAMILIES)
     encoded_texts, encode = [], PretrainedEncoder._encode_texts
     monkeypatch.setattr(
-        PretrainedEncoder, "_encode_texts", lambda self, texts: encoded_texts.extend(texts) or encode(self, texts)
+        PretrainedEncoder,
+        "_encode_texts",
+        lambda self, role, texts: encoded_texts.extend(texts) or encode(self, role, texts),
     )
     monkeypatch.setattr(model_training, "PROBE_QUESTIONS", 4)
     path = labelled(tmp_path / "a")

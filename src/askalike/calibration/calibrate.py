@@ -106,7 +106,7 @@ def calibrate(
     by `rankers.create`, as changes of other rankers' code are not detected.
     Raises like `draw_sample`, and SettingsError for a precision outside (0, 1) or a prevalence outside (0, 1].
     """
-    _require_shares(precision, guarantee, prevalence)
+    require_shares(precision, guarantee, prevalence)
     sample = draw_sample(
         archive, ranker, split, titles_only=titles_only, max_queries=max_queries, max_per_cluster=max_per_cluster,
         seed=seed, progress=progress, resume=resume,
@@ -170,7 +170,8 @@ def calibrate_sample(
     )
 
 
-def _require_shares(precision: float | None, guarantee: float | None, prevalence: float) -> None:
+def require_shares(precision: float | None, guarantee: float | None, prevalence: float = 1.0) -> None:
+    """Raise SettingsError if one is out of its range, or there are both a precision and a guarantee."""
     for name, share in (("--precision", precision), ("--guarantee", guarantee)):
         if share is not None and not 0 < share < 1:
             raise SettingsError(f"{name} {share}: expected a share between 0 and 1, such as 0.9")

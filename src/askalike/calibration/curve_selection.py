@@ -18,7 +18,7 @@ from askalike.calibration.curves import (
     shift_balanced_prior,
 )
 from askalike.calibration.differences import FULL_SAMENESS
-from askalike.calibration.features import FEATURES, SAMENESS_COLUMN, SIMILARITY_COLUMN
+from askalike.calibration.features import FAMILIAR_COLUMN, FEATURES, SAMENESS_COLUMN, SIMILARITY_COLUMN
 from askalike.calibration.reliability import log_loss
 from askalike.calibration.samples import CalibrationSample, LabelledHits
 from askalike.core.types import Floats
@@ -28,6 +28,8 @@ OUTER_FOLDS, INNER_FOLDS = 5, 3
 MIN_FACTOR = 0.9
 """Minimum factor of a hit's probability by the sameness of both titles. Labels are of rephrasings, of which many are
 one word apart, and say nothing of new questions that are; so it keeps such hits from being sure, and no more."""
+UNFAMILIAR_FACTOR = 0.45
+"""Factor of a hit's probability if the query asks more than the hit, in words that the archive hardly knows."""
 FEATURE_SETS = (*(FEATURES[:n] for n in range(1, 5)), ("score", "length", "shared", "overlap"), FEATURES)
 CURVE_METHODS: Mapping[str, CurveFitter] = {
     f"logistic over {', '.join(names)}": logistic_fitter([FEATURES.index(name) for name in names])
@@ -116,10 +118,11 @@ def _select_curves(sample: CalibrationSample, query_mask: Bools, fold_count: int
 
 
 def _lower_where_one_word_differs(curve: Curve) -> Curve:
-    """Return the curve times a factor from MIN_FACTOR to 1, by the sameness of both titles."""
+    """Return the curve times a factor from MIN_FACTOR to 1, by the sameness of both titles, and UNFAMILIAR_FACTOR."""
     scores = (MIN_FACTOR * FULL_SAMENESS, FULL_SAMENESS)
-    factor = IsotonicCurve(columns=(SAMENESS_COLUMN,), scores=scores, probabilities=(MIN_FACTOR, 1.0))
-    return ProductCurve(curves=(*(curve.curves if isinstance(curve, ProductCurve) else (curve,)), factor))
+    same = IsotonicCurve(columns=(SAMENESS_COLUMN,), scores=scores, probabilities=(MIN_FACTOR, 1.0))
+    familiar = IsotonicCurve(columns=(FAMILIAR_COLUMN,), scores=(0.0, 1.0), probabilities=(UNFAMILIAR_FACTOR, 1.0))
+    return ProductCurve(curves=(*(curve.curves if isinstance(curve, ProductCurve) else (curve,)), same, familiar))
 
 
 def _fit_answerable_curve(first_hits: LabelledHits, first_wrong_hits: LabelledHits) -> Curve:

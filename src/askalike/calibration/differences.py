@@ -1,84 +1,148 @@
 """Whether two titles that are almost the same ask the same: by the words that only one of them has.
 
-Labels hold many rephrasings and hardly any pairs of questions that are one telling word apart, such as *Where can I
-park?* and *Where can I park my boat?*. So one logistic curve, for all archives, separates duplicates from titles in
-which a word was exchanged, added or dropped; see experiments/one_word_apart.py.
+Labels hold many rephrasings and hardly any pairs of questions that are one telling word apart, such as *What does
+printing cost?* and *What does 3D printing cost?*. Rephrasings say other words in another order; titles in which one
+word was exchanged, added or dropped keep all others in their places. So one logistic curve over the words in common, in
+order, separates both for all archives; see experiments/one_word_apart.py.
 """
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
-from askalike.text.analyzer import content_analyzer
-from askalike.text.words import WORD
+from askalike.core.types import Question
+from askalike.text.analyzer import Analyzer, content_analyzer
+from askalike.text.negation import is_negated
+from askalike.text.words import WORD, fold_title
 
-MAX_COUNTED_TITLES = 50_000
+COUNTED_TITLES = 5_000
 """Maximum number of titles whose words are counted."""
-FULL_SAMENESS = 0.7
-"""Sameness of titles from which on it does not lower a probability: nearly all duplicates have it."""
-MAX_LACKING = 3
-"""Maximum number of lacking words that are distinguished."""
-INTERCEPT = -5.978
-WEIGHTS = (-1.658, -2.060, 3.092, 3.694, -7.622, 5.777, 11.791, -3.266, -3.517, -2.691, -2.858, -1.901)
-"""Of the values of `measure_differences`; fitted on four archives."""
+MAX_RARE_COUNT = 1
+"""Maximum number of counted titles with a word that the archive hardly knows."""
+FULL_SAMENESS = 0.4
+"""Sameness of titles from which on it does not lower a probability."""
+MAX_WORDS = 60
+"""Maximum number of words of a title that are compared in order."""
+TITLE_CACHE_SIZE = 10_000
+"""The number of titles whose words are cached."""
+FILLERS = frozenset(
+    re.findall(
+        r"\w+",
+        "thanks thank please hello hi may danke bitte hallo möchte möchten merci gracias hola спасибо пожалуйста",
+    )
+)
+"""Words of courtesy and wishing, which change no question: no content words here."""
+ARTICLES = frozenset(
+    re.findall(
+        r"\w+", "a an the ein eine einen einem einer eines der die das den dem des le la les l un une du el los las una"
+    )
+)
+"""Words that come and go with the noun that is exchanged: *a tool*, *e-books*. They are left out of the order."""
+INTERCEPT, WEIGHTS = 5.46, (-4.80, -4.57, -1.54)
+"""Of the values of `measure_differences`."""
+
+
+class ReadTitle(NamedTuple):
+    """The words of a title.
+
+    terms: all. ordered: all in order, without articles and single letters. content: the term of each content word → the
+    word in lower case. is_negated: whether the title denies something.
+    """
+
+    terms: frozenset[str]
+    ordered: Sequence[str]
+    content: Mapping[str, str]
+    is_negated: bool
 
 
 class TitleDifferences:
-    """Compares titles of an archive. read_titles: returns its titles, whose words are counted when they are needed."""
+    """Compares titles of an archive. read_titles: returns titles of it, whose words are counted when they are needed.
+
+    language: of the two titles, None if unknown.
+    """
 
     def __init__(self, read_titles: Callable[[], Sequence[str]]) -> None:
         self._read_titles = read_titles
+        self.read = lru_cache(TITLE_CACHE_SIZE)(read_title)
 
     def sameness(self, query: str, hit: str, language: str | None) -> float:
         """Return the probability that two titles ask the same, if half of such pairs do; 1 for equal content words."""
-        values = self.measure(query, hit, language)
-        if values is None:
+        own, other = (self.read(title, language) for title in (query, hit))
+        if own.content.keys() == other.content.keys() and own.is_negated == other.is_negated:
             return 1.0
-        z = INTERCEPT + math.fsum(w * value for w, value in zip(WEIGHTS, values, strict=True))
-        return 1 / (1 + math.exp(-z))
+        values = measure_differences(own.ordered, other.ordered)
+        return 1 / (1 + math.exp(-INTERCEPT - math.fsum(w * v for w, v in zip(WEIGHTS, values, strict=True))))
 
-    def measure(self, query: str, hit: str, language: str | None) -> Sequence[float] | None:
-        """Return the values that are weighed, None if both have the same content words: see `measure_differences`."""
-        own, other = (_content_words(title, language) for title in (query, hit))
-        if own.keys() == other.keys():
-            return None
-        return measure_differences({w: self._rarity(own[w]) for w in own}, {w: self._rarity(other[w]) for w in other})
+    def asks_more(self, query: str, hit: Question, language: str | None) -> bool:
+        """Return whether a query has the content word of a hit's title and one more, which no text of the hit has.
 
-    def _rarity(self, word: str) -> float:
-        """Return the idf of a word, from 0 to 1 for a word that no title has."""
-        titles, counts = self._counts
-        return math.log((titles + 1) / (counts[word] + 1)) / math.log(titles + 1) if titles else 1.0
+        The archive hardly knows that word: *Where can I park my boat?* asks more than *Where can I park?*.
+        """
+        own, other = (self.read(title, language).content for title in (query, hit.title))
+        if len(other) > 1 or other.keys() - own.keys():
+            return False
+        known = {*other, *_terms_of_texts(hit, language)}
+        new = [word for term, word in own.items() if term not in known]
+        return len(new) == 1 and self._counts[new[0]] <= MAX_RARE_COUNT
 
     @cached_property
-    def _counts(self) -> tuple[int, Counter[str]]:
-        titles = self._read_titles()
-        counted = titles[:: max(1, len(titles) // MAX_COUNTED_TITLES)]
-        return len(counted), Counter(word for title in counted for word in set(WORD.findall(title.lower())))
+    def _counts(self) -> Counter[str]:
+        return Counter(word for title in self._read_titles() for word in set(WORD.findall(title.lower())))
 
 
-def measure_differences(own: dict[str, float], other: dict[str, float]) -> Sequence[float]:
-    """Return values on the words that two titles share and lack. own, other: content word of each → its rarity.
-
-    For each title the rarity of the rarest word that the other lacks, then the number of these words; the share of
-    words that both have, and of each title's rarity; and products of these.
-    """
-    shared = own.keys() & other.keys()
-    lacking = [[own[word] for word in own if word not in shared], [other[word] for word in other if word not in shared]]
-    rarest, counts = [max(each, default=0.0) for each in lacking], [min(len(each), MAX_LACKING) for each in lacking]
-    both = len(shared) / max(len(own.keys() | other.keys()), 1)
-    weight = math.fsum(own[word] for word in shared)
-    shares = [weight / max(math.fsum(each.values()), 1e-9) for each in (own, other)]
-    products = (both * max(rarest), both**2, shares[0] * rarest[1], shares[1] * rarest[0], min(shares) ** 2)
-    return (*rarest, *counts, both, *shares, *products)
-
-
-def _content_words(title: str, language: str | None) -> dict[str, str]:
-    """Return the term of each content word → the word in lower case."""
+def read_title(title: str, language: str | None) -> ReadTitle:
+    """Return the words of a title."""
     plain = content_analyzer().plain_text(title, "text")
-    spans: Iterable[tuple[str, int, int]] = content_analyzer().analyze_with_spans(plain, language)
-    words: dict[str, str] = {}
-    for term, start, end in spans:
-        if end - start > 1 or not term.isalpha():  # the e of e-mail
-            words.setdefault(term, plain[start:end].lower())
-    return words
+    telling = {start for _, start, _ in content_analyzer().analyze_with_spans(plain, language)}
+    terms: set[str] = set()
+    ordered: list[str] = []
+    content: dict[str, str] = {}
+    for term, start, end in _all_words().analyze_with_spans(plain, language):
+        word = plain[start:end].lower()
+        terms.add(term)
+        if word in ARTICLES or (len(word) == 1 and word.isalpha()):  # the e of e-mail
+            continue
+        ordered.append(term)
+        if start in telling and word not in FILLERS:
+            content.setdefault(term, word)
+    return ReadTitle(frozenset(terms), ordered, content, is_negated(plain, language))
+
+
+def measure_differences(own: Sequence[str], other: Sequence[str]) -> Sequence[float]:
+    """Return values on the terms that two titles have in common, in order.
+
+    Their share of the longer title's terms; whether they are all but one of these, and all but two.
+    """
+    own, other = own[:MAX_WORDS], other[:MAX_WORDS]
+    longest, common = max(len(own), len(other), 1), _count_common(own, other)
+    return common / longest, float(longest - common == 1), float(longest - common == 2)
+
+
+def is_phrasing(text: str, question: Question) -> bool:
+    """Return whether a text is one of a question's rephrasings, but for case and punctuation."""
+    return bool(question.rephrasings) and fold_title(text) in map(fold_title, question.rephrasings)
+
+
+def _count_common(own: Sequence[str], other: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence."""
+    lengths = [0] * (len(other) + 1)
+    for term in own:
+        diagonal = 0
+        for place, other_term in enumerate(other, 1):
+            longest = diagonal + 1 if term == other_term else max(lengths[place], lengths[place - 1])
+            diagonal, lengths[place] = lengths[place], longest
+    return lengths[-1]
+
+
+def _terms_of_texts(question: Question, language: str | None) -> Sequence[str]:
+    """Return the terms of a question's rephrasings and body."""
+    body = content_analyzer().plain_text(question.body, question.markup)
+    return content_analyzer().analyze("\n".join((*question.rephrasings, body)), language)
+
+
+@lru_cache(1)
+def _all_words() -> Analyzer:
+    return Analyzer()

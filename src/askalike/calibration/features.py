@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
-from askalike.calibration.differences import TitleDifferences
+from askalike.calibration.differences import COUNTED_TITLES, TitleDifferences, is_phrasing
 from askalike.core.types import Floats, Question
-from askalike.store import View
+from askalike.store import View, sample_questions
 from askalike.text.analyzer import Analyzer
 
 FEATURES = ("score", "length", "margin", "mean_margin", "shared", "overlap")
@@ -22,10 +21,10 @@ SIMILARITY_COLUMN = len(FEATURES)
 """The column after FEATURES: the similarity of query and hit (Searcher.similarities); NaN if there is none."""
 SAMENESS_COLUMN = SIMILARITY_COLUMN + 1
 """The column of TitleDifferences.sameness."""
-COLUMN_COUNT = SAMENESS_COLUMN + 1
+FAMILIAR_COLUMN = SAMENESS_COLUMN + 1
+"""The column with 0 where the query asks more than the hit, see TitleDifferences.asks_more, else 1."""
+COLUMN_COUNT = FAMILIAR_COLUMN + 1
 CALIBRATION_DEPTH = 10
-TITLE_CACHE_SIZE = 10_000
-"""The number of titles whose words are cached."""
 
 
 class HitFeatureExtractor:
@@ -36,9 +35,9 @@ class HitFeatureExtractor:
 
     def __init__(self, language: str | None, view: View | None = None) -> None:
         self._language = language
-        self._differences = TitleDifferences(lambda: [title for _, _, title in view.titles()] if view else ())
+        sample = (lambda: [question.title for question in sample_questions(view, COUNTED_TITLES)]) if view else tuple
+        self._differences = TitleDifferences(sample)
         self._analyzer = Analyzer()
-        self._cached_title_words = lru_cache(TITLE_CACHE_SIZE)(self._title_words)
 
     def extract(
         self, query: Question, scores: Floats, hits: Sequence[Question], similarities: Floats | None = None
@@ -55,9 +54,7 @@ class HitFeatureExtractor:
         features[:, 2], features[:, 3] = _margins(scores, n)
         features[:, 4:SIMILARITY_COLUMN] = np.array([self._title_overlap(query, hit) for hit in hits]).reshape(n, 2)
         features[:, SIMILARITY_COLUMN] = np.nan if similarities is None else similarities[:n]
-        features[:, SAMENESS_COLUMN] = [
-            self._differences.sameness(query.title, hit.title, hit.language or self._language) for hit in hits
-        ]
+        features[:, SAMENESS_COLUMN:] = np.array([self._compare(query, hit) for hit in hits]).reshape(n, 2)
         return features
 
     def _query_length(self, query: Question) -> int:
@@ -67,13 +64,17 @@ class HitFeatureExtractor:
     def _title_overlap(self, query: Question, hit: Question) -> tuple[float, float]:
         """Return `shared` and `overlap`. Both titles are stemmed in the hit's language."""
         language = hit.language or self._language
-        query_words = self._cached_title_words(query.title, language)
-        hit_words = self._cached_title_words(hit.title, language)
+        query_words, hit_words = (self._differences.read(each.title, language).terms for each in (query, hit))
         shared = len(query_words & hit_words)
         return shared / max(len(query_words), 1), shared / max(len(query_words | hit_words), 1)
 
-    def _title_words(self, text: str, language: str | None) -> frozenset[str]:
-        return frozenset(self._analyzer.analyze(self._analyzer.plain_text(text, "text"), language))
+    def _compare(self, query: Question, hit: Question) -> tuple[float, float]:
+        """Return the columns of TitleDifferences; a query that is a phrasing of the hit is the same."""
+        if is_phrasing(query.title, hit):
+            return 1.0, 1.0
+        language = hit.language or self._language
+        sameness = self._differences.sameness(query.title, hit.title, language)
+        return sameness, float(not self._differences.asks_more(query.title, hit, language))
 
 
 def _margins(scores: Floats, n: int) -> tuple[Floats, Floats]:

@@ -63,6 +63,6 @@ def _stack(rows: Sequence[_Row]) -> LabelledHits:
     """Return hits as rows whose only feature is the score."""
     features = np.zeros((len(rows), COLUMN_COUNT))
     features[:, FEATURES.index("score")] = [score for score, _, _ in rows]
-    features[:, SIMILARITY_COLUMN], features[:, SAMENESS_COLUMN] = np.nan, 1.0
+    features[:, SIMILARITY_COLUMN], features[:, SAMENESS_COLUMN:] = np.nan, 1.0
     labels, numbers = [is_right for _, is_right, _ in rows], [number for _, _, number in rows]
     return LabelledHits(features, np.array(labels, np.bool_), np.array(numbers, np.int64))

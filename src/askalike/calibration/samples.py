@@ -27,7 +27,7 @@ from askalike.labels.splits import (
     splits_to_hold_out,
     uncut_splits,
 )
-from askalike.rankers import Ranker, Retrieved, Searcher, open_current, resume_work, search
+from askalike.rankers import Ranker, ResolvedQuery, Retrieved, Searcher, open_current, resume_work, search
 from askalike.readers import read_queries
 from askalike.store import Archive, Clusters, View, read_labels, sample_questions, shuffle_names
 from askalike.store.labels import ranks_answers
@@ -242,8 +242,16 @@ def load_hits(view: View, retrieved: Retrieved) -> Iterator[QueryHits]:
         docids = retrieved.docids[row].tolist()
         present = [position for position, docid in enumerate(docids) if docid in texts]
         similarities = None if retrieved.similarities is None else retrieved.similarities[row][present]
-        documents = [texts[docids[position]] for position in present]
+        documents = [_hide_own_phrasing(texts[docids[position]], docids[position], one) for position in present]
         yield QueryHits(one.query, documents, retrieved.scores[row][present], similarities)
+
+
+def _hide_own_phrasing(hit: Question, docid: int, one: ResolvedQuery) -> Question:
+    """Return a hit without the rephrasing that the query is, if it is one of the hit's."""
+    if docid != one.excluded_docid or one.excluded_phrasing < 1:
+        return hit
+    own = one.excluded_phrasing - 1
+    return replace(hit, rephrasings=hit.rephrasings[:own] + hit.rephrasings[own + 1 :])
 
 
 def _collect_labelled_hits(rows_of_queries: Iterable[QueryRows]) -> tuple[LabelledHits, LabelledHits, LabelledHits]:

@@ -68,6 +68,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Serve": {
         "serve": ("service", "Serve archives over HTTP: pages, a JSON API and a widget."),
         "mcp": ("service", "Serve an archive's read-only tools to assistants over the Model Context Protocol."),
+        "bot": (
+            "bot",
+            "Answer new threads of a chat with what was asked before, once each, and only if that is likely.",
+        ),
         "keys": ("service", "Create, list and revoke the keys of an archive's HTTP interface."),
         "opensearch": (
             "askalike.opensearch.commands",

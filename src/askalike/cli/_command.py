@@ -127,6 +127,7 @@ RULES: Mapping[str, Sequence[Needs | Excludes]] = {
         Needs("ranker settings fields min_probability", "mode", ("nearest", "auto", "grounded")),
     ),
     "backtest": (Excludes("last", "weeks"),),
+    "bot": (Excludes("min_similarity", "min_probability"),),
     "drafts": (
         Excludes("reject", "accept"),
         Needs("title answer", "accept"),

@@ -15,7 +15,7 @@ from askalike.core.clock import parse_limit
 from askalike.core.config import parse_assignments
 from askalike.core.errors import SettingsError
 from askalike.core.states import LEFT_OUT, parse_left_out
-from askalike.core.values import parse_tag
+from askalike.core.values import FIELDS, check_fields, parse_tag
 from askalike.rankers import Ranker
 from askalike.search.interim import missing_encoder, start_encoding
 from askalike.store import Archive
@@ -52,10 +52,16 @@ RankerName = Annotated[
     Option("--ranker", "-r", metavar="NAME", envvar="ASKALIKE_RANKER", help=RANKER_HELP, show_default="the active one"),
 ]
 Assignments = Annotated[list[str] | None, assignment_option("A setting of the ranker")]
-SearchedFields = Literal["title", "body", "text", "title,text"]
 Fields = Annotated[
-    SearchedFields | None,
-    Option("--fields", help="The fields of questions to search; text is title and body.", show_default="text"),
+    str | None,
+    Option(
+        "--fields",
+        metavar="FIELDS",
+        autocompletion=lambda incomplete: [name for name in FIELDS if name.startswith(incomplete)],
+        callback=checked(check_fields),
+        help="The fields of questions to search: title, body, text (both), answer (the accepted one), or several.",
+        show_default="those of the ranker",
+    ),
 ]
 Engine = Annotated[
     str | None,

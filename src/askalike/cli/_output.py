@@ -16,6 +16,7 @@ from askalike.evaluation.intervals import BinomialProportion
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from askalike.experiments.run import OpenBar
 
@@ -42,6 +43,16 @@ def open_console(**options: Any) -> "Console":
 
     stream = sys.stderr if options.get("stderr") else sys.stdout
     return SafeConsole(file=raw_stream(stream), **options)
+
+
+def plain_table(*columns: str) -> "Table":
+    """Return a table without lines. columns: their names, with > before those of figures; none without a header."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="", show_header=bool(columns))
+    for name in columns:
+        table.add_column(name.removeprefix(">"), justify="right" if name.startswith(">") else "left")
+    return table
 
 
 def format_proportion(proportion: BinomialProportion) -> str:

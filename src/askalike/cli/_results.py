@@ -10,7 +10,7 @@ from askalike.core import registry
 from askalike.core.counts import format_count
 from askalike.core.types import Explanation, SearchHit
 from askalike.search.answering.reply import AnswerSource, Reply
-from askalike.search.explain import corrected_words
+from askalike.search.explain import corrected_words, sum_fields
 from askalike.search.precedents import Precedent
 from askalike.text.formulas import find_formulas
 from askalike.text.snippet import extract_snippet
@@ -49,6 +49,7 @@ def _match_as_json(match: SearchHit) -> dict[str, Any]:
         "matched_duplicate": {"id": duplicate.id, "title": duplicate.title} if duplicate else None,
         "duplicate_of": match.duplicate_of,
         "parts": dict(reason.parts),
+        "fields": dict(reason.fields),
         "contributions": [{"word": c.word, "fields": list(c.fields), "score": c.score} for c in reason.contributions],
     }
 
@@ -104,10 +105,11 @@ def match_lines(
             yield Text(f"    {match.snippet}")
         if explain and match.explanation:
             yield Text.assemble("    why: ", _format_contributions(match.explanation))
-            if match.explanation.parts:
-                named = match.explanation.parts if verbose else _sum_parts(match.explanation.parts)
-                parts = "  ".join(f"{name} {score:+.2f}" for name, score in named.items())
-                yield Text(f"    of which: {parts}", "dim")
+            named = match.explanation.parts if verbose else _sum_parts(match.explanation.parts)
+            fields = sum_fields(match.explanation)
+            for prefix, shares in (("of which:", named), ("found in:", fields if len(fields) > 1 else {})):
+                if listed := "  ".join(f"{name} {score:+.2f}" for name, score in shares.items()):
+                    yield Text(f"    {prefix} {listed}", "dim")
         for precedent in precedents.get(match.id, ()):
             titles = f"{precedent.duplicate.title} = {precedent.original.title}"
             yield Text(f"    called the same before: {titles}", "dim")

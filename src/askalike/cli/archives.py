@@ -22,8 +22,9 @@ from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.registry import load, names
 from askalike.core.values import parse_encoding, parse_ids, parse_language
-from askalike.export.exporting import export_archive
+from askalike.export.exporting import EXPORT_FORMATS, export_archive
 from askalike.readers import import_archive
+from askalike.static_site.site import VECTORS_FILE, write_static_site
 from askalike.store import DATABASE_FILE, Archive
 from askalike.store.backup import BackupManifest, backup, note_backup, restore, verify_backup
 from askalike.store.import_report import REJECTS_FILE, describe_counts
@@ -69,6 +70,7 @@ COMMON_DEFAULTS: dict[str, Any] = dict.fromkeys(FLAGS, False) | dict.fromkeys(
     ("language", "source", "encoding", "encoder")
 )
 
+STATIC_SITE = "static-site"
 TABLE_FORMATS = ("csv", "excel", "json", "jsonl", "tsv", "xlsx")
 """Formats that users mistake for names of readers."""
 VALUE_NAMES = {
@@ -229,7 +231,8 @@ def init_command(
 def export_command(
     directory: Directory,
     format: Annotated[
-        Literal["beir", "csv", "spreadsheet", "retrieval"], Option(help="The format of the export; see above.")
+        Literal["beir", "csv", "spreadsheet", "retrieval", "static-site"],
+        Option(help="The format of the export; see above."),
     ],
     out: Annotated[Path, Option("-o", "--output", metavar="FOLDER", help="The folder to write.")],
     force: Annotated[bool, Option("--force", help="Replace an earlier export.")] = False,
@@ -240,18 +243,23 @@ def export_command(
     `beir` and `csv` are exact and can be imported again. Cells of `csv` may begin with `=`, `+`, `-` or `@`, which a
     spreadsheet runs as formulas. To open the tables in one, use `spreadsheet`, which puts an apostrophe before them.
     `retrieval` writes every split as queries and qrels, without markup, for the evaluators of other libraries.
+    `static-site` writes a page that searches the questions in the browser, without a service.
 
     Examples:
 
     ```
     askalike export DIR --format csv -o tables
     askalike export DIR --format retrieval -o beir
+    askalike export DIR --format static-site -o site
     ```
     """
     with Archive.open(directory) as archive, progress_tracker() as track:
-        rows = export_archive(archive, format, out, force=force, html=html, track=track)
+        formats = {**EXPORT_FORMATS, STATIC_SITE: write_static_site}
+        rows = export_archive(archive, format, out, force=force, html=html, track=track, formats=formats)
     for name, n in rows.items():
         print(f"{out / name}: {format_count(n, 'row')}")
+    if format == STATIC_SITE and VECTORS_FILE not in rows:
+        print_remark("The page searches by words: the archive's ranker has no vectors that a browser can look up.")
 
 
 def backup_command(

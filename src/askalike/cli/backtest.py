@@ -62,6 +62,10 @@ def backtest_command(
         float | None,
         Option(min=0, max=1, help="Also measure the threshold that calibrate --precision chooses on older labels."),
     ] = None,
+    guarantee: Annotated[
+        float | None,
+        Option(min=0, max=1, help="Also measure the threshold that calibrate --guarantee chooses on older labels."),
+    ] = None,
     judged: Annotated[
         Path | None, Option(metavar="FILE", help="The sample.csv of an earlier call, with its column right filled in.")
     ] = None,
@@ -86,7 +90,8 @@ def backtest_command(
     with _open(archive) as opened, progress_bar("asking again") as report:
         result = backtest(
             opened, build_ranker(opened, ranker, settings, fields), last=last, weeks=weeks, k=k,
-            thresholds=list(map(float, threshold or ())), precision=precision, judged=judgements, progress=report,
+            thresholds=list(map(float, threshold or ())), precision=precision, guarantee=guarantee, judged=judgements,
+            progress=report,
         )  # fmt: skip
     paths = write_backtest(result, output) if output else []
     print(to_json(result.as_dict()) if json else to_report(result))

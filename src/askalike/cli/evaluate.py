@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from rich.table import Table
 from typer import Argument, Option
 
 from askalike.cli._command import DIRECTORY_VARIABLE
@@ -33,6 +32,7 @@ from askalike.cli._output import (
     lines_without_terminal,
     nested_progress_bars,
     open_console,
+    plain_table,
     print_remark,
     progress_bar,
     to_json,
@@ -282,10 +282,7 @@ def split_command(
 
 def _print_partition(partition: Partition) -> None:
     """Print a line for each part, and how the partition was made."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    table.add_column("part")
-    for column in ("queries", "clusters", "largest", "links"):
-        table.add_column(column, justify="right")
+    table = plain_table("part", ">queries", ">clusters", ">largest", ">links")
     for part in partition.parts:
         figures = (part.queries, part.clusters, part.largest, part.links)
         table.add_row(part.split, *(f"{figure:,}" for figure in figures))

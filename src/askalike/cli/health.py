@@ -11,7 +11,7 @@ from rich.table import Table
 from typer import Exit, Option
 
 from askalike.cli._options import Directory, Json, checked
-from askalike.cli._output import open_console, progress_tracker, to_json
+from askalike.cli._output import open_console, plain_table, progress_tracker, to_json
 from askalike.core.counts import format_count
 from askalike.health.checks import require_check, run_checks
 from askalike.health.findings import Finding
@@ -56,10 +56,7 @@ def check_command(
 
 
 def _findings_table(findings: list[Finding]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-    table.add_column("check")
-    table.add_column("found", justify="right")
-    table.add_column("of")
+    table = plain_table("check", ">found", "of")
     for finding in findings:
         row = (_format_name(finding), f"{finding.count:,}", f"{finding.n:,} {finding.unit}")
         table.add_row(*row, style=_style(finding) if finding.count else None)
@@ -91,7 +88,7 @@ def info_command(directory: Directory, json: Json = False) -> None:
         values = asdict(statistics)
         print(to_json(values.pop("summary") | values))
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table = plain_table()
     for name, value in _statistics_rows(statistics):
         table.add_row(name, escape(value))
     open_console(highlight=False).print(table)

@@ -28,6 +28,8 @@ def fetch(request: urllib.request.Request, timeout_s: float, max_bytes: int) -> 
     except (OSError, HTTPException):
         if time.monotonic() < deadline:
             raise
+    finally:
+        _TIMERS.cancel()
     if time.monotonic() >= deadline:  # the connection was closed because of it
         raise TimeoutError(f"timed out: no complete answer within {timeout_s:g} s")
     return bytes(content)
@@ -43,12 +45,40 @@ class _SameOrigin(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
+class _Timers(threading.local):
+    """The timers of the connections that this thread has opened for a response."""
+
+    def __init__(self) -> None:
+        self._running: list[threading.Timer] = []
+
+    def start(self, timeout_s: float | None, connection: Any) -> None:
+        """Close a connection after a time."""
+
+        def close() -> None:
+            with suppress(OSError):  # it is closed already
+                connection.shutdown(SHUT_RDWR)
+
+        timer = threading.Timer(timeout_s or 0, close)
+        timer.daemon = True
+        timer.start()
+        self._running.append(timer)
+
+    def cancel(self) -> None:
+        """End all timers: the response is complete."""
+        for timer in self._running:
+            timer.cancel()
+        self._running.clear()
+
+
+_TIMERS = _Timers()
+
+
 class _TimedHTTP(HTTPConnection):
     """A connection that is closed once its time is over, also while a response's header is arriving."""
 
     def connect(self) -> None:
         super().connect()
-        _close_after(self.timeout, self.sock)
+        _TIMERS.start(self.timeout, self.sock)
 
 
 class _TimedHTTPS(HTTPSConnection):
@@ -56,17 +86,7 @@ class _TimedHTTPS(HTTPSConnection):
 
     def connect(self) -> None:
         super().connect()
-        _close_after(self.timeout, self.sock)
-
-
-def _close_after(timeout_s: float | None, connection: Any) -> None:
-    def close() -> None:
-        with suppress(OSError):  # it is closed already
-            connection.shutdown(SHUT_RDWR)
-
-    timer = threading.Timer(timeout_s or 0, close)
-    timer.daemon = True
-    timer.start()
+        _TIMERS.start(self.timeout, self.sock)
 
 
 class _HTTPHandler(urllib.request.HTTPHandler):

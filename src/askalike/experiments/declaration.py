@@ -38,9 +38,9 @@ Grid = dict[str, tuple[Any, ...]]
 """Setting → the values to try."""
 Share = Annotated[StrictFloat, Field(ge=0, le=1)]
 RUN_FILE = "run"
+"""The value of `ranker` for a system that is a run file."""
 GIVEN_ORDER = "candidates"
 """As a system's run: each query's candidates in the order of the split; left out where queries have none."""
-"""The value of `ranker` for a system that is a run file."""
 VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
 """`${NAME}` or `${NAME:-DEFAULT}`, an environment variable and its default."""
 

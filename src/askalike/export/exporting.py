@@ -17,13 +17,15 @@ from askalike.store.sources import source_prefixes
 
 MANIFEST_FILE = "export.json"
 
-EXPORT_FORMATS: Mapping[str, Callable[[Archive, Path, ProgressTracker], Mapping[str, int]]] = {
+Writer = Callable[[Archive, Path, ProgressTracker], Mapping[str, int]]
+"""Writes files into an existing folder and returns the number of rows of each."""
+EXPORT_FORMATS: Mapping[str, Writer] = {
     "beir": write_beir,
     "csv": write_csv,
     "spreadsheet": write_spreadsheets,
     "retrieval": write_retrieval,
 }
-"""Format → a function that writes its files into an existing folder and returns the number of rows of each file."""
+"""Format → its writer. Components above this one have more, see `export_archive`."""
 
 
 def export_archive(
@@ -34,19 +36,20 @@ def export_archive(
     force: bool = False,
     html: bool = False,
     track: ProgressTracker = skip_tracking,
+    formats: Mapping[str, Writer] | None = None,
 ) -> Mapping[str, int]:
     """Write the current state of the archive into the new folder `out`; return the number of rows of each file.
 
     force: replace an earlier export. html: keep the markup of texts in the format `retrieval`; the others always keep
-    it. Raises SettingsError for an unknown format, ArchiveError if `out` exists or cannot be written; nothing is left
-    behind then.
+    it. formats: instead of EXPORT_FORMATS. Raises SettingsError for an unknown format, ArchiveError if `out` exists or
+    cannot be written; nothing is left behind then.
     """
-    out = Path(out)
-    if format not in EXPORT_FORMATS:
-        raise SettingsError(f"no export format is called {format!r}; there are: {', '.join(EXPORT_FORMATS)}")
+    out, formats = Path(out), formats or EXPORT_FORMATS
+    if format not in formats:
+        raise SettingsError(f"no export format is called {format!r}; there are: {', '.join(formats)}")
     if html and format != "retrieval":
         raise SettingsError(f"--html is for --format retrieval; {format} keeps all texts as they were imported")
-    write = partial(write_retrieval, html=True) if html else EXPORT_FORMATS[format]
+    write = partial(write_retrieval, html=True) if html else formats[format]
     _refuse_to_overwrite(out, force)
     errors = folder_errors(out, "nothing was exported")
     with storage_errors(archive.path), errors, replace_folder(out) as folder, read_transaction(archive):

@@ -5,6 +5,7 @@ and never a mixture, even if a process is killed. The next commit removes files 
 that has mapped them can continue to read. An index in memory has the same states without files.
 """
 
+import json
 import logging
 import os
 import shutil
@@ -333,7 +334,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
         if manifest["format"] != self.FORMAT:
             problem = f"format {manifest['format']}, but this askalike reads {self.FORMAT}"
             raise UnusableIndexError(self.folder, problem)
-        for key, expected in asdict(self.layout).items():
+        for key, expected in json.loads(json.dumps(asdict(self.layout))).items():
             if manifest.get(key) != expected:
                 problem = f"built with another analyzer or other settings ({key} differs)"
                 raise UnusableIndexError(self.folder, problem)

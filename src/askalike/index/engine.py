@@ -19,7 +19,7 @@ from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import CandidateMatches, TermContributions
 from askalike.index.lexical.term_scores import TermScorer
 from askalike.index.lexical.vocabulary import NearSearch, NearTerm
-from askalike.index.rows import Array, DocAttributes
+from askalike.index.rows import Array, DocAttributes, FoundTitles
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
 
@@ -119,7 +119,14 @@ class Speller(Protocol):
         """Return the terms near each word, best first."""
 
 
-class TermsSearcher(Protocol):
+class TitlesSearcher(Protocol):
+    """Looks up titles in a state of an index."""
+
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
+        """Return a function that reads what has been looked up: see `rows.find_titles`."""
+
+
+class TermsSearcher(TitlesSearcher, Protocol):
     """Searches a state of an inverted index; see PostingsSearcher. `prepared` is what `prepare` returned."""
 
     @property
@@ -146,7 +153,7 @@ class TermsSearcher(Protocol):
         """Return the terms that begin with a prefix, by descending document frequency."""
 
 
-class VectorsSearcher(Protocol):
+class VectorsSearcher(TitlesSearcher, Protocol):
     """Searches a state of an index of vectors; see VectorSearcher."""
 
     def search(self, queries: VectorQueries, k: int, allowed: AllowedDocs | None = None) -> Sequence[TopDocs]:

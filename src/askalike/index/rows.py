@@ -1,11 +1,11 @@
 """The rows of a segment: one per phrasing of a document, sorted by docid, some of them deleted."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,65 @@ from numpy.typing import NDArray
 from askalike.core.types import Floats, TopDocs
 
 Array = NDArray[Any]
+FoundTitles = Callable[[], Mapping[int, Sequence[int]]]
+"""Returns, for the rows of queries with exactly the title of a question, the docids of these questions, ascending."""
+MAX_TITLES = 48
+"""Maximum number of questions with the same title that come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocAttributes:
-    """The fields of a document that filters use, for indexes that apply filters themselves."""
+    """What is known of a document beside its terms or vectors.
+
+    title_keys: of its title and of each rephrasing, see `title_key`; empty if they are not looked up. tags, created_at,
+    states: the fields that filters use, for indexes that apply filters themselves.
+    """
 
     tags: Sequence[str] = ()
     created_at: str | None = None
     states: Sequence[str] = ()
+    title_keys: Sequence[int] = ()
+
+    def title_key(self, phrasing: int) -> int:
+        """Return the key of a phrasing's title; 0 for none."""
+        return self.title_keys[phrasing] if phrasing < len(self.title_keys) else 0
 
     def as_fields(self) -> Mapping[str, Any]:
         """Return the attributes that the document has, by name."""
         dated = {"created_at": self.created_at} if self.created_at else {}
         return dated | ({"tags": list(self.tags)} if self.tags else {}) | {"states": list(self.states)}
+
+
+NO_ATTRIBUTES = DocAttributes()
+
+
+class TitleRows(NamedTuple):
+    """The rows of a segment by the keys of their titles. T rows have one."""
+
+    keys: Array
+    """uint64 (T), ascending: the key of the title, see `title_key`."""
+    rows: Array
+    """int32 (T): the row with that title."""
+
+    @classmethod
+    def of_keys(cls, keys: Array) -> Self:
+        """Sort the rows. keys: uint64 (n), the key of each row's title, 0 for none."""
+        order = np.argsort(keys, kind="stable")[np.count_nonzero(keys == 0) :]
+        return cls(keys[order], order.astype(np.int32))
+
+    def by_row(self, count: int) -> Array:
+        """Return the key of each of `count` rows, 0 for none: uint64."""
+        keys = np.zeros(count, np.uint64)
+        keys[self.rows] = self.keys
+        return keys
+
+    def check_bounds(self, count: int) -> None:
+        """Raise ValueError if the keys do not ascend, or lead outside `count` rows."""
+        rows = self.rows
+        if len(self.keys) != len(rows) or (len(rows) and not 0 <= rows.min() <= rows.max() < count):
+            raise ValueError("its titles lead outside its rows")
+        if bool((self.keys[1:] < self.keys[:-1]).any()):
+            raise ValueError("the keys of its titles do not ascend")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +84,7 @@ class LiveRows(ABC):
     """uint16 (n): 0 for a question's own text, m for its m-th rephrasing."""
     deleted: Array
     """int32: the positions of deleted rows, ascending."""
+    titles: TitleRows
 
     @abstractmethod
     def with_deleted(self, deleted: Array) -> Self:
@@ -99,6 +145,37 @@ class LiveRows(ABC):
             live = self.live_mask[rows]
             at, rows = at[live], rows[live]
         return at, rows
+
+    def find_titles(self, keys: Array) -> Iterator[tuple[int, int]]:
+        """Yield (query, row) of every live row with the title of a query. keys: uint64 (Q)."""
+        known, rows = self.titles
+        if not len(known):
+            return
+        first = known.searchsorted(keys)
+        for query in (known[first.clip(max=len(known) - 1)] == keys).nonzero()[0].tolist():
+            at = int(first[query])
+            while at < len(known) and known[at] == keys[query]:
+                row = int(rows[at])
+                if not len(self.deleted) or self.live_mask[row]:
+                    yield query, row
+                at += 1
+
+
+def find_titles(
+    segments: Sequence[LiveRows], keys: Sequence[int], exclusions: Sequence[tuple[int, int]]
+) -> Mapping[int, Sequence[int]]:
+    """Return for each query with a title of the segments the docids with it, ascending, at most MAX_TITLES.
+
+    keys: the key of each query's title, 0 for a query without one. exclusions: what a query must not find: a docid (−1
+    for none), and one phrasing of it (−1 for all).
+    """
+    wanted, found = np.array(keys, np.uint64), dict[int, set[int]]()
+    for segment in segments:
+        for query, row in segment.find_titles(wanted):
+            docid, (excluded, phrasing) = int(segment.docids[row]), exclusions[query]
+            if docid != excluded or (phrasing >= 0 and segment.phrasings[row] != phrasing):
+                found.setdefault(query, set()).add(docid)
+    return {query: sorted(docids)[:MAX_TITLES] for query, docids in found.items()}
 
 
 def find_distinct(values: Array) -> Array:

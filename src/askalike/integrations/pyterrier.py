@@ -13,7 +13,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import Markup, Question
 from askalike.labels.splits import identify_queries
 from askalike.store import Archive
-from askalike.text.clean import looks_like_html
+from askalike.text.clean import guess_markup
 
 DEFAULT_RESULTS = 1_000
 """Number of documents that PyTerrier's own retrievers return for a query."""
@@ -65,7 +65,7 @@ def _read_queries(frame: DataFrame) -> Mapping[str, Question]:
         if unknown := sorted({str(markup) for markup in markups} - set(get_args(Markup))):
             raise SettingsError(f"column markup: {', '.join(unknown)}; expected text or html")
     else:
-        markups = ["html" if looks_like_html(body) else "text" for body in bodies]
+        markups = [guess_markup(body) for body in bodies]
         if found := markups.count("html"):
             warnings.warn(
                 f"{found} of {len(bodies)} bodies look like HTML and are read so (else: a column markup)",

@@ -9,7 +9,7 @@ import numpy as np
 from askalike.calibration.abstention import AbstentionThreshold
 from askalike.calibration.calibration import Calibration
 from askalike.calibration.curves import estimate_prevalence, shift_prior
-from askalike.calibration.differences import FULL_SAMENESS
+from askalike.calibration.differences import FULL_SAMENESS, INTERCEPT, WEIGHTS
 from askalike.calibration.features import CALIBRATION_DEPTH, SAMENESS_COLUMN, HitFeatureExtractor
 from askalike.calibration.samples import load_hits
 from askalike.moderation.pairs import MIN_PROBABILITY, Link, PairProbabilities, pair_key
@@ -57,9 +57,9 @@ class ProbableLinker:
 
     @property
     def key(self) -> Any:
-        """The curves, and how much of a pair's sameness counts in full."""
+        """The curves, and how the sameness of a pair is measured and counts."""
         curves = self.calibration.model_dump(mode="json", exclude={"threshold", "prevalence", "quality"})
-        return {**curves, "full_sameness": FULL_SAMENESS}
+        return {**curves, "sameness": (FULL_SAMENESS, INTERCEPT, *WEIGHTS)}
 
     def find(
         self, searcher: Searcher, retrieved: Retrieved, extractor: HitFeatureExtractor

@@ -2,9 +2,10 @@
 
 import json as json_format
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from typer import Argument, BadParameter, Option, Typer
 
@@ -13,6 +14,7 @@ from askalike.core.addresses import parse_url
 from askalike.core.config import parse_assignments
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
+from askalike.core.values import FIELDS, check_fields
 from askalike.store import Archive
 
 opensearch_command = Typer(
@@ -30,12 +32,16 @@ opensearch_command = Typer(
 VARIABLE = "ASKALIKE_OPENSEARCH"
 
 
-def check_url(url: str | None) -> str | None:
-    """Return an address unchanged. Raises BadParameter for another text."""
-    try:
-        return url and parse_url(url)
-    except ValueError as error:
-        raise BadParameter(str(error)) from None
+def checked(parse: Callable[[str], str]) -> Callable[[str | None], str | None]:
+    """Return an option's callback, which parses a text with `parse`; its ValueErrors become usage errors."""
+
+    def parse_option(text: str | None) -> str | None:
+        try:
+            return text and parse(text)
+        except ValueError as error:
+            raise BadParameter(str(error)) from None
+
+    return parse_option
 
 
 def check_assignments(texts: list[str] | None) -> list[str]:
@@ -44,10 +50,12 @@ def check_assignments(texts: list[str] | None) -> list[str]:
     return texts or []
 
 
-Url = Annotated[str, Argument(metavar="URL", envvar=VARIABLE, callback=check_url, help="The cluster's address.")]
+Url = Annotated[
+    str, Argument(metavar="URL", envvar=VARIABLE, callback=checked(parse_url), help="The cluster's address.")
+]
 UrlOption = Annotated[
     str | None,
-    Option("--opensearch", metavar="URL", envvar=VARIABLE, callback=check_url, help="The cluster's address."),
+    Option("--opensearch", metavar="URL", envvar=VARIABLE, callback=checked(parse_url), help="The cluster's address."),
 ]
 Ranker = Annotated[
     str | None,
@@ -60,8 +68,15 @@ Assignments = Annotated[
     Option("--set", metavar="KEY=VALUE", callback=check_assignments, help="A setting of the ranker; may be repeated."),
 ]
 Fields = Annotated[
-    Literal["title", "body", "text", "title,text"] | None,
-    Option("--fields", help="The fields of questions to search; text is title and body.", show_default="text"),
+    str | None,
+    Option(
+        "--fields",
+        metavar="FIELDS",
+        autocompletion=lambda incomplete: [name for name in FIELDS if name.startswith(incomplete)],
+        callback=checked(check_fields),
+        help="The fields of questions to search: title, body, text (both), answer (the accepted one), or several.",
+        show_default="those of the ranker",
+    ),
 ]
 Directory = Annotated[Path, Argument(metavar="DIR", envvar="ASKALIKE_DIR", help="The archive's directory.")]
 

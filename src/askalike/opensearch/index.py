@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from askalike.core.errors import SearchIndexError
 from askalike.core.types import AllowedDocs
-from askalike.index.rows import Array, DocAttributes
+from askalike.index.rows import MAX_TITLES, Array, DocAttributes, FoundTitles
 from askalike.opensearch.connection import Line, OpenSearchConnection
 from askalike.opensearch.state import FORMAT, IndexState, SharedIndex, StoredState
 
@@ -36,9 +36,11 @@ SHARED_FIELDS = {
     "tags": {"type": "keyword"},
     "created_at": {"type": "keyword"},
     "states": {"type": "keyword"},
+    "title_key": {"type": "keyword"},
     "state": {"type": "object", "enabled": False},
 }
-"""docid, phrasing: as in a local index. change: the archive's change number. tags, created_at, states: for filters."""
+"""docid, phrasing: as in a local index. change: the archive's change number. tags, created_at, states: for filters.
+title_key: of the text's title, in hexadecimal, see `text.words.title_key`."""
 SHARED_SETTINGS = {
     "index.max_result_window": MAX_WINDOW,
     "index.max_terms_count": 1 << 20,
@@ -237,7 +239,9 @@ class OpenSearchWriter(Generic[IndexT]):
         if self._bytes >= BULK_BYTES and docid != self._last_docid:
             self._flush()
         action = {"_id": f"{docid}-{phrasing}", "version": self.state.target, "version_type": "external"}
-        shared = {"docid": docid, "phrasing": phrasing, "change": self.state.target}
+        shared: dict[str, Any] = {"docid": docid, "phrasing": phrasing, "change": self.state.target}
+        if key := attributes.title_key(phrasing):
+            shared["title_key"] = _encode_key(key)
         self._lines.append(({"index": action}, {**shared, **attributes.as_fields(), **fields}))
         self._bytes += size
         self._last_docid = docid
@@ -291,6 +295,27 @@ def split_docids(docids: Array, phrasings: int) -> list[Array]:
     """Return docids in slices, each with at most as many documents as one search returns."""
     size = max(1, min(MAX_IDS, MAX_WINDOW // phrasings))
     return [docids[start : start + size] for start in range(0, len(docids), size)]
+
+
+def search_titles(
+    cluster: OpenSearchConnection, index: str, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]
+) -> FoundTitles:
+    """Look up the questions with the title of each query, together with the next search; see TitlesSearcher."""
+    order = {"size": MAX_TITLES, "sort": [{"docid": "asc"}], "_source": False, "track_total_hits": False}
+    pending = []
+    for key, exclusion in zip(keys, exclusions, strict=True):
+        conditions = {"filter": [{"term": {"title_key": _encode_key(key)}}], "must_not": exclusion_clauses(*exclusion)}
+        pending.append(cluster.search_later(index, {"query": {"bool": conditions}, **order}) if key else None)
+
+    def read() -> Mapping[int, Sequence[int]]:
+        hits = {row: search.hits for row, search in enumerate(pending) if search}
+        return {row: list(dict.fromkeys(hit["sort"][0] for hit in own)) for row, own in hits.items() if own}
+
+    return read
+
+
+def _encode_key(key: int) -> str:
+    return f"{key:016x}"
 
 
 def filter_clauses(allowed: AllowedDocs | None) -> list[Mapping[str, Any]]:

@@ -22,7 +22,7 @@ from askalike.index.lexical.searcher import MIN_INFORMATION, CandidateMatches, T
 from askalike.index.lexical.term_scores import TermScorer, round_to_integers
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.lexical.vocabulary import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
-from askalike.index.rows import Array, DocAttributes, score_missing
+from askalike.index.rows import Array, DocAttributes, FoundTitles, score_missing
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
 from askalike.opensearch.index import (
     MAX_WINDOW,
@@ -30,6 +30,7 @@ from askalike.opensearch.index import (
     OpenSearchWriter,
     exclusion_clauses,
     filter_clauses,
+    search_titles,
     split_docids,
 )
 from askalike.opensearch.rephrasings import SIMILARITY, table_clause
@@ -198,6 +199,10 @@ class OpenSearchLexicalSearcher:
             return self._order_hits(prepared, found, [k] * len(found))
 
         return fetch_all()
+
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
+        """See TitlesSearcher."""
+        return search_titles(self._cluster, self._index, keys, exclusions)
 
     def score(self, prepared: PreparedOpenSearchQueries, candidates: Sequence[Array]) -> list[NDArray[np.float64]]:
         """Return the score of each query's candidates: docids in any order; 0 where nothing matches."""

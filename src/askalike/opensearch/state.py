@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from threading import Lock, RLock
 from typing import Any, Generic, Self, TypeVar
 
-FORMAT = 3
+FORMAT = 4
 REFRESH_S = 0.1
 """Time for which a state is used before it is read again."""
 SETTLING_S = 1.0

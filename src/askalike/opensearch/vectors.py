@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, Floats, TopDocs, VectorPart, Vectors
-from askalike.index.rows import Array, DocAttributes
+from askalike.index.rows import Array, DocAttributes, FoundTitles
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
@@ -24,6 +24,7 @@ from askalike.opensearch.index import (
     OpenSearchWriter,
     exclusion_clauses,
     filter_clauses,
+    search_titles,
     split_docids,
 )
 from askalike.opensearch.state import IndexState
@@ -129,6 +130,10 @@ class OpenSearchVectorSearcher:
             return [_top_docs(best, k) for best in found]
 
         return fetch_all()
+
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
+        """See TitlesSearcher."""
+        return search_titles(self._cluster, self._index, keys, exclusions)
 
     def score(self, queries: VectorQueries, candidates: Sequence[Array]) -> list[Floats]:
         """Return the score of each query's candidates: docids in any order; NaN if a vector is missing or zero."""

@@ -16,7 +16,9 @@ from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Progress, Vectors
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
+from askalike.index.rows import FoundTitles
 from askalike.learning.recipe_files import list_recipes
+from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import Retrieved, Searcher
 from askalike.store import TrainingView, View
@@ -142,9 +144,12 @@ class CompositeSearcher(Searcher):
         self.parts = tuple(part.open(view) for part in ranker.parts)
         self.depth = ranker.settings.depth
         self.correctors = tuple(corrector for part in self.parts for corrector in part.correctors)
-        self.exact_title_depth = max(part.exact_title_depth for part in self.parts)
         self.detects_language = any(part.detects_language for part in self.parts)
         self.languages = next((part.languages for part in self.parts if part.languages is not None), None)
+
+    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
+        """See Searcher.find_titles. The first part that can look them up does."""
+        return next(filter(None, (part.find_titles(queries) for part in self.parts)), None)
 
 
 def first_vectors(parts: Sequence[Retrieved | None]) -> Vectors | None:

@@ -108,7 +108,8 @@ def _explain_words(
 def _explain_network(
     encoder: Encoder, name: str, query: Question, fields: Mapping[str, TextField], score: float
 ) -> Explanation:
-    title, body = next(iter(fields.values())), list(fields.values())[-1]
+    title = next(iter(fields.values()))
+    body = fields.get("body", title)
     document = title._replace(body=body.body, markup=body.markup).question
     traces = encoder.trace([query, document]) if isinstance(encoder, TracingEncoder) else None
     if traces:

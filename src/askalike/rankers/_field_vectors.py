@@ -1,16 +1,18 @@
 """The vectors of a question's fields, side by side in one row, so that one dot product compares all of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from askalike.core.types import Answer, Question, VectorPart, Vectors
+from askalike.core.types import Answer, AnsweredQuestion, Question, VectorPart, Vectors
 from askalike.encoders import Encoder, concatenate_parts
 from askalike.rankers._queries import is_title
 
 Text = Question | Answer
+NO_TEXT: Final = Question("", "")
+"""The answer of a question without one, if nothing else is encoded."""
 
 
 class FieldEncoder:
@@ -19,7 +21,7 @@ class FieldEncoder:
     A single field has the encoder's own vectors. With several, a document's row has a vector of length 1 for each
     field, and a query's row has the same, times the field's weight. So the dot product of two rows is the weighted mean
     of the fields' similarities. Fields with the same text, such as the title and the text of a question without a body,
-    are encoded once.
+    are encoded once. A question without an accepted answer has another field's vector in its place.
     """
 
     def __init__(
@@ -38,22 +40,43 @@ class FieldEncoder:
         encode = self._encoder.approximate_documents if approximate else self._encoder.encode_documents
         if len(self._fields) == 1:
             return encode([select_field(text, self._fields[0]) for text in texts])
-        return _join(_encode_fields(encode, [[select_field(text, f) for text in texts] for f in self._fields]))
+        return _join(_encode_fields(encode, [[self._select(text, f) for text in texts] for f in self._fields]))
 
     def encode_queries(self, queries: Sequence[Question]) -> Vectors:
         """Return the vectors of n queries: of the title for documents' titles, of the whole text for other fields."""
         if len(self._fields) == 1:
-            return self._encoder.encode_queries([select_field(query, self._fields[0]) for query in queries])
+            return self._encoder.encode_queries(list(map(self.select_explained, queries)))
         compared = ["title" if field == "title" else "text" for field in self._fields]
         texts = [[select_field(query, field) for query in queries] for field in compared]
         weights = self._weights[[int(not is_title(query)) for query in queries]]
         vectors = _encode_fields(self._encoder.encode_queries, texts)
-        return _join([_scale_rows(own, weights[:, n]) for n, own in enumerate(vectors)])
+        return _join([_multiply(own, weights[:, n, None]) for n, own in enumerate(vectors)])
 
     def select_explained(self, query: Question) -> Question:
         """Return the text of a query that explanations read."""
-        selected: Question = select_field(query, self._fields[0] if len(self._fields) == 1 else "text")
+        is_whole = len(self._fields) > 1 or self._fields == ("answer",)
+        selected: Question = select_field(query, "text" if is_whole else self._fields[0])
         return selected
+
+    def _select(self, text: Text, field: str) -> Text:
+        """Return a field of a document, of several."""
+        replaced = field == "answer" and not has_answer(text)
+        selected: Text = select_field(text, self.replacement if replaced else field)
+        return selected
+
+    @property
+    def replacement(self) -> str:
+        """The field that stands for a lacking answer."""
+        return next((field for field in reversed(self._fields) if field != "answer"), "answer")
+
+    def of_fields(self, queries: Vectors) -> Mapping[str, Vectors]:
+        """Return field → the queries' vectors without the other fields; the products with a row add up to its score."""
+        if len(self._fields) == 1:
+            return {self._fields[0]: queries}
+        [part] = queries.parts
+        columns = np.arange(part.values.shape[1]) // (part.values.shape[1] // len(self._fields))
+        masks = {field: (columns == n).astype(np.float32)[None] for n, field in enumerate(self._fields)}
+        return {field: Vectors((replace(part, values=_multiply(part.values, own)),)) for field, own in masks.items()}
 
     def merge_fields(self, queries: Vectors) -> Vectors:
         """Return for each query's row the vector whose product with a text is the text's score if it is every field."""
@@ -69,9 +92,16 @@ def select_field(text: Any, field: str) -> Any:
     """Return the question with only one field, or all of it for the field `text`. An answer is returned unchanged."""
     if isinstance(text, Answer) or field == "text":
         return text
+    if field == "answer":
+        return text.answer if has_answer(text) else NO_TEXT
     if field == "body":
         return replace(text, title="")
     return replace(text, body="") if text.body else text
+
+
+def has_answer(text: Text) -> bool:
+    """Return whether a text is a question with an accepted answer."""
+    return isinstance(text, AnsweredQuestion) and text.answer is not None
 
 
 def _normalise(weights: Sequence[float]) -> list[float]:
@@ -80,14 +110,18 @@ def _normalise(weights: Sequence[float]) -> list[float]:
 
 def _encode_fields(encode: Callable[[Sequence[Text]], Vectors], fields: Sequence[Sequence[Text]]) -> list[Any]:
     """Return the unit vectors of each field's n texts, (n, dim) each: dense, or CSR arrays."""
+    first, *others = fields
+    if all(text is other for own in others for text, other in zip(first, own, strict=True)):
+        return [concatenate_parts(encode(first))] * len(fields)
     distinct = {id(text): text for texts in fields for text in texts}
     places = {key: place for place, key in enumerate(distinct)}
     vectors = concatenate_parts(encode(list(distinct.values())))
     return [vectors[[places[id(text)] for text in texts]] for texts in fields]
 
 
-def _scale_rows(rows: Any, factors: Any) -> Any:
-    return rows * factors[:, None] if isinstance(rows, np.ndarray) else rows.multiply(factors[:, None]).tocsr()
+def _multiply(rows: Any, factors: Any) -> Any:
+    """Return rows, dense or a CSR array, times factors that are broadcast."""
+    return rows * factors if isinstance(rows, np.ndarray) else rows.multiply(factors).tocsr()
 
 
 def _join(fields: Sequence[Any]) -> Vectors:

@@ -3,18 +3,21 @@
 import hashlib
 import logging
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from askalike.core.errors import NotFittedError, UnusableIndexError
-from askalike.core.types import Answer, Progress, Question
+from askalike.core.iteration import chunks
+from askalike.core.types import Answer, AnsweredQuestion, Progress, Question
 from askalike.index.commits import remove_index
 from askalike.index.engine import ArchiveIndex, FollowingWriter, IndexEngine, IndexLocation, open_engine
 from askalike.index.rows import DocAttributes
+from askalike.rankers._queries import FieldSettings
 from askalike.rankers._ranker import Ranker
 from askalike.store import View
+from askalike.text.words import title_key
 
 log = logging.getLogger(__name__)
 _opening = Lock()
@@ -123,14 +126,29 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         return f"{name}-{hashlib.sha256(f'{view.before} {view.group}'.encode()).hexdigest()[:8]}"
 
 
-def changed_documents(view: View, since: int) -> Iterator[tuple[int, Question | Answer, DocAttributes]]:
-    """Yield docid, document and the attributes for filters of those added or changed after a change number."""
+def changed_documents(
+    view: View, since: int, settings: FieldSettings
+) -> Iterator[tuple[int, Question | Answer, DocAttributes]]:
+    """Yield docid, document and the attributes of those added or changed after a change number.
+
+    With the field `answer`, questions come with their accepted answers.
+    """
     if view.kind == "answers":
         for docid, answer in view.answers(since):
             yield docid, answer, DocAttributes()
         return
-    for docid, question in view.questions(since):
-        yield docid, question, DocAttributes(question.tags, question.created_at, question.states)
+    for batch in chunks(view.questions(since, "answer" in settings.field_names)):
+        for docid, question in add_answers(view, dict(batch), settings.field_names).items():
+            keys = tuple(map(title_key, settings.titles(question)))
+            yield docid, question, DocAttributes(question.tags, question.created_at, question.states, keys)
+
+
+def add_answers(view: View, questions: Mapping[int, Question], fields: Collection[str]) -> Mapping[int, Question]:
+    """Return questions by docid, with their accepted answers if these are one of the fields that are read."""
+    if "answer" not in fields:
+        return questions
+    answers = view.accepted_answers(questions)
+    return {docid: AnsweredQuestion.of_question(question, answers.get(docid)) for docid, question in questions.items()}
 
 
 def _locate(view: View, name: str, created_at: str | None = None) -> IndexLocation:

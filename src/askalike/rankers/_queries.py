@@ -17,6 +17,8 @@ TITLE_FACTOR = 0.1
 
 Measured on duplicates among whole questions of cs.stackexchange.com; see experiments/LOG.md.
 """
+ANSWER_WEIGHT = 0.5
+"""Weight of accepted answers beside title and text; measured on an FAQ, see experiments/LOG.md."""
 CODE_SHARE = 1 / 3
 """Share of words with a sign of code from which a query was pasted from code; one title in a hundred has it."""
 _FORMULA = re.compile(r"\$[^$]*\$?")
@@ -35,6 +37,7 @@ class FieldSettings(Settings):
         le=1,
         description="factor of the title's weight, with several fields, in queries with bodies or pasted from code",
     )
+    rephrasings: bool = True
 
     @model_validator(mode="after")
     def _check_field_weights(self) -> Self:
@@ -45,6 +48,17 @@ class FieldSettings(Settings):
     def field_names(self) -> tuple[str, ...]:
         """The fields in their order in the index."""
         return tuple(self.fields.split(","))
+
+    @property
+    def finds_titles(self) -> bool:
+        """Whether a question with exactly the typed title comes first: titles are a field beside others."""
+        return "title" in self.field_names and len(self.field_names) > 1
+
+    def titles(self, question: Question) -> Sequence[str]:
+        """Return the titles by which a question is found first: its own, and its rephrasings."""
+        if not self.finds_titles:
+            return ()
+        return (question.title, *(question.rephrasings if self.rephrasings else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +87,11 @@ def is_title(query: Question) -> bool:
 
     A formula between dollar signs counts as one plain word.
     """
-    words = _FORMULA.sub(" formula ", query.title).split()
-    return not query.body and sum(map(bool, map(_SIGN_OF_CODE.search, words))) < CODE_SHARE * max(1, len(words))
+    text = _FORMULA.sub(" formula ", query.title) if "$" in query.title else query.title
+    if query.body or not _SIGN_OF_CODE.search(text):
+        return not query.body
+    words = text.split()
+    return sum(map(bool, map(_SIGN_OF_CODE.search, words))) < CODE_SHARE * len(words)
 
 
 def exclude_own(view: View, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:

@@ -14,11 +14,10 @@ from askalike.core.errors import InputError
 from askalike.core.filters import Filter
 from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run
 from askalike.rankers._queries import ResolvedQuery, find_excluded
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts, add_absolute
+from askalike.rankers._searcher import Docids, Explanations, Retrieved, Scores, Searcher, Texts
 from askalike.store import View
 from askalike.text.clean import plain_text
 from askalike.text.language import detect_language
-from askalike.text.words import fold_title
 
 Candidates = Mapping[str, Sequence[str]]
 """Query id → the ids of the documents to rank for it."""
@@ -76,50 +75,60 @@ def search(
     resolved = resolve(searcher, queries, prefix)
     if candidates is None:
         return retrieve(searcher, resolved, k, allowed_docs(searcher.view, filter))
-    pools = find_pools(searcher.view, resolved, candidates, filter)
-    return first_hits(searcher, rank_pools(searcher.score(resolved, pools), max(k, searcher.exact_title_depth)), k)
+    titles, pools = searcher.find_titles(resolved), find_pools(searcher.view, resolved, candidates, filter)
+    ranked = rank_pools(searcher.score(resolved, pools))
+    return first_hits(searcher, ranked, titles() if titles else {}, k, adds=False)
 
 
 def retrieve(
     searcher: Searcher, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
 ) -> Retrieved:
     """Return the k best documents of each query, see `first_hits`."""
-    depth = max(k, searcher.exact_title_depth)
-    return first_hits(searcher, searcher.retrieve(queries, depth, allowed), k)
+    titles = searcher.find_titles(queries)  # first, as a cluster answers it together with the search
+    retrieved = searcher.retrieve(queries, k, allowed)
+    return first_hits(searcher, retrieved, titles() if titles else {}, k, allowed, adds=searcher.adds_titles)
 
 
-def first_hits(searcher: Searcher, ranked: Retrieved, k: int) -> Retrieved:
-    """Return the first k documents of each query; if titles are a field, questions with the typed title come first.
+def first_hits(
+    searcher: Searcher, ranked: Retrieved, titles: Mapping[int, Sequence[int]], k: int,
+    allowed: AllowedDocs | None = None, *, adds: bool,
+) -> Retrieved:  # fmt: skip
+    """Return the first k documents of each query; questions with exactly the typed title come first.
 
-    ranked: at least the first `exact_title_depth` documents. Titles are compared without case and punctuation. A
-    question that overtakes others gets a score just above theirs.
+    titles: see `find_titles`; empty if none are looked up. A question that overtakes others gets a score just above
+    theirs. adds: whether those that are not ranked are added, if they are allowed.
     """
-    titles = [None if one.query.body else fold_title(one.query.title) for one in ranked.queries]
-    depth = searcher.exact_title_depth
-    if depth and searcher.view.kind == "questions" and any(titles):
-        head = add_absolute(searcher, ranked.select([np.arange(min(depth, len(own))) for own in ranked.docids]))
-        ranked = _put_exact_titles_first(searcher, head if k <= depth else ranked, head, titles)
-    return ranked.select([np.arange(min(k, len(docids))) for docids in ranked.docids])
-
-
-def _put_exact_titles_first(
-    searcher: Searcher, ranked: Retrieved, head: Retrieved, titles: Sequence[str | None]
-) -> Retrieved:
-    """head: the first documents of `ranked`; those that may have the title are read."""
-    may_have = searcher.may_have_title(head) or [np.ones(len(docids), np.bool_) for docids in head.docids]
-    places = [np.flatnonzero(own if title else own[:0]) for title, own in zip(titles, may_have, strict=True)]
-    docids = [own[at].tolist() for own, at in zip(head.docids, places, strict=True)]
-    if not any(docids):
+    if titles and adds:
+        ranked = _add_documents(searcher, ranked, titles, allowed)
+    scores, orders = list(ranked.scores), dict[int, NDArray[np.int64]]()
+    for row, docids in titles.items():
+        exact = [place for place, docid in enumerate(ranked.docids[row].tolist()) if docid in docids]
+        if exact and exact[-1] >= len(exact):  # another question comes before one of them
+            own = scores[row] = scores[row].copy()
+            own[exact] = own[0] + EXACT_BONUS * max(1.0, abs(own[0]))
+            orders[row] = _best_first(own, k)
+    if not orders and all(len(own) <= k for own in ranked.docids):
         return ranked
-    found = searcher.view.titles_by_docid({docid for own in docids for docid in own})
-    scores, orders, moved = list(ranked.scores), [np.arange(len(own)) for own in ranked.docids], False
-    for n, (title, own, at) in enumerate(zip(titles, docids, places, strict=True)):
-        exact = at[[title == fold_title(found.get(docid, "")) for docid in own]] if own else at
-        if len(exact) and exact[-1] >= len(exact):  # another question comes before one of them
-            scores[n] = scores[n].copy()
-            scores[n][exact] = scores[n][0] + EXACT_BONUS * max(1.0, abs(scores[n][0]))
-            orders[n], moved = np.argsort(-scores[n], kind="stable"), True
-    return replace(ranked, scores=scores).select(orders) if moved else ranked
+    places = [orders.get(row, np.arange(min(k, len(own)))) for row, own in enumerate(ranked.docids)]
+    return replace(ranked, scores=scores).select(places)
+
+
+def _add_documents(
+    searcher: Searcher, ranked: Retrieved, wanted: Mapping[int, Sequence[int]], allowed: AllowedDocs | None
+) -> Retrieved:
+    """Return what was retrieved with further documents of some queries, which are scored if they are missing."""
+    pools = {}
+    for row, docids in wanted.items():
+        present = set(ranked.docids[row].tolist())
+        missing = [docid for docid in docids if docid not in present]
+        if missing and allowed:
+            missing = np.array(missing)[np.isin(missing, allowed.docids)].tolist()
+        if missing:
+            pools[row] = np.append(ranked.docids[row], missing).astype(np.int64)
+    if not pools:
+        return ranked
+    scored = searcher.score([ranked.queries[row] for row in pools], list(pools.values()))
+    return ranked.replace_rows(list(pools), rank_pools(scored))
 
 
 def explain_ids(
@@ -157,8 +166,9 @@ def to_run(view: View, retrieved: Retrieved) -> Run:
     """Return the retrieved documents by ids, without those deleted since."""
     ids, columns = view.ids(retrieved.distinct_docids), {}
     for one, docids, scores in zip(retrieved.queries, retrieved.docids, retrieved.scores, strict=True):
-        present = [docid in ids for docid in docids.tolist()]
-        columns[one.id] = [ids[docid] for docid in docids[present].tolist()], scores[present]
+        found = [ids.get(docid) for docid in docids.tolist()]
+        present = scores if None not in found else scores[[id is not None for id in found]]
+        columns[one.id] = [id for id in found if id is not None], present
     return Run(columns)
 
 
@@ -180,13 +190,13 @@ def find_pools(
     return [_pool(candidates.get(one.id, ()), docids, one) for one in queries]
 
 
-def rank_pools(scored: Retrieved, k: int) -> Retrieved:
-    """Return the k best of given documents, ties in the given order; a missing score becomes the minimum, at most 0."""
+def rank_pools(scored: Retrieved) -> Retrieved:
+    """Return given documents, best first, ties in the given order; a missing score becomes the minimum, at most 0."""
     filled = [np.where(np.isnan(s), s[~np.isnan(s)].min(initial=0.0), s) for s in scored.scores]
-    return replace(scored, scores=filled).select([_best_first(scores, k) for scores in filled])
+    return replace(scored, scores=filled).select([_best_first(scores) for scores in filled])
 
 
-def _best_first(scores: Scores, k: int) -> NDArray[np.int64]:
+def _best_first(scores: Scores, k: int | None = None) -> NDArray[np.int64]:
     return np.argsort(-scores, kind="stable")[:k]
 
 

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.types import AllowedDocs, Explanation, Question, TopDocs, Vectors
-from askalike.index.rows import find_distinct
+from askalike.index.engine import TitlesSearcher
+from askalike.index.rows import FoundTitles, find_distinct
 from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
+from askalike.text.words import title_key
 
 if TYPE_CHECKING:
     from askalike.rankers._spelling import SpellingCorrector
@@ -25,7 +27,7 @@ Texts = Mapping[int, Question]
 Explanations = dict[int, Explanation]
 """Docid → why that document has its score."""
 TYPED_DEPTH = 48
-"""Maximum number of documents from each part of a hybrid while a question is typed; also see exact_title_depth."""
+"""Maximum number of documents from each part of a hybrid while a question is typed."""
 DEPTH_FACTOR = 4
 """Factor by which the depth of a search is increased if too few hits remain."""
 
@@ -75,6 +77,22 @@ class Retrieved:
             similarities=take(self.similarities),
         )  # fmt: skip
 
+    def replace_rows(self, rows: Sequence[int], others: "Retrieved") -> "Retrieved":
+        """Return the same with other documents for some of the queries. others: of these queries alone."""
+
+        def put(columns: Sequence[NDArray[Any]] | None, own: Sequence[NDArray[Any]] | None) -> Any:
+            if columns is None or own is None:
+                return None
+            changed = dict(zip(rows, own, strict=True))
+            return [changed.get(row, column) for row, column in enumerate(columns)]
+
+        pairs = zip(self.parts, others.parts, strict=True)
+        return replace(
+            self, docids=put(self.docids, others.docids), scores=put(self.scores, others.scores),
+            absolute=put(self.absolute, others.absolute), similarities=put(self.similarities, others.similarities),
+            parts=[part.replace_rows(rows, other) for part, other in pairs],
+        )  # fmt: skip
+
     def best(self, k: int) -> Self:
         """Return the k best documents of each query, ties by docid, without those that have no score."""
         return self.select(list(map(_best_positions, self.docids, self.scores, [k] * len(self.docids))))
@@ -93,11 +111,8 @@ class Searcher(ABC):
     """The languages that its encoder knows, see Ranker.languages."""
     proposes = True
     """Whether it can retrieve, and not only score documents that other rankers retrieve."""
-    exact_title_depth = 0
-    """Number of documents among which a question with exactly the typed title is looked for, to come first.
-
-    0 if titles are not searched as a field beside others.
-    """
+    adds_titles = True
+    """Whether a question with exactly the typed title that was not retrieved is added."""
     has_similarity = False
     """Whether a score is a similarity of two texts, independent of the other hits, as a cosine is."""
 
@@ -105,15 +120,8 @@ class Searcher(ABC):
         self.name = name
         self.view = view
 
-    def look_for_titles(self, fields: Sequence[str]) -> None:
-        """Look for exact titles if titles are one of several fields that are searched."""
-        self.exact_title_depth = TYPED_DEPTH if "title" in fields and len(fields) > 1 else 0
-
-    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]] | None:
-        """Return which documents may have exactly the typed title, for each query (n,); None if that is unknown.
-
-        retrieved: documents with absolute scores.
-        """
+    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
+        """Look up the questions with exactly the title of each query; None if titles are no field beside others."""
         return None
 
     @abstractmethod
@@ -135,6 +143,15 @@ class Searcher(ABC):
 
         retrieved: from this searcher. texts: the documents by docid.
         """
+
+
+def find_typed_titles(index: TitlesSearcher, queries: Sequence[ResolvedQuery]) -> FoundTitles:
+    """Look up the questions whose titles are equal to those of the queries but for case and punctuation.
+
+    A query with a body has none.
+    """
+    keys = [0 if one.query.body else title_key(one.query.title) for one in queries]
+    return index.find_titles(keys, [(one.excluded_docid, one.excluded_phrasing) for one in queries])
 
 
 def add_absolute(searcher: Searcher, retrieved: Retrieved) -> Retrieved:

@@ -101,17 +101,20 @@ class SpellingCorrector:
         return self._join_words(corrected) if is_joining else corrected
 
     def _correct_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
-        words = [list(self._long_words(one)) for one in queries]
-        unknown = self._postings.speller.unknown([word.term for own in words for word in own])
-        misspelt = [[word for word in own if word.term in unknown] for own in words]
-        meant = self._look_up(_typed(one, word) for one, own in zip(queries, misspelt, strict=True) for word in own)
-        corrected = []
-        for n, one in enumerate(queries):
-            read = _replace_words(one, misspelt[n], meant) if misspelt[n] else one
-            is_foreign = len(misspelt[n]) > MAX_UNKNOWN and 2 * len(misspelt[n]) > len(words[n])
-            distinct = {one.text[word.start : word.end] for word in misspelt[n]}
-            every = len(read.corrections) - len(one.corrections) == len(distinct)
-            corrected.append(read if every or not is_foreign else one)
+        terms = [self._analyzer.analyze(one.text, one.language) for one in queries]
+        unknown = self._postings.speller.unknown([term for own in terms for term in own])
+        rows = [row for row, own in enumerate(terms) if not unknown.isdisjoint(own)] if unknown else []
+        words = {row: list(self._long_words(queries[row])) for row in rows}
+        misspelt = {row: [word for word in own if word.term in unknown] for row, own in words.items()}
+        meant = self._look_up(_typed(queries[row], word) for row, own in misspelt.items() for word in own)
+        corrected = list(queries)
+        for row, own in misspelt.items():
+            one = queries[row]
+            read = _replace_words(one, own, meant)
+            is_foreign = len(own) > MAX_UNKNOWN and 2 * len(own) > len(words[row])
+            distinct = {one.text[word.start : word.end] for word in own}
+            if not is_foreign or len(read.corrections) - len(one.corrections) == len(distinct):
+                corrected[row] = read
         return corrected
 
     def _join_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
@@ -120,7 +123,7 @@ class SpellingCorrector:
         So `log in` is also found as `login`, but `time-complexity` only as both words. The texts that encoders read
         stay as they are.
         """
-        pairs = [list(self._find_pairs(one)) for one in queries]
+        pairs = self._find_pairs(queries)
         if len(self._joined) >= MAX_REMEMBERED_WORDS:
             self._joined = {}
         joined = self._joined
@@ -133,14 +136,23 @@ class SpellingCorrector:
             for one, own in zip(queries, pairs, strict=True)
         ]
 
-    def _find_pairs(self, one: ResolvedQuery) -> Iterator[_Pair]:
-        """Yield two words with a space or a hyphen between them; not the word that is being typed."""
-        for match in PAIR.finditer(one.text):
-            if not (one.prefix and match.end(2) == len(one.text)):
-                words = (match[1] + match[2], match[1], match[2])
-                terms = [term for word in words for term in self._analyzer.analyze(word, one.language)]
-                if len(terms) == len(words):
-                    yield _Pair(match.end(1), tuple(terms))
+    def _find_pairs(self, queries: Sequence[ResolvedQuery]) -> list[list[_Pair]]:
+        """Return the pairs of words with a hyphen between them, or a space if the archive has both as one word.
+
+        A pair has a term for each word. The word that is being typed is in none.
+        """
+        analyze, matches = self._analyzer.analyze, [list(PAIR.finditer(one.text)) for one in queries]
+        wholes = [[analyze(m[1] + m[2], one.language) for m in own] for one, own in zip(queries, matches, strict=True)]
+        unknown = self._postings.speller.unknown([term for own in wholes for terms in own for term in terms])
+        pairs: list[list[_Pair]] = [[] for _ in queries]
+        for row, one in enumerate(queries):
+            for match, whole in zip(matches[row], wholes[row], strict=True):
+                if one.text[match.end(1)] == " " and unknown.issuperset(whole):
+                    continue
+                terms = *whole, *analyze(match[1], one.language), *analyze(match[2], one.language)
+                if len(terms) == 3 and not (one.prefix and match.end(2) == len(one.text)):
+                    pairs[row].append(_Pair(match.end(1), terms))
+        return pairs
 
     def finish(self, queries: Sequence[ResolvedQuery]) -> list[ResolvedQuery]:
         """Return the queries with unknown last words completed to the most frequent words with that prefix."""

@@ -17,18 +17,18 @@ from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.parallel import map_pieces
-from askalike.core.types import AllowedDocs, Answer, Question, TopDocs, Vectors
+from askalike.core.types import AllowedDocs, Answer, AnsweredQuestion, Question, TopDocs, Vectors
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
-from askalike.index.rows import DocAttributes, find_positions, score_missing
+from askalike.index.rows import DocAttributes, FoundTitles, find_positions, score_missing
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.rankers._explanations import explain_by_vectors
 from askalike.rankers._field_vectors import FieldEncoder
-from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import FieldSettings, ResolvedQuery
+from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
+from askalike.rankers._queries import ANSWER_WEIGHT, FieldSettings, ResolvedQuery
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
     Docids,
@@ -38,6 +38,7 @@ from askalike.rankers._searcher import (
     Searcher,
     Texts,
     fill_missing,
+    find_typed_titles,
 )
 from askalike.rankers._word_vectors import TextField, WordReader
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
@@ -59,7 +60,9 @@ class DenseSettings(FieldSettings):
     """The fields that are encoded, and the storage of vectors."""
 
     fields: FieldNames = Field(
-        "text", description="the fields that are encoded; text is title and body as one text, as in papers"
+        "text",
+        description="the fields that are encoded; text is title and body as one text, as in papers; "
+        "answer is the accepted one",
     )
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
         None, description="the weight of each field's similarity; by default the encoder's"
@@ -176,25 +179,33 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
 
     def _look_up_changes(self, view: View, index: VectorIndex) -> VectorSearcher:
         rows = [
-            (docid, phrasing, text)
-            for docid, texts, _ in self._documents(view, index.change)
+            (docid, phrasing, attributes.title_key(phrasing), text)
+            for docid, texts, attributes in self._documents(view, index.change)
             for phrasing, text in enumerate(texts)
         ]
-        gone = {*view.deleted_docids(index.change), *(docid for docid, _, _ in rows)}
+        gone = {*view.deleted_docids(index.change), *(docid for docid, *_ in rows)}
         if not rows:
             return index.search_with(None, sorted(gone))
-        docids, phrasings, documents = zip(*rows, strict=True)
+        docids, phrasings, keys, documents = zip(*rows, strict=True)
         vectors = self.field_encoder(view).encode_documents(documents, approximate=True)
-        pending = PendingVectors(np.array(docids, np.int64), np.array(phrasings, np.uint16), vectors)
+        numbers = np.array(docids, np.int64), np.array(phrasings, np.uint16)
+        pending = PendingVectors(*numbers, vectors, np.array(keys, np.uint64))
         return index.search_with(pending, sorted(gone))
 
     def field_encoder(self, view: View) -> FieldEncoder:
-        """Return the encoder of the view's documents and of queries; an answer has only one field."""
-        fields, weights = self.settings.field_names, self.settings.field_weights
-        if len(fields) > 1 and view.kind == "answers":
-            fields, weights = ("text",), None
-        default = tuple(self.encoder.title_weight if field == "title" else 1.0 for field in fields)
-        return FieldEncoder(self.encoder, fields, weights or default, self.settings.title_factor)
+        """Return the encoder of the view's documents and of queries."""
+        fields = self._fields_of(view)
+        own = self.settings.field_weights if len(fields) > 1 else None
+        return FieldEncoder(self.encoder, fields, own or self._usual_weights(fields), self.settings.title_factor)
+
+    def _fields_of(self, view: View) -> Sequence[str]:
+        """Return the fields that are encoded; an answer has only one."""
+        fields = self.settings.field_names
+        return ("text",) if len(fields) > 1 and view.kind == "answers" else fields
+
+    def _usual_weights(self, fields: Sequence[str]) -> tuple[float, ...]:
+        usual = {"title": self.encoder.title_weight, "answer": ANSWER_WEIGHT}
+        return tuple(usual.get(field, 1.0) for field in fields)
 
     @cached_property
     def _digest(self) -> str:
@@ -209,7 +220,8 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
     def _open_index(
         self, engine: IndexEngine, location: IndexLocation, view: View
     ) -> ArchiveIndex[VectorsSearcher, VectorsWriter]:
-        layout = VectorLayout(self._digest, self.settings.storage)
+        fields = self._fields_of(view)
+        layout = VectorLayout(self._digest, self.settings.storage, self._usual_weights(fields) if fields[1:] else ())
         return engine.vectors(location, layout, self.settings.exact_up_to, view.__len__)
 
     def _write_documents(self, view: View, writer: VectorsWriter) -> Iterator[int]:
@@ -240,7 +252,7 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
 
     def _documents(self, view: View, since: int) -> Iterator[tuple[int, list[Question | Answer], DocAttributes]]:
         """Yield (docid, phrasings, attributes) of each document added or changed after a change number."""
-        for docid, document, attributes in changed_documents(view, since):
+        for docid, document, attributes in changed_documents(view, since, self.settings):
             if isinstance(document, Answer):
                 yield docid, [document], attributes
                 continue
@@ -249,6 +261,8 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
 
     def _rephrased(self, question: Question, text: str) -> Question:
         """Return the question with a rephrasing as its title; if only bodies are encoded, as its body."""
+        if isinstance(question, AnsweredQuestion):
+            question = replace(question, answer=None)
         if self.settings.fields == "body":
             return replace(question, title="", body=text, markup="text")
         return replace(question, title=text, body="")
@@ -263,7 +277,9 @@ class DenseSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker, self.languages = ranker, ranker.encoder.languages
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
-        self.look_for_titles(ranker.settings.field_names)
+
+    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
+        return find_typed_titles(self._vectors, queries) if self._ranker.settings.finds_titles else None
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""
@@ -279,10 +295,11 @@ class DenseSearcher(Searcher):
         encoded: VectorQueries | None = known.encoded if known else self._encode(queries)
         topdocs = known.topdocs if known else None
         scores = score_missing(topdocs, docids, partial(self._vectors.score, encoded)) if encoded else []
-        return self._found(queries, docids, scores, encoded)
+        return self._found(queries, docids, scores, encoded, known)
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the contribution of each query word with the document's most similar word, or only the score."""
+        texts = add_answers(self.view, texts, self._ranker.settings.field_names)
         return [self._explain_query(retrieved, row, own, texts) for row, own in enumerate(docids)]
 
     def _encode(self, queries: Sequence[ResolvedQuery]) -> VectorQueries | None:
@@ -294,9 +311,9 @@ class DenseSearcher(Searcher):
 
     def _found(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], scores: Sequence[Scores],
-        encoded: VectorQueries | None,
+        encoded: VectorQueries | None, known: Retrieved | None = None,
     ) -> Retrieved:  # fmt: skip
-        vectors = self._fields.merge_fields(encoded.vectors) if encoded else None
+        vectors = known.vectors if known else self._fields.merge_fields(encoded.vectors) if encoded else None
         unrelated = self._ranker.encoder.unrelated_score
         absolute = [np.maximum((s - unrelated) / (1 - unrelated), 0) for s in scores] if unrelated else scores
         return Retrieved(queries, docids, scores, absolute, scores, vectors, encoded=encoded)
@@ -309,7 +326,33 @@ class DenseSearcher(Searcher):
         encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
         text = self._fields.select_explained(query.finished or query.query)
         reasons = explain_by_vectors(encoder, self.name, text, documents, scores, reader)
-        return dict(zip(docids.tolist(), reasons, strict=True))
+        of_fields = self._score_fields(retrieved.encoded, row, docids, scores)
+        by_field = [
+            {"rephrasing": score} if "rephrasing" in document else self._name_fields(own, document)
+            for document, own, score in zip(documents, of_fields, scores, strict=True)
+        ]
+        explained = [replace(reason, fields=own) for reason, own in zip(reasons, by_field, strict=True)]
+        return dict(zip(docids.tolist(), explained, strict=True))
+
+    def _score_fields(
+        self, queries: VectorQueries, row: int, docids: Docids, scores: Sequence[float]
+    ) -> list[dict[str, float]]:
+        """Return field → its share of each document's score; the last field has what the others leave."""
+        *others, (last, _) = self._fields.of_fields(queries.vectors.select(row)).items()
+        rows: list[dict[str, float]] = [{} for _ in scores]
+        for field, own in others:
+            [column] = self._vectors.score(VectorQueries(own, [queries.exclusions[row]]), [docids])
+            for shares, value in zip(rows, fill_missing(column).tolist(), strict=True):
+                shares[field] = value
+        for shares, score in zip(rows, scores, strict=True):
+            shares[last] = score - sum(shares.values())
+        return rows
+
+    def _name_fields(self, shares: dict[str, float], document: Mapping[str, TextField]) -> dict[str, float]:
+        """Return the shares of a document's fields, with that of a lacking answer at the field that stands for it."""
+        if "answer" in shares and "answer" not in document and len(shares) > 1:
+            shares[self._fields.replacement] += shares.pop("answer")
+        return shares
 
     def _phrasing_fields(
         self, vectors: VectorQueries, row: int, question: Question, docid: int
@@ -322,10 +365,12 @@ class DenseSearcher(Searcher):
             return {"rephrasing": TextField(question.rephrasings[phrasing - 1], language=question.language)}
         fields, markup, language = self._ranker.settings.field_names, question.markup, question.language
         texts = {}
-        if fields != ("body",) and question.title:
+        if not {"title", "text"}.isdisjoint(fields) and question.title:
             texts["title"] = TextField(question.title, "", markup, language)
-        if fields != ("title",) and question.body:
+        if not {"body", "text"}.isdisjoint(fields) and question.body:
             texts["body"] = TextField("", question.body, markup, language)
+        if isinstance(question, AnsweredQuestion) and question.answer:
+            texts["answer"] = TextField("", question.answer.body, question.answer.markup, language)
         return texts
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike.core.config import TextList
@@ -13,6 +12,7 @@ from askalike.core.types import AllowedDocs
 from askalike.rankers._composite import CompositeRanker, CompositeSearcher, CompositeSettings
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
+from askalike.rankers._ranking import retrieve
 from askalike.rankers._searcher import DEPTH_FACTOR, Docids, Explanations, Retrieved, Texts
 from askalike.store import View
 
@@ -71,6 +71,8 @@ class ClusterTable:
 class DistinctSearcher(CompositeSearcher):
     """See DistinctRanker."""
 
+    adds_titles = False  # the part has added them, and another one may be a duplicate of a hit
+
     def __init__(self, ranker: DistinctRanker, view: View, clusters: ClusterTable) -> None:
         super().__init__(ranker, view)
         (self.part,) = self.parts
@@ -80,7 +82,7 @@ class DistinctSearcher(CompositeSearcher):
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         depth = max(self.depth, k)
         while True:
-            every = self.part.retrieve(queries, depth, allowed)
+            every = retrieve(self.part, queries, depth, allowed)
             firsts = [self._clusters.first_of_each(docids, k) for docids in every.docids]
             pairs = zip(firsts, every.docids, strict=True)
             if not any(len(first) < k and len(docids) == depth for first, docids in pairs):
@@ -91,9 +93,6 @@ class DistinctSearcher(CompositeSearcher):
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], known: Retrieved | None = None
     ) -> Retrieved:
         return self.part.score(queries, docids, known)
-
-    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]] | None:
-        return self.part.may_have_title(retrieved)
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         return self.part.explain(retrieved, docids, texts)

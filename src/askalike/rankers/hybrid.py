@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from askalike import rankers
@@ -121,14 +120,6 @@ class HybridSearcher(CompositeSearcher):
         pairs = zip(self.parts, parts, strict=True)
         return self._fuse([part.score(queries, docids, own) for part, own in pairs])
 
-    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]] | None:
-        """See Searcher.may_have_title. The first part that knows it tells."""
-        for searcher, part in zip(self.parts, retrieved.parts, strict=True):
-            if (may := searcher.may_have_title(part)) is not None:
-                rows = zip(may, part.docids, retrieved.docids, strict=True)
-                return [own[find_positions(pool, docids)] for own, pool, docids in rows]
-        return None
-
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the words of every part, each part's scaled to its contribution to the score."""
         of_parts = zip(self.parts, retrieved.parts, strict=True)
@@ -147,15 +138,17 @@ class HybridSearcher(CompositeSearcher):
         candidates: Candidates | None = None,
     ) -> list[Run]:
         """Return `rank` with each of several choices of weights; the parts retrieve and score only once."""
-        resolved, depth = resolve(self, queries), max(k, self.exact_title_depth)
+        resolved = resolve(self, queries)
+        titles = self.find_titles(resolved)
         if candidates is None:
             parts = self.retrieve_parts(resolved, k)
-            ranked = [self._fuse(parts, weights).best(depth) for weights in choices]
+            ranked = [self._fuse(parts, weights).best(k) for weights in choices]
         else:
             pools = find_pools(self.view, resolved, candidates)
             parts = [part.score(resolved, pools) for part in self.parts]
-            ranked = [rank_pools(self._fuse(parts, weights), depth) for weights in choices]
-        return [to_run(self.view, first_hits(self, one, k)) for one in ranked]
+            ranked = [rank_pools(self._fuse(parts, weights)) for weights in choices]
+        found, adds = titles() if titles else {}, candidates is None
+        return [to_run(self.view, first_hits(self, one, found, k, adds=adds)) for one in ranked]
 
     def retrieve_parts(
         self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
@@ -266,12 +259,13 @@ def _sum_weighted(weights: Sequence[float], scores: Sequence[Scores]) -> Scores:
 def merge_explanations(explanations: Sequence[Explanation | None], parts: Mapping[str, float]) -> Explanation:
     """Return one explanation from those of the parts, None if a part has none.
 
-    parts: each part's share of the score, to which its contributions are scaled; if they cannot be, the part itself is
-    listed. Contributions of the same word are summed, and the spans of each field are merged.
+    parts: each part's share of the score, to which its contributions and its fields' are scaled; if they cannot be, the
+    part itself is listed. Contributions of the same word are summed, and the spans of each field are merged.
     """
     words: dict[str, tuple[tuple[str, ...], float]] = {}
     spans: dict[Span, None] = {}
     text: dict[str, str] = {}
+    of_fields: dict[str, float] = {}
     for (name, share), explanation in zip(parts.items(), explanations, strict=True):
         explanation = explanation or Explanation(0.0)
         for word, fields, score in _scale_contributions(name, explanation.contributions, share):
@@ -281,8 +275,11 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
             words[word] = fields, score
         same = {f for f, plain in explanation.text.items() if text.setdefault(f, plain) == plain}
         spans |= dict.fromkeys(s for s in explanation.spans if s.field in same)
+        total = sum(explanation.fields.values())
+        for field, score in explanation.fields.items() if total > 0 else ():
+            of_fields[field] = of_fields.get(field, 0.0) + score * share / total
     rows = sorted((Contribution(word, *row) for word, row in words.items()), key=attrgetter("score"), reverse=True)
-    return Explanation(sum(parts.values()), tuple(rows), tuple(spans), text, parts)
+    return Explanation(sum(parts.values()), tuple(rows), tuple(spans), text, parts, of_fields)
 
 
 def _scale_contributions(

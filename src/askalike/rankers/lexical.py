@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 from askalike.core import registry
@@ -16,6 +14,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import (
     AllowedDocs,
     Answer,
+    AnsweredQuestion,
     Contribution,
     Explanation,
     Markup,
@@ -27,10 +26,18 @@ from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, Term
 from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import TermContributions
-from askalike.index.lexical.terms import mark_terms, word_of
-from askalike.rankers._indexed import IndexedRanker, changed_documents
-from askalike.rankers._queries import TITLE_FACTOR, FieldSettings, ResolvedQuery, is_title
-from askalike.rankers._searcher import Docids, Explanations, Retrieved, Searcher, Texts
+from askalike.index.lexical.terms import field_of, mark_terms, word_of
+from askalike.index.rows import FoundTitles
+from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
+from askalike.rankers._queries import ANSWER_WEIGHT, TITLE_FACTOR, FieldSettings, ResolvedQuery, is_title
+from askalike.rankers._searcher import (
+    Docids,
+    Explanations,
+    Retrieved,
+    Searcher,
+    Texts,
+    find_typed_titles,
+)
 from askalike.rankers._spelling import SpellingCorrector
 from askalike.similarities import Similarity
 from askalike.store import View
@@ -42,11 +49,6 @@ TermScores = Sequence[tuple[str, float]]
 FieldTerms = tuple[str, Sequence[tuple[str, int, int]]]
 """A field, and the terms found in it, each with its start and end."""
 PROGRESS_EVERY = 2_000
-EXACT_TITLE_SCORES = (0.5, 0.65)
-"""Minimum absolute score of a question with exactly the typed title, if the query's hyphens were changed, and if not.
-
-It is 1 but for rounded lengths and joined words.
-"""
 TEXT_WEIGHT = 1.5
 """Default weight of a whole text's score beside that of its title: it finds pasted messages, and titles stay first."""
 
@@ -55,10 +57,12 @@ class LexicalSettings(FieldSettings, AnalyzerSettings):
     """Settings of the index: the analysis of text, the fields; and how the scores of fields are summed."""
 
     fields: FieldNames = Field(
-        "title,text", description="the fields that are searched; text is title and body as one text, as in papers"
+        "title,text",
+        description="the fields that are searched; text is title and body as one text, as in papers; "
+        "answer is the accepted one",
     )
     field_weights: Annotated[NumberList, AfterValidator(check_weights)] | None = Field(
-        None, description="the weight of each field's score; by default 1, and 1.5 for text beside other fields"
+        None, description="the weight of each field's score; by default 1; beside others text 1.5, answer 0.5"
     )
     rephrasings: bool = Field(True, description="whether a question is also found by its rephrasings")
     lengths: Literal["byte", "exact"] = Field(
@@ -74,7 +78,8 @@ class LexicalSettings(FieldSettings, AnalyzerSettings):
         """The weight of each field; empty for one field without a weight of its own."""
         if self.field_weights is not None or len(self.field_names) == 1:
             return self.field_weights or ()
-        return tuple(TEXT_WEIGHT if name == "text" else 1.0 for name in self.field_names)
+        usual = {"text": TEXT_WEIGHT, "answer": ANSWER_WEIGHT}
+        return tuple(usual.get(name, 1.0) for name in self.field_names)
 
     @property
     def digest(self) -> str:
@@ -121,7 +126,7 @@ class TermExtractor:
     def phrasings(self, document: Question | Answer, language: str | None) -> list[tuple[int, list[str]]]:
         """Return the terms of the document's fields as phrasing 0, then those of its rephrasings.
 
-        A rephrasing has the fields of a question without a body. language: the archive's.
+        A rephrasing has the fields of a question without body and answer. language: the archive's.
         """
         if isinstance(document, Answer):
             return [(0, self._terms(document.body, document.markup, language))]
@@ -132,14 +137,14 @@ class TermExtractor:
 
     def own_terms(self, question: Question, language: str | None) -> list[str]:
         """Return the terms of a question's fields."""
-        title = self._terms(question.title, "text", language) if self.fields != ("body",) else []
-        body = self._terms(question.body, question.markup, language) if self.fields != ("title",) else []
-        return _mark_fields(self.fields, {"title": title, "body": body, "text": title + body})
+        texts = {name: self._terms(*text, language) for name, text in self._own_texts(question).items()}
+        terms = {name: texts.get(name, []) for name in ("title", "body", "answer")}
+        return _mark_fields(self.fields, terms | {"text": terms["title"] + terms["body"]})
 
     def _rephrasing_terms(self, terms: list[str]) -> list[str]:
         """Return the terms of a rephrasing's fields: those of a question with that title; alone a body is replaced."""
         body = terms if self.fields == ("body",) else []
-        return _mark_fields(self.fields, {"title": terms, "body": body, "text": terms})
+        return _mark_fields(self.fields, {"title": terms, "body": body, "text": terms, "answer": []})
 
     def query_texts(self, resolved: ResolvedQuery) -> list[str]:
         """Return the plain texts of a query: its title, and its body if more than titles are searched."""
@@ -164,11 +169,11 @@ class TermExtractor:
                 terms.append(self.analyzer.analyze(text, language))
         every = [term for own in terms for term in own]
         fields = self.fields if kind == "questions" else ("text",)
-        marked = _mark_fields(fields, {"title": terms[0], "body": every, "text": every})
+        marked = _mark_fields(fields, {"title": terms[0], **dict.fromkeys(("body", "text", "answer"), every)})
         factors = tuple(self.settings.title_factor if field == "title" else 1.0 for field in fields)
         if len(fields) == 1 or is_title(resolved.query):
             factors = ()
-        whole = self.analyzer.analyze(unfinished or "", language)
+        whole = self.analyzer.analyze(unfinished, language) if unfinished else ()
         light = self._light_words(language) if self.settings.function_words < 1 else {}
         return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors, word_factors=light)
 
@@ -194,11 +199,17 @@ class TermExtractor:
             return {}
         if phrasing:
             return {"rephrasing": (question.rephrasings[phrasing - 1], "text")}
+        return self._own_texts(question)
+
+    def _own_texts(self, question: Question) -> dict[str, tuple[str, Markup]]:
+        """Return the texts of a question that its fields are made of, with their markup."""
         texts: dict[str, tuple[str, Markup]] = {}
-        if self.fields != ("body",):
+        if not {"title", "text"}.isdisjoint(self.fields):
             texts["title"] = (question.title, "text")
-        if self.fields != ("title",) and question.body:
+        if not {"body", "text"}.isdisjoint(self.fields) and question.body:
             texts["body"] = (question.body, question.markup)
+        if "answer" in self.fields and isinstance(question, AnsweredQuestion) and question.answer:
+            texts["answer"] = (question.answer.body, question.answer.markup)
         return texts
 
     def _terms(self, text: str, markup: Markup, language: str | None) -> list[str]:
@@ -267,7 +278,7 @@ class LexicalRanker(IndexedRanker[TermsSearcher, TermsWriter]):
 
     def _write_documents(self, view: View, writer: TermsWriter) -> Iterator[int]:
         done, sent_docid, language = 0, writer.sent_docid, view.language
-        for done, (docid, document, attributes) in enumerate(changed_documents(view, writer.change), 1):
+        for done, (docid, document, attributes) in enumerate(changed_documents(view, writer.change, self.settings), 1):
             if docid > sent_docid:
                 writer.add(docid, self.extractor.phrasings(document, language), attributes)
             if done % PROGRESS_EVERY == 0:
@@ -285,7 +296,6 @@ class LexicalSearcher(Searcher):
         self._postings = postings
         self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
         self.detects_language = ranker.settings.language == "auto"
-        self.look_for_titles(ranker.settings.field_names)
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
@@ -304,13 +314,12 @@ class LexicalSearcher(Searcher):
         matches = self._postings.match(encoded, docids, known.topdocs if known else None)
         return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
 
-    def may_have_title(self, retrieved: Retrieved) -> Sequence[NDArray[np.bool_]]:
-        """See Searcher.may_have_title: those with a high absolute score."""
-        rows = zip(retrieved.queries, retrieved.absolute or (), strict=True)
-        return [scores >= EXACT_TITLE_SCORES[one.text == one.query.title] for one, scores in rows]
+    def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
+        return find_typed_titles(self._postings, queries) if self._ranker.settings.finds_titles else None
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""
+        texts = add_answers(self.view, texts, self._extractor.fields)
         matches = self._postings.contributions(retrieved.encoded, docids, retrieved.matches)
         terms = retrieved.encoded.queries
         return [self._explain_query(*own, texts) for own in zip(retrieved.queries, terms, docids, matches, strict=True)]
@@ -332,7 +341,8 @@ class LexicalSearcher(Searcher):
         questions = [texts[docid] for docid in docids.tolist()]
         fields = [self._plain_fields(q, match.phrasing) for q, match in zip(questions, matches, strict=True)]
         spans = self._find_terms(questions, fields, shared)
-        reasons = [_explain_match(forms, *own) for own in zip(matches, fields, spans, strict=True)]
+        names = self._extractor.fields
+        reasons = [_explain_match(forms, names, *own) for own in zip(matches, fields, spans, strict=True)]
         return dict(zip(docids.tolist(), reasons, strict=True))
 
     def _plain_fields(self, question: Question, phrasing: int) -> dict[str, str]:
@@ -366,12 +376,19 @@ def _mark_fields(fields: Sequence[str], terms: Mapping[str, Sequence[str]]) -> l
 
 
 def _explain_match(
-    forms: Mapping[str, str], match: TermContributions, plain: Mapping[str, str], found: Sequence[FieldTerms]
-) -> Explanation:
-    """forms: term → the query's word. plain: the document's fields. found: terms in these, also of other matches."""
+    forms: Mapping[str, str], fields: Sequence[str], match: TermContributions, plain: Mapping[str, str],
+    found: Sequence[FieldTerms],
+) -> Explanation:  # fmt: skip
+    """forms: term → the query's word. fields: their names in the index. plain: the document's texts.
+
+    found: terms in these, also of other matches.
+    """
     totals: dict[str, float] = {}
+    of_fields: dict[str, float] = {}
     for term, score in match.scores:
+        field = "rephrasing" if match.phrasing else fields[field_of(term)]
         totals[word_of(term)] = totals.get(word_of(term), 0.0) + score
+        of_fields[field] = of_fields.get(field, 0.0) + score
     names: dict[str, dict[str, None]] = {term: {} for term in totals}
     spans = []
     for name, own in found:
@@ -381,4 +398,4 @@ def _explain_match(
                 spans.append(Span(name, start, end))
     rows = [Contribution(forms.get(term, term), tuple(names[term]), score) for term, score in totals.items()]
     ordered = tuple(sorted(rows, key=lambda c: -c.score))
-    return Explanation(sum(totals.values()), ordered, tuple(spans), plain)
+    return Explanation(sum(totals.values()), ordered, tuple(spans), plain, fields=of_fields)

@@ -14,13 +14,25 @@ from askalike.core.types import LocatedRecord
 from askalike.core.values import parse_encoding, parse_language
 from askalike.readers._queries import read_candidates, read_queries
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
-from askalike.readers._threads import ThreadReader
+from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question
 from askalike.store import ArchiveSummary
 from askalike.store.drafts import DraftImport, import_drafts
 from askalike.store.import_report import sum_changes
 from askalike.store.importing import ImportRequest, import_records, open_for_import, open_for_plan, plan_import
 
-__all__ = ["Reader", "SourceFiles", "import_archive", "parse_rows", "read_candidates", "read_queries", "reject"]
+__all__ = [
+    "SOLVED_EMOJIS",
+    "Conversation",
+    "Message",
+    "Reader",
+    "SourceFiles",
+    "find_question",
+    "import_archive",
+    "parse_rows",
+    "read_candidates",
+    "read_queries",
+    "reject",
+]
 
 
 class Reader(Protocol):

@@ -3,8 +3,9 @@
 import codecs
 import io
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,7 +28,8 @@ def recode(stream: Any, path: Path, encoding: str | None, count: Callable[[str],
             return stream  # type: ignore[no-any-return]
         encoding = "utf-16"
         count("files read as UTF-16, as their first two bytes say")
-    return io.BufferedReader(_RecodedFile(stream, path, encoding), CHUNK_SIZE)
+    chunks = iter(lambda: stream.read(CHUNK_SIZE), b"")
+    return io.BufferedReader(_TextFile(decode_chunks(chunks, encoding, path)), CHUNK_SIZE)
 
 
 def describe_invalid_utf8(offset: int, byte: int) -> str:
@@ -36,38 +38,39 @@ def describe_invalid_utf8(offset: int, byte: int) -> str:
     return f"byte {offset} (0x{byte:02x}) is not UTF-8; {advice}"
 
 
-class _RecodedFile(io.RawIOBase):
-    """A stream decoded from its encoding and encoded as UTF-8. Reading raises InputError if it cannot be decoded."""
+def decode_chunks(chunks: Iterable[bytes], encoding: str, path: Path) -> Iterator[str]:
+    """Yield the text of a file's chunks, none of it empty. Raises InputError if they cannot be decoded."""
+    decoder, offset = codecs.getincrementaldecoder(encoding)(), 0
+    for chunk in chain(chunks, [b""]):
+        undecoded = len(decoder.getstate()[0])
+        try:
+            text = decoder.decode(chunk, not chunk)
+        except UnicodeDecodeError as error:
+            at = offset - undecoded + error.start
+            problem = f"byte {at} is not {encoding} ({error.reason}); name it with --encoding"
+            if encoding == "utf-8":
+                problem = describe_invalid_utf8(at, error.object[error.start])
+            raise InputError(f"{path}: {problem}") from None
+        offset += len(chunk)
+        if text:
+            yield text
 
-    def __init__(self, stream: IO[bytes], path: Path, encoding: str) -> None:
-        self._stream, self._path, self._encoding = stream, path, encoding
-        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+class _TextFile(io.RawIOBase):
+    """Texts as a stream of UTF-8."""
+
+    def __init__(self, texts: Iterator[str]) -> None:
+        self._texts = texts
         self._pending = b""
-        self._offset = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._pending:
-            chunk = self._stream.read(CHUNK_SIZE)
-            self._pending = self._decode(chunk)
-            if not chunk:
-                break
+        self._pending = self._pending or next(self._texts, "").encode("utf-8", "replace")
         size = min(len(buffer), len(self._pending))
         buffer[:size], self._pending = self._pending[:size], self._pending[size:]
         return size
-
-    def _decode(self, chunk: bytes) -> bytes:
-        undecoded = len(self._decoder.getstate()[0])
-        try:
-            text = self._decoder.decode(chunk, not chunk)
-        except UnicodeDecodeError as error:
-            place = f"byte {self._offset - undecoded + error.start}"
-            problem = f"{place} is not {self._encoding} ({error.reason}); name it with --encoding"
-            raise InputError(f"{self._path}: {problem}") from None
-        self._offset += len(chunk)
-        return text.encode("utf-8", "replace")
 
 
 BINARY_KINDS = (

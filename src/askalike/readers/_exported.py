@@ -15,6 +15,7 @@ from askalike.export.exporting import MANIFEST_FILE
 from askalike.readers._json import PlacedRow, Row, read_json_lines
 from askalike.readers._rows import read_rows
 from askalike.readers._source import SourceFiles, parse_rows
+from askalike.readers._values import parse_integer
 
 T = TypeVar("T", Question, Answer, Link, Judgement)
 RowParser = Callable[[Row], Record]
@@ -141,13 +142,6 @@ def _parse_texts(name: str, value: Any) -> tuple[str, ...]:
     return tuple(_parse_text(name, text) for text in values)
 
 
-def _parse_integer(name: str, value: Any) -> int:
-    try:
-        return int(value)
-    except (ValueError, TypeError, OverflowError):
-        raise ValueError(f"{name} {value!r}: expected a whole number") from None
-
-
 def _parse_date(_: str, value: Any) -> str:
     parse_utc(value)
     return str(value)
@@ -170,9 +164,9 @@ FIELD_PARSERS: Mapping[str, Callable[[str, Any], Any]] = {
     "tags": _parse_texts,
     "rephrasings": _parse_texts,
     "marks": lambda name, value: tuple(map(_parse_mark, _parse_texts(name, value))),
-    "votes": _parse_integer,
-    "relevance": _parse_integer,
-    "position": _parse_integer,
+    "votes": parse_integer,
+    "relevance": parse_integer,
+    "position": parse_integer,
     "accepted": lambda _, value: bool(value),
     "created_at": _parse_date,
     "closed_at": _parse_date,

@@ -253,6 +253,20 @@ def open_table(
     return _name_columns(_read_fields(source, path, quotes), path, header)
 
 
+def check_columns(
+    rows: Iterator[PlacedRow], path: Path, needed: Sequence[str], advice: str = ""
+) -> Iterator[PlacedRow]:
+    """Yield the rows of a file. Raises InputError if the first one lacks a needed column."""
+    is_checked = False
+    for place, row in rows:
+        if not is_checked and not isinstance(row, RejectedRow):
+            is_checked = True
+            if missing := [name for name in needed if name not in row]:
+                problem = f"no column {', '.join(missing)}; there are: {', '.join(row)}"
+                raise InputError(f"{path}: {'. '.join(filter(None, (problem, advice)))}")
+        yield place, row
+
+
 def read_rows(source: SourceFiles, path: Path) -> Iterator[PlacedRow]:
     """Yield each row of a table. Raises InputError."""
     yield from open_table(source, path).rows

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import time
 import urllib.error
 import urllib.request
@@ -19,6 +20,12 @@ MAX_RESPONSE_BYTES = 1 << 26
 MAX_TRIES = 5
 PASSING_STATUSES = (408, 425, 429, 500, 502, 503, 504)
 MAX_WAIT_SECONDS = 60.0
+
+
+def read_address(path: Path) -> str | None:
+    """Return the address that a path stands for, in which a Path collapses the two slashes; None if it is a file's."""
+    match = re.match(r"(https?):/+(?=[^/])", str(path))
+    return f"{match[1]}://{str(path)[match.end() :]}" if match else None
 
 
 class SiteClient:

@@ -1,7 +1,6 @@
 """Files as readers see them, from bytes to records: decompression, decoding, byte counts, notes, rejected rows."""
 
 import bz2
-import codecs
 import gzip
 import io
 import json
@@ -10,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -19,7 +17,7 @@ from pydantic import Field
 from askalike.core.config import DateText, Settings
 from askalike.core.errors import AskalikeError, InputError
 from askalike.core.types import LocatedRecord, Place, Record, RejectedRow
-from askalike.readers._encoding import CHUNK_SIZE, describe_invalid_utf8, recode, refuse_binary
+from askalike.readers._encoding import CHUNK_SIZE, decode_chunks, describe_invalid_utf8, recode, refuse_binary
 from askalike.store.database import DATABASE_FILE
 
 MAX_LINE_SIZE = 1 << 26
@@ -129,17 +127,9 @@ class SourceFiles:
 
     def read_text(self, path: Path) -> Iterator[str]:
         """Yield a file's text in pieces, for formats without lines. Raises InputError at a byte that is not UTF-8."""
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        offset = 0
-        for chunk in chain(self.read_chunks(path), [b""]):
-            undecoded = len(decoder.getstate()[0])
-            try:
-                text = decoder.decode(chunk, not chunk)
-            except UnicodeDecodeError as error:
-                problem = describe_invalid_utf8(offset - undecoded + error.start, error.object[error.start])
-                raise InputError(f"{path}: {problem}") from None
-            yield text.removeprefix("\ufeff") if not offset else text
-            offset += len(chunk)
+        texts = decode_chunks(self.read_chunks(path), "utf-8", path)
+        yield next(texts, "").removeprefix("\ufeff")
+        yield from texts
 
     def _decode(self, raw: bytes, offset: int, place: Place) -> str:
         try:

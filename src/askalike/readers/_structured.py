@@ -24,6 +24,8 @@ ADDRESS_ATTRIBUTES = ("href", "src", "data")
 MARKUP_PROPERTIES = ("text", "articleBody")
 """Properties whose value keeps its markup; others are plain text."""
 MAX_NODES = 200_000
+MAX_DEPTH = 50
+"""The number of items or values inside each other that are read; deeper ones are no question's."""
 """Elements of one page that are read; more are not a page of questions."""
 
 
@@ -56,12 +58,19 @@ def read_page(content: str | bytes) -> StructuredPage:
 
 
 def decode(content: bytes) -> str:
-    """Return the text of a page in the encoding that it declares, UTF-8 if none."""
-    declared = CHARSET.search(content[:HEAD_BYTES])
-    encoding = declared[1].decode("ascii") if declared else "utf-8"
+    """Return the text of a page that is UTF-8, or in the encoding that it declares.
+
+    A page that was saved is often UTF-8 although it still says otherwise; text in another encoding hardly ever is.
+    """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encoding = "utf-16"
-    text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
+        text = content.decode("utf-16")
+    else:
+        declared = CHARSET.search(content[:HEAD_BYTES])
+        encoding = declared[1].decode("ascii") if declared else "utf-8"
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = content.decode(encoding)
     return text.replace("\0", "\ufffd")
 
 
@@ -111,22 +120,41 @@ def _read_json_ld(tree: LexborHTMLParser, problems: list[str]) -> Iterator[Item]
         except (ValueError, RecursionError) as error:
             problems.append(f"JSON-LD cannot be read ({error})")
             continue
+        if _is_deep(value):
+            problems.append("JSON-LD cannot be read (it is nested too deep)")
+            continue
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, dict):
                 graph = one.get("@graph")
                 yield from (each for each in graph if isinstance(each, dict)) if isinstance(graph, list) else [one]
 
 
+def _is_deep(value: Any) -> bool:
+    """Return whether values are inside each other to more than MAX_DEPTH."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return bool(level)
+
+
 def _read_microdata(tree: LexborHTMLParser, address: str) -> list[Item]:
-    """Return the outermost items in microdata, those of nested items as properties (HTML, section 5.2)."""
+    """Return the outermost items in microdata, those of nested items as properties (HTML, section 5.2).
+
+    The outermost may be the element `html`, as on Stack Exchange. A property outside all items is one, too.
+    """
     top: list[dict[str, Any]] = []
-    if tree.body is None or tree.css_first("[itemscope]") is None:
+    if tree.root is None or tree.css_first("[itemscope]") is None:
         return []
-    waiting: list[tuple[LexborNode, dict[str, Any] | None]] = [(tree.body, None)]
+    waiting: list[tuple[LexborNode, dict[str, Any] | None, int]] = [(tree.root, None, 0)]
     for _ in range(MAX_NODES):
         if not waiting:
             break
-        node, parent = waiting.pop()
+        node, parent, depth = waiting.pop()
         attributes = node.attributes
         item: dict[str, Any] | None = None
         if "itemscope" in attributes:
@@ -135,14 +163,16 @@ def _read_microdata(tree: LexborHTMLParser, address: str) -> list[Item]:
                 item["@id"] = urljoin(address, attributes["itemid"] or "")
         names = (attributes.get("itemprop") or "").split()
         if parent is None or not names:
-            if item is not None and not names:
+            if item is not None:
                 top.append(item)
         else:
             for name in names:
                 value = item if item is not None else _property_value(node, name, address)
                 parent.setdefault(name, []).append(value)
         inside = item if item is not None else parent
-        waiting += reversed([(child, inside) for child in node.iter(include_text=False)])
+        depth += item is not None
+        if depth < MAX_DEPTH:
+            waiting += reversed([(child, inside, depth) for child in node.iter(include_text=False)])
     return list(top)
 
 

@@ -65,9 +65,12 @@ class Conversation:
         elif len(self._answers) < MAX_ANSWERS:
             self._answers.append(message)
 
-    def to_draft(self, id: str, url: str | None, source: SourceFiles) -> ThreadDraft | None:
-        """Return the draft, whose answer is the solution, else the others' messages; None, with a note, without one."""
-        title = find_question(self.first.text)
+    def to_draft(self, id: str, url: str | None, source: SourceFiles, title: str | None = None) -> ThreadDraft | None:
+        """Return the draft, whose answer is the solution, else the others' messages; None, with a note, without one.
+
+        title: that of the conversation, if it has one; by default its question.
+        """
+        title = title or find_question(self.first.text)
         if title is None:
             return None
         answers = self._solutions or self._answers

@@ -4,7 +4,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -25,6 +25,31 @@ def derive_id(*parts: str) -> str:
 def to_text(value: Any) -> str:
     """Return a cell as stripped text: None is empty, numbers are converted."""
     return "" if value is None else str(value).strip()
+
+
+def require_text(row: Mapping[str, Any], name: str) -> str:
+    """Return a row's value as stripped text. Raises KeyError if it has none."""
+    if not (text := to_text(row.get(name))):
+        raise KeyError(name)
+    return text
+
+
+def parse_integer(name: str, value: Any) -> int:
+    """Return a row's value as a whole number. Raises ValueError with the name of the value."""
+    try:
+        return int(value)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError(f"{name} {value!r}: expected a whole number") from None
+
+
+def as_object(value: Any) -> Mapping[str, Any]:
+    """Return a value of JSON if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_objects(value: Any) -> list[Mapping[str, Any]]:
+    """Return the objects in a value of JSON if it is a list; none in another."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def split_cell(value: Any, separators: str = "|;") -> tuple[str, ...]:

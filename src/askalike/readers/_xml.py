@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from askalike.core.errors import InputError
 from askalike.core.types import Place
-from askalike.readers._encoding import describe_invalid_utf8
+from askalike.readers._encoding import decode_chunks, describe_invalid_utf8
 from askalike.readers._source import SourceFiles
 
 MAX_ELEMENT_SIZE = 1 << 26
@@ -58,7 +58,8 @@ def read_elements(source: SourceFiles, path: Path, parts: Iterable[bytes], tag: 
     encoding = _find_encoding(source.encoding, head, path)
     parts = chain([head], rest)
     if encoding and encoding not in EXPAT_ENCODINGS:
-        encoding, parts = "utf-8", _recode(parts, encoding, path)
+        texts = decode_chunks(parts, encoding, path)  # expat reads no other one with several bytes per character
+        encoding, parts = "utf-8", (text.encode("utf-8", "replace") for text in texts)
     builder = _ElementBuilder(tag, encoding)
     for chunk in chain(_replace_forbidden(parts, source), [b""]):
         for element in builder.feed(chunk):
@@ -77,21 +78,6 @@ def _find_encoding(named: str | None, head: bytes, path: Path) -> str | None:
     except LookupError:
         advice = "name the one that it has with --encoding, e.g. --encoding gbk"
         raise InputError(f"{path}: its encoding {name!r} is unknown; {advice}") from None
-
-
-def _recode(parts: Iterable[bytes], encoding: str, path: Path) -> Iterator[bytes]:
-    """Yield the parts as UTF-8: expat reads no encoding with several bytes per character but Unicode's."""
-    decoder, offset = codecs.getincrementaldecoder(encoding)(), 0
-    for part in chain(parts, [b""]):
-        undecoded = len(decoder.getstate()[0])
-        try:
-            text = decoder.decode(part, not part)
-        except UnicodeDecodeError as error:
-            place = f"byte {offset - undecoded + error.start}"
-            raise InputError(f"{path}: {place} is not {encoding} ({error.reason}); name it with --encoding") from None
-        offset += len(part)
-        if text:
-            yield text.encode("utf-8", "replace")
 
 
 class _ElementBuilder:

@@ -13,9 +13,9 @@ from askalike.core.config import Settings
 from askalike.core.errors import InputError
 from askalike.core.files import user_cache
 from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
-from askalike.readers._site import SiteClient
+from askalike.readers._site import SiteClient, read_address
 from askalike.readers._source import SourceFiles, parse_rows
-from askalike.readers._values import parse_optional_utc, to_text
+from askalike.readers._values import as_object, list_objects, parse_optional_utc, require_text, to_text
 from askalike.text.clean import replace_forbidden
 
 API = "/answer/api/v1"
@@ -49,8 +49,8 @@ class ApacheAnswerReader(Settings):
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield each question with its answers and links, the newest first. Raises InputError."""
         for path in paths:
-            address = re.sub(r"^(https?):/+", r"\1://", str(path))  # a Path collapses the two slashes of an address
-            if not re.match(r"https?://[^/]", address):
+            address = read_address(path)
+            if address is None:
                 raise InputError(f"{path}: expected the address of a site, e.g. https://answers.example.org")
             client = SiteClient(address, self.responses or user_cache() / "apache-answer", self.pause, self.timeout)
             source.facts["name"] = client.host
@@ -65,17 +65,14 @@ class _QuestionParser:
 
     def parse(self, item: Item) -> list[Record]:
         """Return a question, its answers, and a link to its original. Raises KeyError or ValueError."""
-        id, title = to_text(item.get("id")), to_text(item.get("title"))
-        if not id or not title:
-            raise KeyError("title" if id else "id")
-        operation = item.get("operation")
-        operation = operation if isinstance(operation, dict) and item.get("status") == CLOSED else {}
+        id, title = require_text(item, "id"), require_text(item, "title")
+        operation = as_object(item.get("operation")) if item.get("status") == CLOSED else {}
         accepted = to_text(item.get("accepted_answer_id"))
         question = Question(
             id,
             title,
             to_text(item.get("content")),
-            tags=tuple(to_text(tag.get("slug_name")) for tag in item.get("tags") or [] if isinstance(tag, dict)),
+            tags=tuple(to_text(tag.get("slug_name")) for tag in list_objects(item.get("tags"))),
             created_at=parse_optional_utc(item.get("create_time") or None),
             closed_at=parse_optional_utc(operation.get("time") or None),
             author=_author(item),
@@ -142,7 +139,7 @@ def _read_pages(client: SiteClient, path: str, version: str | None = None) -> It
                 f"{client.address}: answers {str(data)[:60]!r}; expected an Apache Answer site that all may read"
             )
         count = data["count"] if isinstance(data.get("count"), int) else 0
-        yield from (item for item in data["list"] if isinstance(item, dict))
+        yield from list_objects(data["list"])
         if not data["list"]:
             return
 
@@ -154,8 +151,7 @@ def _data(client: SiteClient, path: str, version: str | None) -> Any:
 
 
 def _author(item: Item) -> str | None:
-    user = item.get("user_info")
-    return to_text(user.get("username")) or None if isinstance(user, dict) else None
+    return to_text(as_object(item.get("user_info")).get("username")) or None
 
 
 def _votes(item: Item) -> int | None:

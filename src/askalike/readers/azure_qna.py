@@ -13,7 +13,7 @@ from askalike.core.errors import InputError
 from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.readers._excel import WORKBOOK_SUFFIXES, open_sheets
 from askalike.readers._json import PlacedRow
-from askalike.readers._rows import open_table
+from askalike.readers._rows import check_columns, open_table
 from askalike.readers._source import DerivedIds, SourceFiles, find_files, parse_rows
 from askalike.readers._values import derive_id, to_text
 
@@ -44,7 +44,7 @@ class AzureQnaReader(Settings):
         for file in files:
             is_workbook = file.suffix.lower() in WORKBOOK_SUFFIXES
             rows = _read_workbook(source, file) if is_workbook else open_table(source, file, quotes=self.quotes).rows
-            groups = _group_rows(_check_columns(rows, file))
+            groups = _group_rows(check_columns(rows, file, NEEDED))
             yield from parse_rows(groups, lambda group: _build_records(group, source), shown=lambda group: group[0])
 
 
@@ -105,17 +105,6 @@ def _group_rows(rows: Iterator[PlacedRow]) -> Iterator[tuple[Place, Group | Reje
         group.append(row)
     if group:
         yield group_place, group
-
-
-def _check_columns(rows: Iterator[PlacedRow], file: Path) -> Iterator[PlacedRow]:
-    """Yield the rows. Raises InputError if the first one lacks a column."""
-    is_checked = False
-    for place, row in rows:
-        if not is_checked and not isinstance(row, RejectedRow):
-            is_checked = True
-            if missing := [name for name in NEEDED if name not in row]:
-                raise InputError(f"{file}: no column {', '.join(missing)}; there are: {', '.join(row)}")
-        yield place, row
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:

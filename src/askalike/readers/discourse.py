@@ -13,7 +13,7 @@ from askalike.core.types import Answer, LocatedRecord, Place, Question, Record, 
 from askalike.readers._json import read_json_values
 from askalike.readers._rows import open_table
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows
-from askalike.readers._values import parse_optional_date, split_cell, to_text
+from askalike.readers._values import as_object, list_objects, parse_optional_date, split_cell, to_text
 
 EXPLORER_COLUMNS = ("topic_id", "post_id", "post_number", "title", "category_id", "cooked")
 """Required columns of a CSV of the data explorer; the query is in docs/formats.md."""
@@ -75,7 +75,7 @@ class _TopicParser:
         first = next((post for post in posts if post.get("post_number") in (1, "1")), None)
         if not id or not title or first is None:
             raise KeyError("id" if not id else "title" if not title else "first post in it")
-        fetched, all_posts = len(_posts(topic)), _object(topic.get("post_stream")).get("stream")
+        fetched, all_posts = len(_posts(topic)), as_object(topic.get("post_stream")).get("stream")
         self._source.note(
             "topics of which not all posts were fetched", isinstance(all_posts, list) and len(all_posts) > fetched
         )
@@ -85,10 +85,7 @@ class _TopicParser:
             title,
             to_text(first.get("cooked")),
             "html",
-            tuple(
-                to_text(_object(tag).get("name")) if isinstance(tag, dict) else to_text(tag)
-                for tag in _list(topic, "tags")
-            ),
+            _tags(topic),
             to_text(topic.get("category_id")) or None,
             created_at=parse_optional_date(topic.get("created_at") or first.get("created_at")),
             closed_at=parse_optional_date(topic.get("last_posted_at"))
@@ -135,7 +132,7 @@ class _TopicParser:
 def _read_topics(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Topic]]:
     """Yield the topics in a response of the API. Raises InputError for a list of topics, which has no texts."""
     for place, value in read_json_values(source, file):
-        topic = _object(value)
+        topic = as_object(value)
         if "topic_list" in topic:
             raise InputError(
                 f"{place}: is a list of topics without their posts; fetch /t/ID.json of each, see docs/formats.md"
@@ -180,13 +177,19 @@ def _changed_at(topic: Topic) -> str | None:
     return max(read, default="") or None
 
 
+def _tags(topic: Topic) -> tuple[str, ...]:
+    tags = topic.get("tags")
+    listed = tags if isinstance(tags, list) else ()
+    return tuple(to_text(tag.get("name") if isinstance(tag, dict) else tag) for tag in listed)
+
+
 def _posts(topic: Topic) -> list[Mapping[str, Any]]:
-    return [post for post in _list(_object(topic.get("post_stream")), "posts") if isinstance(post, dict)]
+    return list_objects(as_object(topic.get("post_stream")).get("posts"))
 
 
 def _accepted(topic: Topic, posts: Iterable[Mapping[str, Any]]) -> str | None:
     """Return the id of the post that is marked as the solution, or whose number the topic gives as the solution."""
-    number = to_text(_object(topic.get("accepted_answer")).get("post_number"))
+    number = to_text(as_object(topic.get("accepted_answer")).get("post_number"))
     for post in posts:
         if post.get("accepted_answer") is True or (number and to_text(post.get("post_number")) == number):
             return to_text(post.get("id"))
@@ -206,16 +209,6 @@ def _marks(topic: Topic, is_solved: bool) -> tuple[Mark, ...]:
 
 def _likes(post: Mapping[str, Any]) -> int | None:
     """Return a post's number of likes; None if it was not fetched."""
-    actions = [action for action in _list(post, "actions_summary") if isinstance(action, dict)]
-    likes = [action.get("count", 0) for action in actions if action.get("id") == 2]
+    likes = [action.get("count", 0) for action in list_objects(post.get("actions_summary")) if action.get("id") == 2]
     value = likes[0] if likes else post.get("like_count", 0 if "actions_summary" in post else None)
     return int(value) if to_text(value).isdecimal() else None
-
-
-def _list(value: Mapping[str, Any], name: str) -> list[Any]:
-    found = value.get(name)
-    return found if isinstance(found, list) else []
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -17,14 +17,12 @@ from askalike.core.errors import InputError
 from askalike.core.files import user_cache
 from askalike.core.types import Answer, LocatedRecord, Place, Question, Record
 from askalike.core.values import parse_language
-from askalike.readers._site import MAX_RESPONSE_BYTES, SiteClient
+from askalike.readers._site import MAX_RESPONSE_BYTES, SiteClient, read_address
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, reject
 from askalike.readers._structured import Item, StructuredPage, decode, has_type, read_page, text_of, values, walk
 from askalike.readers._values import derive_id, parse_optional_date
-from askalike.text.clean import plain_text
+from askalike.text.clean import collapse_spaces, guess_markup, plain_text
 
-ADDRESS = re.compile(r"https?:/+[^/]")
-HTML = re.compile(r"<[a-zA-Z/!]|&[a-zA-Z]+;|&#\d+;")
 QUESTION_TYPES = ("Question", "DiscussionForumPosting")
 ANSWER_PROPERTIES = ("acceptedAnswer", "suggestedAnswer", "comment")
 NO_QUESTIONS = "pages without a FAQPage, QAPage or DiscussionForumPosting left out"
@@ -52,8 +50,8 @@ class FaqPagesReader(FollowUpReader):
 
     def read(self, paths: Sequence[Path], source: SourceFiles) -> Iterator[LocatedRecord]:
         """Yield each question of each page with its answers. Raises InputError if no page has any."""
-        addresses = [str(path) for path in paths if ADDRESS.match(str(path))]
-        saved = [path for path in paths if not ADDRESS.match(str(path))]
+        addresses = [address for path in paths if (address := read_address(path))]
+        saved = [path for path in paths if read_address(path) is None]
         files = find_files(saved, "*.html", "*.htm", "*.xhtml", "*.html.gz") if saved else []
         source.expect(files)
         n_questions = 0
@@ -93,7 +91,6 @@ class FaqPagesReader(FollowUpReader):
     ) -> Iterator[tuple[Place, str | bytes, str | None]]:
         """Yield the pages that sitemaps name, or that are addresses themselves."""
         for address in addresses:
-            address = re.sub(r"^(https?):/+", r"\1://", address)  # a Path collapses the two slashes of an address
             parts = urlsplit(address)
             folder = self.responses or user_cache() / "faq-pages"
             client = SiteClient(
@@ -157,7 +154,7 @@ class _PageParser:
             id,
             title,
             "" if plain_text(body, "html") == plain_text(title, "html") else body,
-            _markup(body),
+            guess_markup(body),
             tags=_keywords(item),
             language=self._language,
             created_at=self._date(item, "dateCreated", text_of(item.get("datePublished"))),
@@ -178,7 +175,7 @@ class _PageParser:
             address or f"{question_id}#{derive_id(body)}",
             question_id,
             body,
-            _markup(body),
+            guess_markup(body),
             created_at=self._date(item, "dateCreated", text_of(item.get("datePublished"))),
             author=text_of(item.get("author")) or None,
             url=address,
@@ -256,17 +253,13 @@ def _parse_sitemap(text: str, address: str) -> list[tuple[str, str | None]]:
 
 
 def _title(item: Item) -> str:
-    title = text_of(item.get("name") or item.get("headline")) or text_of(item.get("text"))
-    return " ".join(plain_text(unescape(title), "html" if "<" in title else "text").split())
+    title = unescape(text_of(item.get("name") or item.get("headline")) or text_of(item.get("text")))
+    return collapse_spaces(plain_text(title, guess_markup(title)))
 
 
 def _keywords(item: Item) -> tuple[str, ...]:
     words = (part for value in values(item, "keywords") for part in text_of(value).split(","))
     return tuple(dict.fromkeys(filter(None, map(str.strip, words))))
-
-
-def _markup(text: str) -> Any:
-    return "html" if HTML.search(text) else "text"
 
 
 def _absolute(address: str) -> str | None:

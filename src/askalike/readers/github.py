@@ -10,7 +10,7 @@ from askalike.core.states import Mark
 from askalike.core.types import Answer, Link, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.readers._json import read_json_values
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows, reject
-from askalike.readers._values import parse_optional_utc, to_text
+from askalike.readers._values import as_object, list_objects, parse_optional_utc, require_text, to_text
 
 Item = Mapping[str, Any]
 """An issue or a discussion; `gh` and GraphQL name its fields in camelCase, the REST API in snake_case."""
@@ -86,17 +86,15 @@ class _ItemParser:
             return self._leave_out("pull requests left out")
         if _is_bot(_author(item)):
             return self._leave_out("issues and discussions that a bot opened left out")
-        number, title = to_text(_require(item, "number")), to_text(_require(item, "title"))
-        if not title:
-            raise KeyError("title")
+        number, title = require_text(item, "number"), require_text(item, "title")
         answers = [self._parse_answer(comment, number) for comment in self._answer_comments(item)]
-        accepted = to_text(_object(item.get("answer")).get("id")) or _first_accepted(item)
+        accepted = to_text(as_object(item.get("answer")).get("id")) or _first_accepted(item)
         question = Question(
             number,
             title,
             _clean(item.get("body")),
             tags=tuple(to_text(label.get("name")) for label in _nodes(item, "labels")),
-            category=to_text(_object(item.get("category")).get("name")) or None,
+            category=to_text(as_object(item.get("category")).get("name")) or None,
             created_at=parse_optional_utc(_get(item, "createdAt")),
             closed_at=parse_optional_utc(_get(item, "closedAt")),
             author=_login(_author(item)),
@@ -126,7 +124,7 @@ class _ItemParser:
 
     def _answer_comments(self, item: Item) -> Iterator[Item]:
         """Yield the comments in a Q&A discussion, except those by bots. Comments on issues are not answers."""
-        if not _object(item.get("category")).get("isAnswerable", False):
+        if not as_object(item.get("category")).get("isAnswerable", False):
             return
         for comment in _nodes(item, "comments"):
             if _is_bot(_author(comment)):
@@ -136,7 +134,7 @@ class _ItemParser:
 
     def _parse_answer(self, comment: Item, question_id: str) -> Answer:
         return Answer(
-            to_text(_require(comment, "id")),
+            require_text(comment, "id"),
             question_id,
             _clean(comment.get("body")),
             created_at=parse_optional_utc(_get(comment, "createdAt")),
@@ -175,7 +173,7 @@ class _ItemParser:
         """Return the number of an issue of this repository; None for any other."""
         if not isinstance(issue, dict) or "number" not in issue:
             return None
-        repository = to_text(_object(issue.get("repository")).get("nameWithOwner"))
+        repository = to_text(as_object(issue.get("repository")).get("nameWithOwner"))
         match = REPOSITORY.match(to_text(issue.get("url")))
         repository = repository or (match[1] if match else "")
         is_here = not repository or not self._repository or repository.lower() == self._repository.lower()
@@ -236,25 +234,15 @@ def _get(item: Item, name: str) -> Any:
     return item[name] if name in item else item.get(re.sub("([A-Z])", r"_\1", name).lower())
 
 
-def _require(item: Item, name: str) -> Any:
-    if item.get(name) in (None, ""):
-        raise KeyError(name)
-    return item[name]
-
-
 def _nodes(item: Item, name: str) -> list[Item]:
     """Return a list from `gh`, or the nodes of a GraphQL connection, without nulls."""
     value = _get(item, name)
     nodes = value.get("nodes") if isinstance(value, dict) else value
-    return [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
-
-
-def _object(value: Any) -> Item:
-    return value if isinstance(value, dict) else {}
+    return list_objects(nodes)
 
 
 def _author(item: Item) -> Item:
-    return _object(item.get("author") or item.get("user"))
+    return as_object(item.get("author") or item.get("user"))
 
 
 def _login(author: Item) -> str | None:
@@ -277,8 +265,8 @@ def _votes(item: Item) -> int | None:
     reactions = item.get("reactionGroups")
     if not isinstance(reactions, list):
         return None
-    thumbs = (group for group in map(_object, reactions) if group.get("content") == "THUMBS_UP")
-    counts = (_object(group.get("users")).get("totalCount") for group in thumbs)
+    thumbs = (group for group in map(as_object, reactions) if group.get("content") == "THUMBS_UP")
+    counts = (as_object(group.get("users")).get("totalCount") for group in thumbs)
     return sum(count for count in counts if isinstance(count, int))
 
 
@@ -302,7 +290,7 @@ def _solved_in(item: Item) -> str | None:
         return None
     labels = (SOLVED_LABEL.fullmatch(to_text(label.get("name"))) for label in _nodes(item, "labels"))
     named = next((match[1] for match in labels if match), "")
-    return named or to_text(_object(item.get("milestone")).get("title")) or None
+    return named or to_text(as_object(item.get("milestone")).get("title")) or None
 
 
 def _clean(body: Any) -> str:

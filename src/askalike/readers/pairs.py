@@ -11,7 +11,7 @@ from askalike.core.config import Settings
 from askalike.core.types import EvaluationQuery, Judgement, LocatedRecord, Question, Record
 from askalike.readers._rows import TABLE_PATTERNS, Columns, open_table, read_table
 from askalike.readers._source import SourceFiles, find_files
-from askalike.readers._values import derive_id, to_text
+from askalike.readers._values import derive_id, require_text, to_text
 
 USUAL_COLUMNS = {
     "query": ("query", "question1", "text1", "sentence1"),
@@ -68,7 +68,7 @@ class _PairMerger:
 
     def merge_row(self, cells: Mapping[str, Any]) -> Iterator[Record]:
         """Yield the row's query and candidate if they are new, and its judgement. Raises KeyError or ValueError."""
-        texts = {part: _require_text(cells, part) for part in ("query", "candidate")}
+        texts = {part: require_text(cells, part) for part in ("query", "candidate")}
         relevance = _parse_grade(to_text(cells.get("label")))
         ids = {part: self._choose_id(part, to_text(cells.get(f"{part}_id")), text) for part, text in texts.items()}
         for part, text in texts.items():
@@ -100,13 +100,6 @@ class _PairMerger:
         judgement = Judgement(self._split, query, candidate, relevance, position)
         self._pairs[query, candidate] = judgement
         yield judgement
-
-
-def _require_text(cells: Mapping[str, Any], part: str) -> str:
-    text = to_text(cells.get(part))
-    if not text:
-        raise KeyError(part)
-    return text
 
 
 def _parse_grade(label: str) -> int | None:

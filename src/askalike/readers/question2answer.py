@@ -8,12 +8,11 @@ from typing import Any
 from pydantic import Field
 
 from askalike.core.config import Settings
-from askalike.core.errors import InputError
 from askalike.core.types import Answer, Link, LocatedRecord, Markup, Place, Question, Record, RejectedRow
 from askalike.readers._json import PlacedRow, read_json_values
-from askalike.readers._rows import open_table
+from askalike.readers._rows import check_columns, open_table
 from askalike.readers._source import SourceFiles, find_files, parse_rows, reject
-from askalike.readers._values import parse_optional_utc, to_text
+from askalike.readers._values import parse_integer, parse_optional_utc, require_text, to_text
 
 NEEDED = ("postid", "type", "title", "content")
 NULL = "NULL"
@@ -64,7 +63,7 @@ class _PostParser:
 
     def parse(self, row: Mapping[str, Any]) -> Sequence[Record]:
         """Return the question or answer of a row; nothing for posts of other types. Raises KeyError or ValueError."""
-        id, kind = _require(row, "postid"), _require(row, "type")
+        id, kind = require_text(row, "postid"), require_text(row, "type")
         if kind == "NOTE":
             self._note_ids.add(id)
         if kind == "Q":
@@ -91,7 +90,7 @@ class _PostParser:
         category = _value(row, "categoryid")
         return Question(
             id,
-            _require(row, "title"),
+            require_text(row, "title"),
             _value(row, "content"),
             _markup(row),
             tuple(filter(None, _value(row, "tags").split(","))),
@@ -106,7 +105,7 @@ class _PostParser:
         )
 
     def _parse_answer(self, row: Mapping[str, Any], id: str) -> Answer:
-        question = _require(row, "parentid")
+        question = require_text(row, "parentid")
         return Answer(
             id,
             question,
@@ -123,14 +122,7 @@ def _read_table(source: SourceFiles, file: Path, needed: Sequence[str]) -> Itera
     """Yield a table's rows. Raises InputError if a needed column is missing."""
     is_json = ".json" in file.suffixes
     rows = _read_json_rows(source, file) if is_json else _read_batch_rows(source, file)
-    is_checked = False
-    for place, row in rows:
-        if not is_checked and not isinstance(row, RejectedRow):
-            is_checked = True
-            if missing := [name for name in needed if name not in row]:
-                problem = f"no column {', '.join(missing)}; there are: {', '.join(row)}"
-                raise InputError(f"{file}: {problem}. Expected a whole table of Question2Answer, with its header")
-        yield place, row
+    return check_columns(rows, file, needed, "Expected a whole table of Question2Answer, with its header")
 
 
 def _read_json_rows(source: SourceFiles, file: Path) -> Iterator[PlacedRow]:
@@ -161,19 +153,10 @@ def _value(row: Mapping[str, Any], name: str) -> str:
     return to_text(row.get(name))
 
 
-def _require(row: Mapping[str, Any], name: str) -> str:
-    if not (value := _value(row, name)):
-        raise KeyError(name)
-    return value
-
-
 def _markup(row: Mapping[str, Any]) -> Markup:
     return "html" if _value(row, "format") == "html" else "text"
 
 
 def _parse_votes(row: Mapping[str, Any]) -> int | None:
     votes = _value(row, "netvotes")
-    try:
-        return int(votes) if votes else None
-    except ValueError:
-        raise ValueError(f"netvotes {votes!r}: expected a whole number") from None
+    return parse_integer("netvotes", votes) if votes else None

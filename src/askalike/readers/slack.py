@@ -15,7 +15,7 @@ from askalike.core.types import Place
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, reject
 from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question, parse_sent_at
-from askalike.readers._values import split_cell, to_text
+from askalike.readers._values import as_object, list_objects, split_cell, to_text
 from askalike.store.drafts import LocatedThread
 
 OF_PEOPLE = ("", "file_share", "thread_broadcast", "me_message", "bot_message")
@@ -49,11 +49,11 @@ class SlackReader(ThreadReader):
         for folder in paths:
             channels = _find_channels(folder, split_cell(self.channels, ","))
             source.expect(file for channel in channels for file in channel.days)
-            people = _Users.load(folder, source)
+            people = SlackUsers.load(folder, source)
             for channel in channels:
                 yield from self._read_channel(channel, people, source)
 
-    def _read_channel(self, channel: "_Channel", people: "_Users", source: SourceFiles) -> Iterator[LocatedThread]:
+    def _read_channel(self, channel: "_Channel", people: "SlackUsers", source: SourceFiles) -> Iterator[LocatedThread]:
         """Yield the drafts of a channel after reading all its daily files, as a thread may last for days."""
         threads: dict[str, tuple[Conversation, Place]] = {}
         for file in channel.days:
@@ -65,7 +65,8 @@ class SlackReader(ThreadReader):
                 _add_message(row, at, place, threads, people, source)
         for ts, (thread, place) in threads.items():
             if not self.is_unchanged(parse_utc(str(int(thread.last_at))), source):
-                draft = thread.to_draft(f"{channel.id}/{ts}", channel.link_to(ts, self.workspace), source)
+                link = message_link(self.workspace, channel.id, ts) if self.workspace else None
+                draft = thread.to_draft(f"{channel.id}/{ts}", link, source)
                 if draft:
                     yield draft, place
 
@@ -74,18 +75,16 @@ class _Channel(NamedTuple):
     id: str
     days: Sequence[Path]
 
-    def link_to(self, ts: str, workspace: str | None) -> str | None:
-        return f"{workspace.rstrip('/')}/archives/{self.id}/p{ts.replace('.', '')}" if workspace else None
 
-
-class _Users:
+class SlackUsers:
     """The users in `users.json`, which an export may lack."""
 
     def __init__(self, users: Sequence[Row]) -> None:
         self._users = {to_text(user.get("id")): user for user in users}
 
     @classmethod
-    def load(cls, folder: Path, source: SourceFiles) -> "_Users":
+    def load(cls, folder: Path, source: SourceFiles) -> "SlackUsers":
+        """Return the users of an export; without a file of them nobody is known, which is noted."""
         path = folder / "users.json"
         if not path.is_file():
             source.note("exports without users.json (people have no names, and bots are known by their messages alone)")
@@ -95,8 +94,7 @@ class _Users:
     def name(self, id: str) -> str:
         """Return a person's name; `someone` if it is not known."""
         user = self._users.get(id, {})
-        profile = user.get("profile")
-        display_name = profile.get("display_name") if isinstance(profile, dict) else None
+        display_name = as_object(user.get("profile")).get("display_name")
         names = (to_text(field) for field in (display_name, user.get("real_name"), user.get("name")))
         return next(filter(None, names), "someone")
 
@@ -124,7 +122,7 @@ def _add_message(
     at: float,
     place: Place,
     threads: dict[str, tuple[Conversation, Place]],
-    people: _Users,
+    people: SlackUsers,
     source: SourceFiles,
 ) -> None:
     """Begin a thread with a message, or add the message to the thread that it belongs to."""
@@ -137,7 +135,7 @@ def _add_message(
         to_text(row.get("user") or row.get("bot_id")),
         at,
         people.is_bot(row),
-        _is_solution(row),
+        is_solution(row),
     )
     if root and root != ts:
         if root in threads:
@@ -151,10 +149,14 @@ def _add_message(
             threads[ts] = Conversation(message), place
 
 
-def _is_solution(row: Row) -> bool:
-    reactions = row.get("reactions")
-    given = reactions if isinstance(reactions, list) else []
-    return any(isinstance(reaction, dict) and to_text(reaction.get("name")) in SOLVED_EMOJIS for reaction in given)
+def message_link(workspace: str, channel: str, ts: str) -> str:
+    """Return the address of a message. workspace: the workspace's address; channel: an id."""
+    return f"{workspace.rstrip('/')}/archives/{channel}/p{ts.replace('.', '')}"
+
+
+def is_solution(row: Row) -> bool:
+    """Return whether a reaction marks a message as the solution."""
+    return any(to_text(reaction.get("name")) in SOLVED_EMOJIS for reaction in list_objects(row.get("reactions")))
 
 
 def _find_channels(folder: Path, wanted: Sequence[str]) -> list[_Channel]:
@@ -177,7 +179,6 @@ def _find_channels(folder: Path, wanted: Sequence[str]) -> list[_Channel]:
 def _read_objects(path: Path) -> list[Row]:
     """Return the objects of a list in a small file. Raises InputError."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        return list_objects(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read ({error}); export it again") from None
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

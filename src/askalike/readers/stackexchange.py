@@ -10,7 +10,7 @@ from askalike.core.config import Settings
 from askalike.core.errors import InputError
 from askalike.core.types import Answer, Link, LinkKind, LocatedRecord, Question, Record
 from askalike.readers._source import SourceFiles, parse_rows
-from askalike.readers._values import parse_optional_utc
+from askalike.readers._values import parse_integer, parse_optional_utc
 from askalike.readers._xml import read_elements
 from askalike.text.clean import strip_banner
 
@@ -119,7 +119,8 @@ class _RowParser:
         user = row.get("OwnerUserId", "")
         author = self._names.get(user) or row.get("OwnerDisplayName") or (f"user{user}" if user else None)
         license = row.get("ContentLicense") or find_license(created_at)
-        return author, self._site_url and f"{self._site_url}/{path}", license, _parse_votes(row)
+        votes = parse_integer("Score", row["Score"]) if row.get("Score") else None
+        return author, self._site_url and f"{self._site_url}/{path}", license, votes
 
 
 def parse_tags(text: str) -> tuple[str, ...]:
@@ -130,14 +131,6 @@ def parse_tags(text: str) -> tuple[str, ...]:
 def find_license(created_at: str) -> str:
     """Return Stack Exchange's licence for posts of that date."""
     return next(name for before, name in LICENSES if created_at < before)
-
-
-def _parse_votes(row: Row) -> int | None:
-    score = row.get("Score")
-    try:
-        return int(score) if score else None
-    except ValueError:
-        raise ValueError(f"Score {score!r}: expected a whole number") from None
 
 
 def _read_names(source: SourceFiles, files: Sequence[Path]) -> Mapping[str, str]:

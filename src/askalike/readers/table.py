@@ -16,7 +16,7 @@ from askalike.readers._column_names import NUMBERED_COLUMNS, USUAL_COLUMNS
 from askalike.readers._exported import read_csv_export, read_export_facts
 from askalike.readers._rows import TABLE_PATTERNS, Columns, TableOpener, open_table, read_table
 from askalike.readers._source import DerivedIds, SourceFiles, find_files
-from askalike.readers._values import DateOrder, DateReader, derive_id, split_cell, to_text
+from askalike.readers._values import DateOrder, DateReader, derive_id, require_text, split_cell, to_text
 from askalike.store.database import FirstTextStore
 from askalike.text.clean import collapse_spaces, looks_like_html, readable_text
 
@@ -89,9 +89,7 @@ class QuestionTable(Settings):
         self, first: FirstTextStore, dates: DateReader, source: SourceFiles, cells: Mapping[str, Any]
     ) -> list[Record]:
         """Return a question with its answers and links. Raises KeyError or ValueError."""
-        title = to_text(cells.get("question"))
-        if not title:
-            raise KeyError("question")
+        title = require_text(cells, "question")
         body, file_id = to_text(cells.get("body")), to_text(cells.get("id"))
         id = self._choose_id(file_id, derive_id(title, body), first, source)
         texts = _split_answers(cells.get("answer"))

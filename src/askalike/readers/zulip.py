@@ -18,7 +18,7 @@ from askalike.core.types import Place, RejectedRow
 from askalike.readers._json import read_json_values
 from askalike.readers._source import SourceFiles, find_files, reject
 from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question, parse_sent_at
-from askalike.readers._values import split_cell, to_text
+from askalike.readers._values import list_objects, split_cell, to_text
 from askalike.store.drafts import LocatedThread
 from askalike.text.clean import readable_text
 
@@ -53,7 +53,7 @@ class ZulipReader(ThreadReader):
         files = find_files(paths, "messages*.json", REALM_FILE)
         source.facts["name"] = paths[0].resolve().name.partition(".")[0]
         source.expect(files)
-        people, wanted = _Directory(), split_cell(self.channels, ",")
+        people, wanted = ZulipDirectory(), split_cell(self.channels, ",")
         topics: dict[tuple[str, str], _Topic] = {}
         skipped: set[tuple[str, str]] = set()
         for file in sorted(files, key=lambda file: (file.name != REALM_FILE, str(file))):
@@ -64,25 +64,20 @@ class ZulipReader(ThreadReader):
                     _add_message(row, place, channel, topics, skipped, people, source)
         for (channel_id, _), topic in topics.items():
             if not self.is_unchanged(parse_utc(str(int(topic.conversation.last_at))), source):
-                draft = topic.conversation.to_draft(f"{channel_id}/{topic.first_id}", self._link_to(topic), source)
+                link = message_link(self.site, *topic.channel, topic.first_id) if self.site else None
+                draft = topic.conversation.to_draft(f"{channel_id}/{topic.first_id}", link, source)
                 if draft:
                     yield draft, topic.place
 
-    def _link_to(self, topic: "_Topic") -> str | None:
-        if not self.site:
-            return None
-        channel = quote(topic.channel, safe="").replace(".", "%2E").replace("%", ".")
-        return f"{self.site.rstrip('/')}/#narrow/channel/{channel}/near/{topic.first_id}"
-
 
 class _Topic:
-    """A topic: its conversation, the name or id of its channel, and the place of its first message."""
+    """A topic: its conversation, the id and name of its channel, and the place of its first message."""
 
-    def __init__(self, conversation: Conversation, first_id: str, channel: str, place: Place) -> None:
+    def __init__(self, conversation: Conversation, first_id: str, channel: tuple[str, str], place: Place) -> None:
         self.conversation, self.first_id, self.channel, self.place = conversation, first_id, channel, place
 
 
-class _Directory:
+class ZulipDirectory:
     """The bots and public channels named in the files."""
 
     def __init__(self) -> None:
@@ -92,21 +87,20 @@ class _Directory:
 
     def learn_realm(self, realm: Row) -> None:
         """Take people and channels from an export's `realm.json`."""
-        users = [*_rows(realm, "zerver_userprofile"), *_rows(realm, "zerver_userprofile_crossrealm")]
-        self._bots |= {to_text(u.get("id")) for u in users if u.get("is_bot")}
-        self._bots |= {to_text(u.get("id")) for u in _rows(realm, "zerver_userprofile_crossrealm")}
+        users, internal = (list_objects(realm.get(f"zerver_userprofile{end}")) for end in ("", "_crossrealm"))
+        self._bots |= {to_text(user.get("id")) for user in [*internal, *(u for u in users if u.get("is_bot"))]}
         names = {
             to_text(s.get("id")): to_text(s.get("name"))
-            for s in _rows(realm, "zerver_stream")
+            for s in list_objects(realm.get("zerver_stream"))
             if not s.get("invite_only")
         }
-        for recipient in _rows(realm, "zerver_recipient"):
+        for recipient in list_objects(realm.get("zerver_recipient")):
             if recipient.get("type") == CHANNEL_RECIPIENT and (id := to_text(recipient.get("type_id"))) in names:
                 self._channels[to_text(recipient.get("id"))] = id, names[id]
 
     def learn_users(self, members: Sequence[Any]) -> None:
         """Take people from a response of `GET /api/v1/users`."""
-        self._bots |= {to_text(m.get("user_id")) for m in members if isinstance(m, dict) and m.get("is_bot")}
+        self._bots |= {to_text(m.get("user_id")) for m in list_objects(members) if m.get("is_bot")}
 
     def channel_of(self, row: Row, source: SourceFiles) -> tuple[str, str] | None:
         """Return the id and name of a message's channel; None for a direct message, or in a private channel."""
@@ -131,12 +125,12 @@ def _add_message(
     channel: tuple[str, str],
     topics: dict[tuple[str, str], _Topic],
     skipped: set[tuple[str, str]],
-    people: _Directory,
+    people: ZulipDirectory,
     source: SourceFiles,
 ) -> None:
     """Begin a topic with a message, or add the message to its topic. skipped: topics that begin without a question."""
     key = channel[0], to_text(row.get("subject")).removeprefix(RESOLVED_MARK).casefold()
-    message = Message(_plain_text(row), to_text(_sender(row)), row["sent_at"], people.is_bot(row), _is_solution(row))
+    message = Message(plain_text(row), to_text(_sender(row)), row["sent_at"], people.is_bot(row), is_solution(row))
     if key in topics:
         topics[key].conversation.add(message)
     elif key not in skipped:
@@ -145,10 +139,12 @@ def _add_message(
             began = "a bot began" if message.is_bot else "begin with no question"
             source.note(f"threads that {began} left out")
             return
-        topics[key] = _Topic(Conversation(message), to_text(row["id"]), "-".join(channel).replace(" ", "-"), place)
+        topics[key] = _Topic(Conversation(message), to_text(row["id"]), channel, place)
 
 
-def _read_messages(file: Path, people: _Directory, source: SourceFiles) -> Iterator[tuple[Place, Row | RejectedRow]]:
+def _read_messages(
+    file: Path, people: ZulipDirectory, source: SourceFiles
+) -> Iterator[tuple[Place, Row | RejectedRow]]:
     """Yield the messages in a file; its people and channels are added to `people`. Raises InputError."""
     is_empty = True
     for place, document in read_json_values(source, file):
@@ -165,7 +161,9 @@ def _read_messages(file: Path, people: _Directory, source: SourceFiles) -> Itera
         if not isinstance(messages, list):
             problem = to_text(document.get("msg")) or "it has no messages"
             raise InputError(f"{place}: {problem}; expected a response of Zulip's API, or a file of an export")
-        solved = {to_text(r.get("message")) for r in _rows(document, "zerver_reaction") if _marks_solution(r)}
+        solved = {
+            to_text(r.get("message")) for r in list_objects(document.get("zerver_reaction")) if _marks_solution(r)
+        }
         for row in messages:
             sent_at = _sent_at(row) if isinstance(row, dict) and row.get("id") else None
             if sent_at is None:
@@ -176,11 +174,6 @@ def _read_messages(file: Path, people: _Directory, source: SourceFiles) -> Itera
         raise InputError(f"{file}: is empty; expected a response of Zulip's API, or a file of an export")
 
 
-def _rows(document: Row, name: str) -> list[Row]:
-    value = document.get(name)
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-
-
 def _sender(row: Row) -> Any:
     return row.get("sender_id", row.get("sender"))
 
@@ -189,15 +182,22 @@ def _sent_at(row: Row) -> float | None:
     return parse_sent_at(row.get("timestamp", row.get("date_sent")))
 
 
-def _is_solution(row: Row) -> bool:
-    return bool(row.get("solved")) or any(_marks_solution(reaction) for reaction in _rows(row, "reactions"))
+def message_link(site: str, channel_id: str, channel: str, id: str) -> str:
+    """Return the address of a message. site: the organization's address; channel: the name of the channel."""
+    place = quote(f"{channel_id}-{channel}".replace(" ", "-"), safe="").replace(".", "%2E").replace("%", ".")
+    return f"{site.rstrip('/')}/#narrow/channel/{place}/near/{id}"
+
+
+def is_solution(row: Row) -> bool:
+    """Return whether a reaction marks a message as the solution."""
+    return bool(row.get("solved")) or any(_marks_solution(reaction) for reaction in list_objects(row.get("reactions")))
 
 
 def _marks_solution(reaction: Row) -> bool:
     return to_text(reaction.get("emoji_name")) in SOLVED_EMOJIS
 
 
-def _plain_text(row: Row) -> str:
+def plain_text(row: Row) -> str:
     """Return a message's Markdown with the names of people and channels, or its HTML as plain text."""
     content = to_text(row.get("content"))
     if row.get("content_type") == "text/html":

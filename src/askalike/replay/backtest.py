@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from askalike.calibration.calibrate import calibrate
+from askalike.calibration.calibrate import calibrate, require_shares
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Progress, Question, SearchHit
@@ -105,8 +105,8 @@ class Backtest:
 
     older: the number of questions before the window. prevalence: the share of older questions that are duplicates, to
     which probabilities are adjusted; None for similarities. guaranteed: the threshold that a calibration on older
-    questions chose for a precision; None if none was requested or reached. judged: a person's judgements of a sample
-    of comments, by question.
+    questions chose for a precision or a guarantee; None if none was requested or reached. judged: a person's judgements
+    of a sample of comments, by question.
     """
 
     archive: Path
@@ -116,6 +116,7 @@ class Backtest:
     prevalence: float | None
     thresholds: Sequence[float]
     precision: float | None = None
+    guarantee: float | None = None
     guaranteed: float | None = None
     judged: Mapping[str, Judged] = field(default_factory=dict)
 
@@ -165,6 +166,7 @@ class Backtest:
             "scale": self.scale,
             "prevalence": self.prevalence,
             "precision": self.precision,
+            "guarantee": self.guarantee,
             "guaranteed": self.guaranteed,
             "median_ms": round(self.median_ms, 2),
             "remark": WORDING_REMARK,
@@ -206,6 +208,7 @@ def backtest(
     k: int = MAX_SUGGESTIONS,
     thresholds: Sequence[float] = (),
     precision: float | None = None,
+    guarantee: float | None = None,
     judged: Mapping[str, Judged] | None = None,
     progress: Progress | None = None,
 ) -> Backtest:
@@ -216,13 +219,12 @@ def backtest(
     that a tenth of the questions has changed; scores are then probabilities, else similarities.
 
     last: the number of questions. weeks: the weeks before the latest question, instead of `last`. k: the suggestions
-    of a comment. thresholds: by default those at which COMMENTED_SHARES of the questions get a comment. precision: also
-    measure the threshold that a calibration before the window chooses for it.
+    of a comment. thresholds: by default those at which COMMENTED_SHARES of the questions get a comment. precision,
+    guarantee: also measure the threshold that a calibration before the window chooses for it; see `calibrate`.
     Raises ArchiveError if the questions have no dates, or there are none before the window; SettingsError for a ranker
-    that has learned from later data, or a precision outside (0, 1).
+    that has learned from later data, or as `calibrate` for a precision or guarantee.
     """
-    if precision is not None and not 0 < precision < 1:
-        raise SettingsError(f"--precision {precision}: expected a share between 0 and 1, such as 0.8")
+    require_shares(precision, guarantee)
     window, older = select_window(archive, last, weeks)
     clusters = Clusters.read(archive)
     asked_before = _first_askings(archive, clusters)
@@ -233,7 +235,7 @@ def backtest(
         _copy_vectors(archive.path, past.archive.path)
         past.advance_to(str(window[0].created_at))
         fitted = ranker.fit(past.archive.training_view(()))  # the measured labels do not exist yet
-        engine = _PastEngine(past.archive, check_trained_before(fitted, window[0]), k, precision)
+        engine = _PastEngine(past.archive, check_trained_before(fitted, window[0]), k, precision, guarantee)
         questions: list[AskedQuestion] = []
         for moment, group in groupby(window, key=lambda question: str(question.created_at)):
             past.advance_to(moment)
@@ -249,8 +251,8 @@ def backtest(
     chosen = set(thresholds or _usual_thresholds(questions))
     chosen |= set() if engine.guaranteed is None else {engine.guaranteed}
     return Backtest(
-        archive.path, ranker.name, older, questions, engine.prevalence, sorted(chosen), precision, engine.guaranteed,
-        judged or {},
+        archive.path, ranker.name, older, questions, engine.prevalence, sorted(chosen), precision, guarantee,
+        engine.guaranteed, judged or {},
     )  # fmt: skip
 
 
@@ -274,8 +276,11 @@ def select_window(archive: Archive, last: int, weeks: int | None) -> tuple[Seque
 class _PastEngine:
     """Searches the past archive as it grows, and calibrates its ranker whenever there is no valid calibration."""
 
-    def __init__(self, archive: Archive, ranker: Ranker, k: int, precision: float | None) -> None:
-        self._archive, self._ranker, self._k, self._precision = archive, ranker, k, precision
+    def __init__(
+        self, archive: Archive, ranker: Ranker, k: int, precision: float | None, guarantee: float | None
+    ) -> None:
+        self._archive, self._ranker, self._k = archive, ranker, k
+        self._precision, self._guarantee = precision, guarantee
         self.guaranteed: float | None = None
         self.prevalence: float | None = None
         self._calibrate()
@@ -305,8 +310,9 @@ class _PastEngine:
         prevalence = len({link.source for link in view.links()}) / max(len(view), 1)
         try:
             report = calibrate(
-                self._archive, self._ranker, "duplicates", precision=self._precision, prevalence=prevalence or 1.0
-            )
+                self._archive, self._ranker, "duplicates", precision=self._precision, guarantee=self._guarantee,
+                prevalence=prevalence or 1.0,
+            )  # fmt: skip
         except (ArchiveError, SettingsError):
             return
         report.calibration.save(self._archive.path)

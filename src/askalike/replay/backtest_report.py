@@ -99,9 +99,10 @@ def _notes(backtest: Backtest) -> list[str]:
         notes.insert(0, f"{before:,} of {n:,} had been asked before, according to the archive's duplicate links")
     else:
         notes.insert(0, "no question of these is linked to an older one: judge a sample, see sample.csv of -o FOLDER")
-    if backtest.precision:
+    if share := backtest.precision or backtest.guarantee:
         reached = "the threshold is marked *" if backtest.guaranteed else "no threshold reaches it"
-        notes.append(f"for a precision of {backtest.precision:.0%}, calibrated on what is older: {reached}")
+        target = "precision" if backtest.precision else "guarantee"
+        notes.append(f"for a {target} of {share:.0%}, calibrated on what is older: {reached}")
     if backtest.prevalence is None:
         notes.append("older labels do not suffice for probabilities: scores are similarities from 0 to 1")
     else:

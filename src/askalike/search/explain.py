@@ -1,6 +1,7 @@
 """Explains the hits that are shown: the words by which they were found, and the passage to show below the title."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from askalike.text.snippet import extract_snippet
 from askalike.text.words import find_words
 
 SNIPPET_LENGTH = 160
+FIELD_NAMES = {"text": "title and body", "answer": "accepted answer", "rephrasing": "another phrasing"}
 LINK_NAME = "link"
 """The word shown for the token of a link."""
 
@@ -30,17 +32,30 @@ def explain_shown(
 
 
 def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
-    """Return the passage to show below the title: of the matching rephrasing, or of the readable body.
+    """Return the passage to show below the title: of the matching rephrasing, the readable body, or the answer.
 
     The offsets of an explanation refer to the analysed text, so its words must be found again.
     """
-    text = explanation.text.get("rephrasing", "").replace(LINK_TOKEN, "…")
-    if not text and "body" in explanation.text:
+    field = _best_passage_field(explanation)
+    text = explanation.text.get(field, "").replace(LINK_TOKEN, "…")
+    if field == "body":
         text = readable_text(question.body, question.markup)
     if len(text) <= SNIPPET_LENGTH and "\\" not in text:  # all of it is shown
         return collapse_spaces(text)
     words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
     return extract_snippet(text, find_words(text, words), SNIPPET_LENGTH)
+
+
+def _best_passage_field(explanation: Explanation) -> str:
+    """Return the field below the title whose words contribute most; "" for none, or an answer without any."""
+    sums = {
+        field: sum(c.score for c in explanation.contributions if field in c.fields)
+        for field in ("rephrasing", "body", "answer")
+        if field in explanation.text
+    }
+    if sums.get("answer", 0.0) <= 0:
+        sums.pop("answer", None)
+    return max(sums, key=sums.__getitem__, default="")
 
 
 def keep_readable(explanation: Explanation) -> Explanation:
@@ -54,6 +69,15 @@ def keep_readable(explanation: Explanation) -> Explanation:
         if (word := c.word.partition(" ≈ ")[0]).casefold() not in commands and not is_notation(word)
     )
     return replace(explanation, spans=spans, contributions=contributions)
+
+
+def sum_fields(explanation: Explanation) -> Mapping[str, float]:
+    """Return the contribution of each field, as people call it; of a question without a body, all text is its title."""
+    names = FIELD_NAMES if "body" in explanation.text else FIELD_NAMES | {"text": "title"}
+    sums: dict[str, float] = defaultdict(float)
+    for field, score in explanation.fields.items():
+        sums[names.get(field, field)] += score
+    return sums
 
 
 def found_words(hit: SearchHit) -> list[str]:

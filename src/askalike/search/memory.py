@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.filters import Filter
-from askalike.core.types import Place, Question
+from askalike.core.types import Answer, Place, Question
 from askalike.index.engine import IN_MEMORY
 from askalike.store import Clusters
 from askalike.store.languages import LanguageAssigner
@@ -63,7 +63,7 @@ class QuestionsView:
     def __len__(self) -> int:
         return len(self._questions)
 
-    def questions(self, since: int = 0) -> Iterator[tuple[int, Question]]:
+    def questions(self, since: int = 0, with_answers: bool = False) -> Iterator[tuple[int, Question]]:
         """Yield docid and question of those added after change `since`."""
         yield from () if since else self._questions.items()
 
@@ -79,9 +79,9 @@ class QuestionsView:
         """Return the questions with these docids, by docid."""
         return {int(docid): self._questions[int(docid)] for docid in docids if int(docid) in self._questions}
 
-    def titles_by_docid(self, docids: Iterable[int]) -> dict[int, str]:
-        """Map each existing docid to its title."""
-        return {docid: question.title for docid, question in self.questions_by_docid(docids).items()}
+    def accepted_answers(self, question_docids: Iterable[int]) -> dict[int, Answer]:
+        """Return nothing: the questions have no answers."""
+        return {}
 
     def votes(self, docids: Iterable[int]) -> Mapping[int, int]:
         """Map each docid to the votes of its question, if it has any."""

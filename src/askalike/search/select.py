@@ -115,11 +115,14 @@ def _order(
     questions: Sequence[Question], scores: Floats, query: Question, originals: _Originals, answered_first: float
 ) -> Sequence[int]:
     """Return the positions of the retrieved questions in the order in which they are shown: see `Limits`."""
-    typed = fold_title(query.title) or None
-    stays = np.array(
-        [is_settled(originals.by_duplicate.get(q.id, q).states) or fold_title(q.title) == typed for q in questions],
-        np.bool_,
-    )
+    typed = fold_title(query.title)
+
+    def stays_first(question: Question) -> bool:
+        if is_settled(originals.by_duplicate.get(question.id, question).states):
+            return True
+        return bool(typed) and typed in map(fold_title, (question.title, *question.rephrasings))
+
+    stays = np.array(list(map(stays_first, questions)), np.bool_)
     keys = np.where(stays | (scores <= 0), scores, scores * (1 - answered_first))
     order: list[int] = np.argsort(-keys, kind="stable").tolist()
     return order

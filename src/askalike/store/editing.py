@@ -1,5 +1,6 @@
 """Changes that keep an archive in sync with a site: atomic, and durable when they return."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,10 +9,10 @@ from typing import Literal
 from askalike.core.errors import ArchiveError
 from askalike.core.types import Answer, Link, Question
 from askalike.store.archive import Archive
-from askalike.store.database import change_transaction, storage_errors
+from askalike.store.database import IN_JSON_SQL, change_transaction, storage_errors
 from askalike.store.languages import detect_text_language
 from askalike.store.records import check_record
-from askalike.store.view import ANSWER_SQL, answer_from_row
+from askalike.store.view import ACCEPTED_SQL, ANSWER_SQL, answer_from_row
 from askalike.store.writer import ArchiveWriter
 
 MAX_RECORDS = 1_000
@@ -78,12 +79,15 @@ def put_question_with_answer(archive: Archive, question: Question, answer: Answe
     return archive.upsert([_with_detected_language(archive, question), answer])
 
 
-def delete_answer(archive: Archive, id: str) -> bool:
-    """Delete an answer; return whether it existed."""
+def delete_answers(archive: Archive, ids: Sequence[str]) -> int:
+    """Delete answers; return how many existed. Questions that had accepted one of them have changed."""
+    wanted, execute = json.dumps(ids), archive._connection.execute
     with storage_errors(archive.path), change_transaction(archive._connection) as change:
-        sql = "INSERT INTO deletions SELECT ?, 'answers', number FROM answers WHERE id = ?"
-        archive._connection.execute(sql, (change, id))
-        return archive._connection.execute("DELETE FROM answers WHERE id = ?", (id,)).rowcount > 0
+        sql = f"INSERT INTO deletions SELECT ?, 'answers', number FROM answers WHERE id {IN_JSON_SQL}"
+        execute(sql, (change, wanted))
+        accepting = f"SELECT q.number FROM answers a JOIN questions q ON {ACCEPTED_SQL} WHERE a.id {IN_JSON_SQL}"
+        execute(f"UPDATE questions SET change = ? WHERE number IN ({accepting})", (change, wanted))
+        return execute(f"DELETE FROM answers WHERE id {IN_JSON_SQL}", (wanted,)).rowcount
 
 
 def delete_link(archive: Archive, link: Link) -> bool:

@@ -8,6 +8,7 @@ from askalike.core.clock import now
 from askalike.store.archive import Archive
 from askalike.store.comparison import BatchRecord, Difference, compare_batch
 from askalike.store.database import IN_JSON_SQL, FirstTextStore, change_transaction, execute, fetch_int, storage_errors
+from askalike.store.editing import delete_answers
 from askalike.store.import_report import ImportCounts
 from askalike.store.records import TABLES
 from askalike.store.sources import Source, add_source
@@ -109,7 +110,7 @@ def prune_source(archive: Archive, counts: ImportCounts) -> None:
     for ids in _missing_ids(archive, counts, "questions"):
         archive.delete(ids)
     for ids in _missing_ids(archive, counts, "answers"):
-        _delete_answers(archive, ids)
+        delete_answers(archive, ids)
     with storage_errors(archive.path), change_transaction(archive._connection):
         for table in TABLES.values():
             if not table.is_document:
@@ -123,14 +124,6 @@ def _missing_ids(archive: Archive, counts: ImportCounts, table: str) -> Iterator
     sql = f"SELECT id FROM {table} WHERE {EARLIER_SQL} LIMIT {BATCH_SIZE}"
     while ids := [id for (id,) in archive._connection.execute(sql, (_earlier(counts),))]:
         yield ids
-
-
-def _delete_answers(archive: Archive, ids: list[str]) -> None:
-    wanted = json.dumps(ids)
-    with storage_errors(archive.path), change_transaction(archive._connection) as change:
-        sql = f"INSERT INTO deletions SELECT ?, 'answers', number FROM answers WHERE id {IN_JSON_SQL}"
-        archive._connection.execute(sql, (change, wanted))
-        archive._connection.execute(f"DELETE FROM answers WHERE id {IN_JSON_SQL}", (wanted,))
 
 
 def _earlier(counts: ImportCounts) -> str:

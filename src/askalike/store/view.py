@@ -30,6 +30,8 @@ QUESTION_SQL = f"SELECT number, id, {', '.join(QUESTION_COLUMNS)} FROM questions
 ANSWER_SQL = f"""SELECT a.number, a.id, {", ".join("a." + c for c in ANSWER_COLUMNS)}, q.accepted_answer_id IS a.id
     FROM answers a LEFT JOIN questions q ON q.id = a.question_id"""
 
+ACCEPTED_SQL = "a.id = q.accepted_answer_id AND a.question_id = q.id"
+
 
 class UnknownTagError(SettingsError):
     """A filter requires a tag that no question of the archive has."""
@@ -124,9 +126,12 @@ class View:
     def __len__(self) -> int:
         return self.count_changed()
 
-    def questions(self, since: int = 0) -> Iterator[tuple[int, Question]]:
-        """Yield docid and question of those changed after change `since`, by docid, reading a few at a time."""
-        for row in self._stream_rows("questions", QUESTION_SQL, since):
+    def questions(self, since: int = 0, with_answers: bool = False) -> Iterator[tuple[int, Question]]:
+        """Yield docid and question of those changed after change `since`, by docid, reading a few at a time.
+
+        with_answers: also those whose accepted answer has changed.
+        """
+        for row in self._stream_rows("questions", QUESTION_SQL, since, with_answers=with_answers):
             yield row[0], question_from_row(row)
 
     def titles(self) -> Iterator[tuple[int, str, str]]:
@@ -222,11 +227,6 @@ class View:
         """Return the questions in the view with these docids, by docid."""
         return dict(self._select_questions("number", docids))
 
-    def titles_by_docid(self, docids: Iterable[int]) -> dict[int, str]:
-        """Return docid → title, without reading bodies."""
-        sql = f"SELECT number, title FROM questions WHERE number {IN_JSON_SQL}"
-        return dict(self._select_in_chunks(sql, docids))
-
     def get_answers(self, ids: Iterable[str]) -> dict[str, Answer]:
         """Return the answers of the archive with these ids, by id."""
         rows = self._select_in_chunks(f"{ANSWER_SQL} WHERE a.id {IN_JSON_SQL}", ids)
@@ -240,6 +240,13 @@ class View:
         for answers in answers_to.values():
             answers.sort(key=lambda a: (not a.accepted, -(a.votes or 0)))
         return answers_to
+
+    def accepted_answers(self, question_docids: Iterable[int]) -> dict[int, Answer]:
+        """Map the docid of each question with an accepted answer in the view to that answer."""
+        sql = f"""SELECT q.number, a.number, a.id, {", ".join("a." + c for c in ANSWER_COLUMNS)}, 1 FROM questions q
+            JOIN answers a ON {ACCEPTED_SQL} WHERE q.number {IN_JSON_SQL} AND (? IS NULL OR a.created_at < ?)"""
+        rows = self._select_in_chunks(sql, question_docids, [self.before] * 2)
+        return {row[0]: answer_from_row(row[1:]) for row in rows}
 
     def clusters(self) -> Clusters:
         """Read the duplicate clusters of the whole archive, with those of the held-out splits marked."""
@@ -305,11 +312,18 @@ class View:
     def _exists(self, rows_sql: str, *values: str) -> bool:
         return bool(self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {rows_sql})", values).fetchone()[0])
 
-    def _where_clause(self, kind: DocumentKind, since: int = 0, prefix: str = "") -> tuple[str, list[Any]]:
+    def _where_clause(
+        self, kind: DocumentKind, since: int = 0, prefix: str = "", with_answers: bool = False
+    ) -> tuple[str, list[Any]]:
         where, values = self._conditions(prefix)
         if since:  # keeps rows in number order, for which SQLite would otherwise read the whole table
-            where.append(f"{prefix}number IN (SELECT number FROM {kind} WHERE change > ?)")
+            changed = f"SELECT number FROM {kind} WHERE change > ?"
             values.append(since)
+            if with_answers and kind == "questions":
+                joined = f"answers a JOIN questions q ON {ACCEPTED_SQL}"
+                changed += f" UNION SELECT q.number FROM {joined} WHERE a.change > ?"
+                values.append(since)
+            where.append(f"{prefix}number IN ({changed})")
         return (f" WHERE {' AND '.join(where)}" if where else "", values)
 
     def _conditions(self, prefix: str = "") -> tuple[list[str], list[Any]]:
@@ -324,8 +338,10 @@ class View:
             values += [f"{self.group}/", f"{self.group}0"]
         return where, values
 
-    def _stream_rows(self, kind: DocumentKind, sql: str, since: int, prefix: str = "") -> Iterator[tuple[Any, ...]]:
-        where, values = self._where_clause(kind, since, prefix)
+    def _stream_rows(
+        self, kind: DocumentKind, sql: str, since: int, prefix: str = "", with_answers: bool = False
+    ) -> Iterator[tuple[Any, ...]]:
+        where, values = self._where_clause(kind, since, prefix, with_answers)
         cursor = self._connection.execute(f"{sql}{where} ORDER BY {prefix}number", values)
         while rows := cursor.fetchmany(CHUNK_ROWS):
             yield from rows

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from askalike.core.types import Question
 from askalike.store.comparison import BatchRecord, Difference, StoredRow, compare_batch
 from askalike.store.database import IN_JSON_SQL, SharedConnection, change_transaction
-from askalike.store.records import QUESTION_COLUMNS, TABLES, RecordTable, StoredRecord, decode_strings
+from askalike.store.records import ANSWER_COLUMNS, QUESTION_COLUMNS, TABLES, RecordTable, StoredRecord, decode_strings
 from askalike.store.revisions import log_edits, log_ended_corrections
 
 BATCH_SIZE = 5_000
@@ -104,6 +104,15 @@ class ArchiveWriter:
         rows = ((*table.row_of(r.record), *table.key_of(r.record)) for r, _ in difference.changed)
         stamp = f", change = {change}" if table.is_document else ""
         self._connection.executemany(f"UPDATE {table.name} SET {columns}{stamp} WHERE {where}", rows)
+        if table.name == "answers":
+            self._mark_left_questions(difference, change)
+
+    def _mark_left_questions(self, difference: Difference, change: int) -> None:
+        """Mark the questions as changed whose answers now belong to others."""
+        place = ANSWER_COLUMNS.index("question_id")
+        moves = ((row.values[place], difference.table.row_of(r.record)[place]) for r, row in difference.changed)
+        left = [(change, before) for before, after in moves if before != after]
+        self._connection.executemany("UPDATE questions SET change = ? WHERE id = ?", left)
 
     def _retag(self, difference: Difference, new_docids: Sequence[int]) -> None:
         """Update the table of tags for new and changed questions."""

@@ -21,7 +21,13 @@ _BLOCKS = (
     "select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
 )
 _COMMON_TAGS = "a|b|blockquote|code|div|em|h[1-6]|i|li|ol|p|pre|span|strong|table|td|u|ul"
-_LOOKS_LIKE_HTML = re.compile(f"[<&](?:/(?:{_COMMON_TAGS})>|br */?>|(?:amp|gt|lt|nbsp|quot);)", re.IGNORECASE)
+_COMMON_ENTITIES = (
+    "amp|apos|gt|hellip|lt|[lr][ds]quo|[mn]dash|nbsp|quot|szlig|[aceinouy](?:acute|cedil|circ|grave|tilde|uml)|"
+    r"#\d{2,7}|#x[\da-f]{2,6}"
+)
+_LOOKS_LIKE_HTML = re.compile(
+    f"</(?:{_COMMON_TAGS})>|<br */?>|<(?:a|div|img|p|span|table|td) +[a-z-]+=|&(?:{_COMMON_ENTITIES});", re.IGNORECASE
+)
 _TAG_END = r"""(?=[\s/>])[^<>"']*(?:(?:"[^"]*"|'[^']*')[^<>"']*)*>"""
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_TAG_END}", re.I)
 _PRE = re.compile(rf"</?pre{_TAG_END}", re.I)
@@ -98,8 +104,13 @@ def _extract_words(text: str, markup: Markup, code: CodeRule) -> str:
 
 
 def looks_like_html(text: str) -> bool:
-    """Return whether a text has a closing tag, a line break or an entity of HTML."""
+    """Return whether a text has a closing tag, a line break, an attribute or an entity of HTML."""
     return _LOOKS_LIKE_HTML.search(text) is not None
+
+
+def guess_markup(text: str) -> Markup:
+    """Return the markup of a text whose source does not say it."""
+    return "html" if looks_like_html(text) else "text"
 
 
 def normalise(form: Literal["NFC", "NFKC"], text: str) -> str:

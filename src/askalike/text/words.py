@@ -42,6 +42,15 @@ def fold_title(title: str) -> str:
     return " ".join(WORD.findall(unicodedata.normalize("NFKC", title).casefold()))
 
 
+def title_key(title: str) -> int:
+    """Return a number of 64 bits for a title, equal for titles that are equal but for case and punctuation.
+
+    It is 0 for a title without words.
+    """
+    folded = fold_title(title)
+    return int.from_bytes(hashlib.blake2b(folded.encode("utf-8", "replace"), digest_size=8).digest()) if folded else 0
+
+
 @cache
 def word_pattern(tokenizer: Tokenizer, plain: bool, joined: bool = False) -> re.Pattern[str]:
     """Return the pattern of one word of a tokenizer; for a plain text there is a faster equivalent pattern.

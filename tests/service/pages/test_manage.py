@@ -17,7 +17,7 @@ def test_the_page_shows_what_an_operator_looks_after(visit, service: Service, tm
     page.get_by_text("No backup is known.").wait_for()
     sources = page.get_by_role("region", name="Sources").first
     assert "riverside" in sources.inner_text()
-    assert "askalike import table FILE -o riverside --source 'riverside'" in sources.inner_text()
+    assert "askalike import table FILE -o riverside --source riverside" in sources.inner_text()
     assert "the shop" in page.get_by_role("region", name="Keys").first.inner_text()
     assert "askalike" in page.get_by_role("region", name="Versions").first.inner_text()
     assert "kB" in page.get_by_role("region", name="Disk").first.inner_text()

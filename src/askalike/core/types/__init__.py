@@ -12,6 +12,7 @@ from askalike.core.types.hits import (
 from askalike.core.types.questions import (
     TYPED_QUERY_ID,
     Answer,
+    AnsweredQuestion,
     DocumentKind,
     EvaluationQuery,
     Judgement,
@@ -47,6 +48,7 @@ __all__ = [
     "TYPED_QUERY_ID",
     "AllowedDocs",
     "Answer",
+    "AnsweredQuestion",
     "Collection",
     "Columns",
     "Contribution",

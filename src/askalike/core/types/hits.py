@@ -46,6 +46,11 @@ class Explanation:
     """The plain text of each field that `spans` refers to."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """The contribution of each part of a hybrid to the score; empty for other rankers."""
+    fields: Mapping[str, float] = field(default_factory=dict)
+    """The contribution of each field of the document to the score: those searched, or `rephrasing`; empty if unknown.
+
+    `text` is title and body as one text.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The contents of an archive: questions, answers, links, evaluation sets, and the pairs that encoders learn from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, NamedTuple, Self
 
 from askalike.core.states import Mark, State, derive_states
 
@@ -68,6 +68,19 @@ class Answer:
     license: str | None = None
     votes: int | None = None
     label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredQuestion(Question):
+    """A question with its accepted answer, None without one, as rankers read it that search answers as a field."""
+
+    answer: Answer | None = None
+
+    @classmethod
+    def of_question(cls, question: Question, answer: Answer | None) -> Self:
+        """Return a question with its accepted answer."""
+        values: dict[str, Any] = {field.name: getattr(question, field.name) for field in fields(Question)}
+        return cls(**values, answer=answer)
 
 
 @dataclass(frozen=True, slots=True)

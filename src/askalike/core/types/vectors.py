@@ -1,6 +1,6 @@
 """Vectors of texts, in parts that are compared each in its own way."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -40,3 +40,7 @@ class Vectors:
 
     def __len__(self) -> int:
         return len(self.parts[0])
+
+    def select(self, row: int) -> "Vectors":
+        """Return the vectors of one text."""
+        return Vectors(tuple(replace(part, values=part.values[row : row + 1]) for part in self.parts))

@@ -56,7 +56,10 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         "attention.LayerNorm", positions_after_padding=True,
     ),
 }  # fmt: skip
-"""Architectures that can be built from weights. Others need an ONNX file in the folder."""
+"""Architectures of BERT's kind."""
+MODERN_BERT = "modernbert"
+READABLE = (*ARCHITECTURES, MODERN_BERT)
+"""Values of `model_type` that can be built from weights. Others need an ONNX file in the folder."""
 
 
 class Affine(NamedTuple):
@@ -88,13 +91,11 @@ class Transformer:
         place = folder / "config.json"
         self._architecture = _find_architecture(config, place)
         heads, layers, activation = self._architecture.keys
-        self._place, self._prefix = folder, _find_prefix(tensors)
+        self._place, self._prefix = folder, find_prefix(tensors, WORDS)
         self._tensors, self._config = tensors, config
         self.heads, self.layer_count = int(self._setting(heads)), int(self._setting(layers))
         self.epsilon = float(config.get("layer_norm_eps", 1e-12))
-        self.activation = ACTIVATIONS.get(name := str(self._setting(activation)), "")
-        if not self.activation:
-            raise InputError(f"{place}: {activation} = {name!r}; expected one of {', '.join(ACTIVATIONS)}")
+        self.activation = read_activation(config, activation, place)
         self.word_vectors = self._tensor(WORDS)
         """The vector of each token, as it is stored."""
         padding = int(config.get("pad_token_id") or 0)
@@ -137,9 +138,10 @@ class Transformer:
         typed: Array = embedded + (self._types[types] - self._types[0])
         return typed
 
-    def relative_bias(self, tokens: int) -> Array:
-        """Return the bias of the attention scores between tokens, (1, heads, tokens, tokens)."""
-        assert self._relative is not None
+    def attention_bias(self, tokens: int) -> Array | None:
+        """Return the bias of the attention scores between tokens, (1, heads, tokens, tokens), if there is one."""
+        if self._relative is None:
+            return None
         places = np.arange(tokens)
         buckets = _relative_buckets(places[None, :] - places[:, None])
         return np.ascontiguousarray(self._relative[buckets].transpose(2, 0, 1)[None])
@@ -157,7 +159,7 @@ class Transformer:
         return layers
 
     def _affine(self, name: str) -> Affine:
-        return Affine(to_float32(self._tensor(f"{name}.weight")), to_float32(self._tensor(f"{name}.bias")))
+        return make_affine(self._tensor(f"{name}.weight"), self._tensor(f"{name}.bias"))
 
     def _tensor(self, name: str) -> Tensor:
         try:
@@ -177,16 +179,33 @@ class Transformer:
 def _find_architecture(config: Mapping[str, Any], place: Path) -> Architecture:
     name = str(config.get("model_type"))
     if name not in ARCHITECTURES:
-        known = ", ".join(ARCHITECTURES)
+        known = ", ".join(READABLE)
         raise InputError(f"{place}: model_type = {name!r}; expected one of {known}, or a folder with onnx/model.onnx")
     if config.get("position_embedding_type", "absolute") != "absolute":
         raise InputError(f"{place}: position_embedding_type = {config['position_embedding_type']!r}; expected absolute")
     return ARCHITECTURES[name]
 
 
-def _find_prefix(tensors: Mapping[str, Tensor]) -> str:
-    """Return the common prefix of all tensors' names, such as "bert." in the file of a model with a head."""
-    return next((name.removesuffix(WORDS) for name in tensors if name.endswith(WORDS)), "")
+def read_activation(config: Mapping[str, Any], key: str | None, place: Path) -> str:
+    """Return the activation that a key of config.json names, GELU if there is no key. Raises InputError."""
+    name = str(config.get(key, "gelu")) if key else "gelu"
+    if name not in ACTIVATIONS:
+        raise InputError(f"{place}: {key} = {name!r}; expected one of {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[name]
+
+
+def make_affine(weight: Tensor, bias: Tensor | None) -> Affine:
+    """Return a map from tensors as they are stored; its biases are 0 without any."""
+    outputs = np.zeros(len(weight), np.float32) if bias is None else to_float32(bias)
+    return Affine(to_float32(weight), outputs)
+
+
+def find_prefix(tensors: Mapping[str, Tensor], words: str) -> str:
+    """Return the common prefix of all tensors' names, such as "bert." in the file of a model with a head.
+
+    words: the name of the tensor of the words' vectors.
+    """
+    return next((name.removesuffix(words) for name in tensors if name.endswith(words)), "")
 
 
 def _relative_buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:

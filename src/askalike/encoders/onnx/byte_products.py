@@ -19,6 +19,8 @@ from askalike.native.simd import BYTES, FLOAT, FLOATS, INT, INTS, LANES, LONG, M
 VECTORS = 2
 COLUMNS = LANES * VECTORS
 LARGEST = 127.0
+PANEL_BYTES = 1 << 19
+"""Maximum size of the weights that are read for one tile after the other: they stay in the processor's cache."""
 
 
 def _write_rounding(builder: Any, values: Memory, steps: Memory, scale: Memory, offset: Memory) -> None:
@@ -152,14 +154,19 @@ def round_rows(values: Matrix[np.float32], rounded: ByteRows) -> None:
 
 @inlined()
 def multiply(rows: ByteRows, inputs: int, weights: ByteWeights, layer: int, out: Matrix[np.float32]) -> None:
-    """Write the map's results for rows. inputs: columns of the rows."""
+    """Write the map's results for rows. inputs: columns of the rows.
+
+    Each tile reads a panel of weights from end to end, which the processor foresees better than one group in turns.
+    """
     count, groups = len(out), out.shape[1] // COLUMNS
     tiles = (count + MAX_ROWS - 1) // MAX_ROWS
-    for group in range(groups):
-        own, column = layer * groups + group, group * COLUMNS
+    panels = (groups * COLUMNS * inputs + PANEL_BYTES - 1) // PANEL_BYTES
+    for panel in range(panels):
         for tile in range(tiles):
             begin, end = count * tile // tiles, count * (tile + 1) // tiles
-            multiply_bytes(
-                end - begin, inputs // BLOCK_SIZE, weights.steps[own], weights.scales[own], weights.biases[own],
-                rows.steps[begin:], rows.scales[begin:], rows.offsets[begin:], out[begin:, column:],
-            )  # fmt: skip
+            for group in range(groups * panel // panels, groups * (panel + 1) // panels):
+                own, column = layer * groups + group, group * COLUMNS
+                multiply_bytes(
+                    end - begin, inputs // BLOCK_SIZE, weights.steps[own], weights.scales[own], weights.biases[own],
+                    rows.steps[begin:], rows.scales[begin:], rows.offsets[begin:], out[begin:, column:],
+                )  # fmt: skip

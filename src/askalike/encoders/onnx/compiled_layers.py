@@ -1,8 +1,7 @@
 """A transformer's layers in 8 bits, compiled to machine code for processors with byte products.
 
-The results equal those of the graph of `graph`, up to rounding. Kept beside ONNX Runtime as a title typed takes less
-than half the time to encode: 1.1 instead of 2.7 ms with MiniLM, 2.2 instead of 7.0 with multilingual-e5-small (the best
-of 60 in turns, a busy EPYC with VNNI), and encoding is most of a search.
+The results equal those of the graph of `graph`, up to rounding. Kept beside ONNX Runtime as a title takes less than
+half the time to encode, and encoding is most of a search; see the design page.
 """
 
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from askalike.encoders.onnx.architectures import Transformer
 from askalike.encoders.onnx.attention import attend
 from askalike.encoders.onnx.byte_products import ByteRows, ByteWeights, make_rows, multiply, pack_weights, round_rows
 from askalike.encoders.onnx.layer_steps import KINDS, activate, add_and_normalise
+from askalike.encoders.onnx.modern_bert import ModernBert
 from askalike.encoders.onnx.weights import BLOCK_SIZE
 from askalike.native.compiled import Matrix, compiled, prechecked
 from askalike.native.simd import LANES, MAX_ROWS, has_byte_products
@@ -82,7 +82,7 @@ def run_layers(
         add_and_normalise(states, change, norms[4 * layer + 4], norms[4 * layer + 5], small)
 
 
-def fits(transformer: Transformer) -> bool:
+def fits(transformer: Transformer | ModernBert) -> bool:
     """Return whether this machine can run a transformer's layers this way; sizes must be whole blocks and vectors."""
     [hidden, inner] = transformer.sizes
     whole = hidden % BLOCK_SIZE == inner % BLOCK_SIZE == hidden // transformer.heads % LANES == 0
@@ -116,15 +116,16 @@ class CompiledLayers:
         step = max(1, TOKENS // tokens)
         states = embedded.copy()
         for begin in range(0, len(states), step):
-            workspace = self._make_workspace(states[begin : begin + step])
+            workspace = make_workspace(states[begin : begin + step], self._heads, self._inner)
             run_layers(self._weights, self._heads, self._activation, self._epsilon, tokens, added, workspace)
         return states
 
-    def _make_workspace(self, states: Array) -> Workspace:
-        """Return the layers' buffers for these texts, whose states are overwritten."""
-        texts, tokens, hidden = states.shape
-        count, lanes = texts * tokens, tokens + -tokens % LANES
-        joined, inner = (np.empty((count, columns), np.float32) for columns in (3 * hidden, self._inner))
-        keys, scores = (np.zeros((rows, lanes), np.float32) for rows in (hidden // self._heads, MAX_ROWS))
-        rounded, change = make_rows(count, max(hidden, self._inner)), np.zeros((count, hidden), np.float32)
-        return Workspace(states.reshape(count, hidden), joined, change, inner, rounded, keys, scores)
+
+def make_workspace(states: Array, heads: int, inner: int) -> Workspace:
+    """Return the layers' buffers for these texts, whose states are overwritten. inner: size of intermediate states."""
+    texts, tokens, hidden = states.shape
+    count, lanes = texts * tokens, tokens + -tokens % LANES
+    joined, inside = (np.empty((count, columns), np.float32) for columns in (3 * hidden, inner))
+    keys, scores = (np.zeros((rows, lanes), np.float32) for rows in (hidden // heads, MAX_ROWS))
+    rounded, change = make_rows(count, max(hidden, inner)), np.zeros((count, hidden), np.float32)
+    return Workspace(states.reshape(count, hidden), joined, change, inside, rounded, keys, scores)

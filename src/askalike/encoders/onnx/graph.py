@@ -1,16 +1,15 @@
-"""A transformer's layers as an ONNX graph: built from weights (embeddings in, last states out), or exported.
+"""A transformer's layers as an ONNX graph that is built from weights: embeddings in, last states out.
 
 Texts of a batch have the same number of tokens, so that there is neither padding nor an attention mask.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from askalike.encoders.onnx.architectures import Affine, Transformer
 from askalike.encoders.onnx.weights import BLOCK_SIZE, quantise
@@ -20,7 +19,6 @@ CONTRIB = "com.microsoft"
 """The domain of ONNX Runtime's own operators."""
 OPSETS = (("", 20), (CONTRIB, 1))
 IR_VERSION = 10
-EXPORTED_FILES = ("onnx/model.onnx", "onnx/model*.onnx", "model.onnx")
 INT8_INPUT = 4
 """The accuracy_level under which MatMulNBits rounds its input to 8 bits."""
 
@@ -33,8 +31,7 @@ def build_graph(transformer: Transformer, bits: int) -> bytes:
     """
     graph = GraphBuilder(bits)
     bias = BIAS if transformer.has_relative_positions else ""
-    norm = graph.norm(transformer.embedding_norm)
-    states = graph.add("LayerNormalization", [EMBEDDED, *norm], epsilon=transformer.epsilon)
+    states = graph.normalise(EMBEDDED, transformer.embedding_norm, transformer.epsilon)
     for layer in transformer.layers():
         joined = graph.linear(states, layer.attention)
         query, key, value = graph.add_all("Split", [joined], 3, axis=-1, num_outputs=3)
@@ -79,6 +76,10 @@ class GraphBuilder:
         """Add the scales and biases of a normalisation."""
         return [self.constant(norm.weight), self.constant(norm.bias)]
 
+    def normalise(self, values: str, norm: Affine, epsilon: float) -> str:
+        """Add layer normalisation."""
+        return self.add("LayerNormalization", [values, *self.norm(norm)], epsilon=epsilon)
+
     def linear(self, values: str, linear: Affine) -> str:
         """Add a linear map."""
         if self._bits == 32:
@@ -118,42 +119,3 @@ def make_tensor(name: str, values: NDArray[Any]) -> Any:
     return onnx.TensorProto(
         name=name, data_type=kind, dims=values.shape, raw_data=np.ascontiguousarray(values).tobytes()
     )
-
-
-def find_exported(folder: Path) -> Path | None:
-    """Return the folder's graph: the one in 32 bits if there are several; None if there is none."""
-    files = (path for pattern in EXPORTED_FILES for path in sorted(folder.glob(pattern)))
-    return next(files, None)
-
-
-def round_weights(path: Path) -> bytes:
-    """Return a graph with the weights of its linear maps in 8 bits, as in `build_graph`."""
-    model = onnx.load(path)
-    constants = {tensor.name: tensor for tensor in model.graph.initializer}
-    nodes = [_round_node(node, constants, model.graph.initializer) for node in model.graph.node]
-    used = {name for node in nodes for name in node.input}
-    kept = [tensor for tensor in model.graph.initializer if tensor.name in used]
-    del model.graph.node[:], model.graph.initializer[:]
-    model.graph.node.extend(nodes)
-    model.graph.initializer.extend(kept)
-    if CONTRIB not in {opset.domain for opset in model.opset_import}:
-        model.opset_import.append(helper.make_opsetid(CONTRIB, 1))
-    return bytes(model.SerializeToString())
-
-
-def _round_node(node: Any, constants: dict[str, Any], added: Any) -> Any:
-    """Return a product with constant 32-bit weights as one with quantised weights; any other node unchanged."""
-    weights = constants.get(node.input[1]) if node.op_type == "MatMul" else None
-    if weights is None or weights.data_type != onnx.TensorProto.FLOAT or len(weights.dims) != 2:
-        return node
-    size, outputs = weights.dims
-    blocks = quantise(numpy_helper.to_array(weights).T)
-    names = [f"{weights.name}.blocks", f"{weights.name}.scales"]
-    if names[0] not in constants:
-        rounded = make_tensor(names[0], blocks.numbers), make_tensor(names[1], blocks.scales.ravel())
-        constants |= zip(names, rounded, strict=True)
-        added.extend(rounded)
-    return helper.make_node(
-        "MatMulNBits", [node.input[0], *names], list(node.output), name=node.name, domain=CONTRIB,
-        K=size, N=outputs, bits=8, block_size=BLOCK_SIZE, accuracy_level=INT8_INPUT,
-    )  # fmt: skip

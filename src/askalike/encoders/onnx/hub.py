@@ -13,11 +13,14 @@ from pathlib import Path
 
 from askalike.core.errors import InputError, SettingsError
 from askalike.core.files import compute_sha256
-from askalike.encoders.onnx.architectures import ARCHITECTURES
+from askalike.core.model_folders import MODULES_FILE
+from askalike.encoders.onnx.architectures import READABLE
 
 DESCRIPTIONS = ("*.json", "*.txt", "*.md", "LICENSE*")
 SAFETENSORS = ("*.safetensors",)
 EXPORTED = ("*onnx/model.onnx*", "model.onnx*", "[0-9]_*/*.safetensors")
+STATIC = "model2vec"
+"""The `model_type` of vectors of tokens, without a transformer."""
 OTHER_RUNTIMES = ("onnx", "openvino", "coreml")
 """Folders with weights and configurations for other runtimes."""
 
@@ -62,11 +65,10 @@ def needed_files(names: Iterable[str], folder: Path) -> Sequence[str]:
     """
     names = list(names)
     described = [name for name in names if _matches(name, DESCRIPTIONS) and name.split("/")[0] not in OTHER_RUNTIMES]
-    kinds = list(_model_types(folder))
-    if not kinds:
+    if not (folder / MODULES_FILE).exists():
         return described
     weights = [name for name in names if _matches(name, SAFETENSORS) and name.split("/")[0] not in OTHER_RUNTIMES]
-    if weights and any(kind in ARCHITECTURES for kind in kinds):
+    if weights and all(kind in (*READABLE, STATIC) for kind in _model_types(folder)):
         return [*described, *weights]
     return [*described, *(name for name in names if _matches(name, EXPORTED))]
 

@@ -67,16 +67,34 @@ def add_and_normalise(
     epsilon: np.float32,
 ) -> None:  # fmt: skip
     """Replace states by the layer-normalised sum of states and `change`."""
-    size = np.float32(states.shape[1])
+    add(states, change)
+    normalise(states, weight, bias, epsilon, states)
+
+
+@inlined(fastmath=True)
+def add(states: Matrix[np.float32], change: Matrix[np.float32]) -> None:
+    """Add `change` to states."""
     for row in range(len(states)):
         own, added = states[row], change[row]
-        total = ZERO
         for i in range(len(own)):
             own[i] += added[i]
+
+
+@inlined(fastmath=True)
+def normalise(
+    states: Matrix[np.float32], weight: NDArray[np.float32], bias: NDArray[np.float32], epsilon: np.float32,
+    out: Matrix[np.float32],
+) -> None:  # fmt: skip
+    """Write states after layer normalisation; `out` may be the states."""
+    size = np.float32(states.shape[1])
+    for row in range(len(states)):
+        own, normed = states[row], out[row]
+        total = ZERO
+        for i in range(len(own)):
             total += own[i]
         mean, squares = total / size, ZERO
         for i in range(len(own)):
             squares += (own[i] - mean) * (own[i] - mean)
         factor = ONE / np.sqrt(squares / size + epsilon)
         for i in range(len(own)):
-            own[i] = (own[i] - mean) * factor * weight[i] + bias[i]
+            normed[i] = (own[i] - mean) * factor * weight[i] + bias[i]

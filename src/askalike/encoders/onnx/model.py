@@ -1,29 +1,50 @@
-"""A sentence-transformers folder that runs without torch: texts in, vectors out."""
+"""A sentence-transformers folder that runs without torch: texts in, vectors out, dense or sparse."""
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.encoders.onnx.architectures import ARCHITECTURES, Transformer
-from askalike.encoders.onnx.graph import find_exported, round_weights
-from askalike.encoders.onnx.layers import Bits, BuiltLayers, open_session
-from askalike.encoders.onnx.modules import Step, is_mean_of_tokens, read_json, read_steps
+from askalike.core.errors import InputError
+from askalike.core.model_folders import MODULES_FILE
+from askalike.encoders.onnx.architectures import READABLE
+from askalike.encoders.onnx.exported import ExportedLayers, find_exported
+from askalike.encoders.onnx.layers import Bits, BuiltLayers, open_transformer
+from askalike.encoders.onnx.modules import (
+    POOLINGS,
+    Module,
+    Step,
+    is_mean_of_tokens,
+    is_sparse,
+    read_json,
+    read_modules,
+    read_step,
+)
+from askalike.encoders.onnx.sparse import TokenWeights, read_splade
 from askalike.encoders.onnx.weights import WEIGHT_FILES, map_tensors
+from askalike.encoders.onnx.word_table import WordTable
 from askalike.text.subwords import open_tokenizer
 
 MAX_BATCH_TOKENS = 2_048
 """Maximum number of tokens of a batch: a layer's results then stay in the processor's cache."""
-STATE_OUTPUTS = ("last_hidden_state", "token_embeddings")
+TRANSFORMERS = ("Transformer", "MLMTransformer")
+TABLES: Mapping[str, "Callable[[Path, Path], Layers]"] = {
+    "StaticEmbedding": WordTable,
+    "SparseStaticEmbedding": TokenWeights,
+}
+"""Modules that look tokens up, without tokens that mark the beginning and the end."""
 TOKEN = re.compile(r"\S+")
 LONGEST_TEXT = 512
 """Maximum number of tokens of a text if the folder does not specify it."""
+MAX_TOKENS = 1 << 20
+"""Tokenizers without a limit have one of thirty digits."""
 
 Array = NDArray[np.float32]
 
@@ -32,14 +53,31 @@ class OnnxModel:
     """A model for inference. A text's vector depends neither on other texts of its batch nor on threads.
 
     bits: 32, or 8 for quantised weights. threads: the number of batches computed in parallel; by default the number of
-    processors. Raises InputError for a folder that cannot be run, SettingsError if packages are missing.
+    processors. role: of the texts, `query` or `document`, for folders that read them differently. Raises InputError for
+    a folder that cannot be run, SettingsError if packages are missing.
     """
 
-    def __init__(self, folder: Path, bits: Bits = 8, threads: int | None = None) -> None:
-        place, steps = read_steps(folder)
-        layers = _open_layers(place, bits)
-        tokenizer = open_tokenizer(place / "tokenizer.json", extra="encoder")
-        self._take_parts(layers, steps, tokenizer, read_text_limits(place, layers.max_tokens), threads)
+    is_sparse = False
+    """Whether vectors are CSR arrays."""
+    _marks_ends = True
+    """Whether tokens mark the beginning and the end of a text."""
+
+    def __init__(self, folder: Path, bits: Bits = 8, threads: int | None = None, role: str = "document") -> None:
+        reader, *others = read_modules(folder, role)
+        if reader.kind not in (*TRANSFORMERS, *TABLES):
+            expected = ", ".join((*TRANSFORMERS, *TABLES))
+            raise InputError(f"{folder / MODULES_FILE}: the first module is {reader.kind}; expected one of {expected}")
+        self.is_sparse = is_sparse([reader, *others])
+        self._marks_ends = reader.kind not in TABLES
+        tokenizer = open_tokenizer(reader.place / "tokenizer.json", extra="encoder")
+        layers = _open_reader(reader, folder, bits, tokenizer)
+        steps = [POOLINGS["mean"]] if reader.kind == "StaticEmbedding" else []
+        for module in others:
+            masked = module.kind == "SpladePooling"
+            steps.append(read_splade(reader.place, module.place, bits) if masked else read_step(module, folder))
+        limits = read_text_limits(reader.place, layers.max_tokens)
+        limits = TextLimits(None, False) if reader.kind == "StaticEmbedding" else limits
+        self._take_parts(layers, steps, tokenizer, limits, threads)
 
     @classmethod
     def of_parts(
@@ -56,18 +94,33 @@ class OnnxModel:
         self._layers, self._steps, self._tokenizer = layers, steps, tokenizer
         self._threads = threads or _count_processors()
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(limits.max_tokens)
+        if limits.max_tokens:
+            self._tokenizer.enable_truncation(limits.max_tokens)
         self._lowercase = limits.lowercase
 
-    def encode(self, texts: Sequence[str], batch: int = 32) -> Array:
-        """Return the vectors of texts, (texts, dim). batch: the maximum number of texts computed together."""
+    def encode(self, texts: Sequence[str], batch: int = 32) -> Any:
+        """Return the vectors of texts, (texts, dim), a CSR array if they are sparse, else float32.
+
+        batch: the maximum number of texts computed together.
+        """
         rows = self._tokenize(texts)
         batches = list(batches_of_equal_length(rows, batch))
         encoded = self._encode_all([[rows[n] for n in places] for places in batches])
+        if self.is_sparse:
+            return self._join_sparse(encoded, batches, len(rows))
         vectors = np.zeros((len(rows), encoded[0].shape[1] if encoded else self.dim), np.float32)
         for places, values in zip(batches, encoded, strict=True):
             vectors[places] = values
         return vectors
+
+    def _join_sparse(self, encoded: Sequence[Any], batches: Sequence[Sequence[int]], count: int) -> Any:
+        """Return the sparse vectors of batches in the order of the texts, zeros for texts that are in none."""
+        from scipy import sparse  # slow to import
+
+        places = list(chain.from_iterable(batches))
+        missing = sorted({*range(count)}.difference(places))
+        empty = sparse.csr_array((len(missing), self.dim), dtype=np.float32)
+        return sparse.vstack([*encoded, empty], format="csr")[np.argsort([*places, *missing])]
 
     @property
     def averages_tokens(self) -> bool:
@@ -80,7 +133,7 @@ class OnnxModel:
         Only for a model that averages tokens. Words beyond its maximum length get zeros; special tokens belong to no
         word.
         """
-        [encoding] = self._tokenizer.encode_batch([text.lower() if self._lowercase else text])
+        [encoding] = self._encode_tokens([text.lower() if self._lowercase else text])
         words = list(TOKEN.finditer(text))
         sums = np.zeros((len(words), self.dim), np.float32)
         tokens = [n for n, is_added in enumerate(encoding.special_tokens_mask) if not is_added]
@@ -99,19 +152,28 @@ class OnnxModel:
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text's tokens, including special tokens."""
         texts = [text.strip().lower() if self._lowercase else text.strip() for text in texts]
-        return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
+        return [encoding.ids for encoding in self._encode_tokens(texts)]
 
-    def _encode_all(self, batches: Sequence[Sequence[Sequence[int]]]) -> list[Array]:
+    def _encode_tokens(self, texts: Sequence[str]) -> Any:
+        if len(texts) == 1:  # a batch wakes other threads
+            return [self._tokenizer.encode(texts[0], add_special_tokens=self._marks_ends)]
+        return self._tokenizer.encode_batch(list(texts), add_special_tokens=self._marks_ends)
+
+    def _encode_all(self, batches: Sequence[Sequence[Sequence[int]]]) -> list[Any]:
         if min(self._threads, len(batches)) <= 1:
             return list(map(self._encode_batch, batches))
         with ThreadPoolExecutor(self._threads) as pool:
             return list(pool.map(self._encode_batch, batches))
 
-    def _encode_batch(self, rows: Sequence[Sequence[int]]) -> Array:
+    def _encode_batch(self, rows: Sequence[Sequence[int]]) -> Any:
         values = self._layers.run(np.array(rows, np.int64))
         for step in self._steps:
             values = step(values)
-        return values
+        if not self.is_sparse:
+            return values
+        from scipy import sparse
+
+        return sparse.csr_array(values)
 
 
 class Layers(Protocol):
@@ -124,39 +186,24 @@ class Layers(Protocol):
         """Return the states (texts, tokens, hidden) of ids (texts, tokens)."""
 
 
-class ExportedLayers:
-    """The graph in the folder. One that is already quantised runs unchanged, one text at a time."""
-
-    def __init__(self, path: Path, bits: Bits) -> None:
-        self.max_tokens: int | None = None
-        self._session = open_session(str(path) if bits == 32 else round_weights(path))
-        self._inputs = [described.name for described in self._session.get_inputs()]
-        outputs = [described.name for described in self._session.get_outputs()]
-        self._output = next((name for name in STATE_OUTPUTS if name in outputs), outputs[0])
-
-    def run(self, ids: NDArray[np.int64]) -> Array:
-        """See Layers.run."""
-        return np.concatenate([self._run_one(row[None]) for row in ids])
-
-    def _run_one(self, ids: NDArray[np.int64]) -> Array:
-        known = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        states: Array = self._session.run([self._output], {name: known[name] for name in self._inputs})[0]
-        return states
-
-
-def _open_layers(place: Path, bits: Bits) -> Layers:
-    """Open the layers as built here, which is faster, or else the folder's own graph."""
-    config = read_json(place / "config.json")
-    exported = find_exported(place)
-    if exported and not (config.get("model_type") in ARCHITECTURES and any(place.glob(WEIGHT_FILES))):
-        return ExportedLayers(exported, bits)
-    return BuiltLayers(Transformer(config, map_tensors(place), place), bits)
+def _open_reader(module: Module, folder: Path, bits: Bits, tokenizer: Any) -> Layers:
+    """Open the first module of a folder: a table, a transformer built here, which is faster, or its own graph."""
+    if module.kind in TABLES:
+        return TABLES[module.kind](module.place, folder)
+    config = read_json(module.place / "config.json")
+    exported = find_exported(module.place)
+    if exported and not (config.get("model_type") in READABLE and any(module.place.glob(WEIGHT_FILES))):
+        return ExportedLayers(exported, bits, lambda text: tokenizer.encode(text).ids)
+    return BuiltLayers(open_transformer(config, map_tensors(module.place), module.place), bits)
 
 
 class TextLimits(NamedTuple):
-    """Maximum number of tokens of a text, special tokens included, and whether it is lower-cased."""
+    """Maximum number of tokens of a text, special tokens included, and whether it is lower-cased.
 
-    max_tokens: int
+    Without a maximum, it is that of the tokenizer's own file.
+    """
+
+    max_tokens: int | None
     lowercase: bool
 
 
@@ -164,7 +211,7 @@ def read_text_limits(place: Path, max_positions: int | None) -> TextLimits:
     """Return the limits of the model in a folder. max_positions: the limit of its architecture, if any."""
     files = (place / "sentence_bert_config.json", place / "tokenizer_config.json")
     own, tokenizer = (read_json(path) if path.exists() else {} for path in files)
-    limits = [own.get("max_seq_length") or tokenizer.get("model_max_length") or LONGEST_TEXT]
+    limits = [own.get("max_seq_length") or min(tokenizer.get("model_max_length") or LONGEST_TEXT, MAX_TOKENS)]
     limits += [max_positions] if max_positions else []
     return TextLimits(int(min(limits)), bool(own.get("do_lower_case")))
 

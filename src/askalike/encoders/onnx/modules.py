@@ -1,9 +1,13 @@
-"""The modules of a sentence-transformers folder that follow the transformer: pooling, dense layers, normalisation."""
+"""The modules of a sentence-transformers folder: which read a query or a document, and what follows the transformer.
 
+A Router has a chain of modules for each role; `router_config.json` describes them.
+"""
+
+import ast
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +39,10 @@ POOLINGS: Mapping[str, Step] = {
 }
 ACTIVATIONS: Mapping[str, Step] = {"Identity": lambda values: values, "Tanh": np.tanh}
 MIN_NORM = 1e-12
+ROUTERS = ("Router", "Asym")
+ROUTER_FILES = ("router_config.json", "config.json")
+SPARSE = ("SpladePooling", "SparseStaticEmbedding")
+"""Modules whose vectors have a component for each token of the vocabulary."""
 
 
 def read_json(path: Path) -> Any:
@@ -45,30 +53,67 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}: not a valid description of a model ({error}); copy the folder again") from None
 
 
-def read_steps(folder: Path) -> tuple[Path, Sequence[Step]]:
-    """Return the folder of the transformer, and the steps from its last states to a text's vector.
+class Module(NamedTuple):
+    """A module of a folder: the name of its class, and its own folder."""
 
-    Raises InputError for a module that cannot be run without torch.
+    kind: str
+    place: Path
+
+
+def read_modules(folder: Path, role: str) -> Sequence[Module]:
+    """Return the modules that read the texts of a role, `query` or `document`, in order.
+
+    Raises InputError if the folder does not describe them.
     """
-    modules = read_json(folder / MODULES_FILE)
-    kinds = [(str(module.get("type", "")).rpartition(".")[2], folder / module.get("path", "")) for module in modules]
-    if not kinds or kinds[0][0] != "Transformer":
-        raise InputError(f"{folder / MODULES_FILE}: expected a Transformer as the first module")
-    steps = [_read_step(kind, place, folder) for kind, place in kinds[1:]]
-    return kinds[0][1], steps
+    modules = [_to_module(of.get("type"), folder / of.get("path", "")) for of in read_json(folder / MODULES_FILE)]
+    if modules and modules[0].kind in ROUTERS:
+        modules[:1] = _read_route(modules[0].place, role)
+    if not modules:
+        raise InputError(f"{folder / MODULES_FILE}: no modules are listed; copy the folder again")
+    return modules
 
 
-def _read_step(kind: str, place: Path, folder: Path) -> Step:
-    if kind == "Pooling":
-        return _read_pooling(place / "config.json")
-    if kind == "Dense":
-        return _read_dense(place)
-    if kind == "Normalize":
+def has_routes(folder: Path) -> bool:
+    """Return whether queries and documents have modules of their own."""
+    return any(_to_module(of.get("type"), folder).kind in ROUTERS for of in read_json(folder / MODULES_FILE))
+
+
+def is_sparse(modules: Sequence[Module]) -> bool:
+    """Return whether the vectors have a component for each token of the vocabulary, nearly all of them 0."""
+    return any(module.kind in SPARSE for module in modules)
+
+
+def _to_module(kind: Any, place: Path) -> Module:
+    return Module(str(kind).rpartition(".")[2], place)
+
+
+def _read_route(folder: Path, role: str) -> Sequence[Module]:
+    """Return the modules of a Router for a role."""
+    path = next((folder / name for name in ROUTER_FILES if (folder / name).exists()), folder / ROUTER_FILES[0])
+    described = read_json(path)
+    try:
+        structure, types, parameters = described["structure"], described["types"], described.get("parameters", {})
+        routes = {ast.literal_eval(key): route for key, route in (parameters.get("route_mappings") or {}).items()}
+        by_task = [routes[key] for key in ((role, "text"), (role, None), (None, "text"), (None, None)) if key in routes]
+        names = [*by_task, role, "text", parameters.get("default_route")]
+        route = next(structure[name] for name in names if name in structure)
+        return [_to_module(types[module], folder / module) for module in route]
+    except (AttributeError, KeyError, TypeError, ValueError, SyntaxError, StopIteration) as error:
+        raise InputError(f"{path}: not a valid description of routes ({error}); copy the folder again") from None
+
+
+def read_step(module: Module, folder: Path) -> Step:
+    """Return what a module after the transformer does. Raises InputError if it cannot be run without torch."""
+    if module.kind == "Pooling":
+        return _read_pooling(module.place / "config.json")
+    if module.kind == "Dense":
+        return _read_dense(module.place)
+    if module.kind == "Normalize":
         return normalise
-    if kind == "Dropout":  # inactive at inference
+    if module.kind == "Dropout":  # inactive at inference
         return ACTIVATIONS["Identity"]
-    expected = "expected Transformer, Pooling, Dense, Normalize"
-    raise InputError(f"{folder / MODULES_FILE}: the module {kind} needs torch; {expected}")
+    expected = "expected Transformer, Router, StaticEmbedding, Pooling, Dense, Normalize or those of a SparseEncoder"
+    raise InputError(f"{folder / MODULES_FILE}: the module {module.kind} needs torch; {expected}")
 
 
 def normalise(vectors: Array) -> Array:
@@ -96,7 +141,8 @@ def is_mean_of_tokens(steps: Sequence[Step]) -> bool:
 
 
 def _read_dense(folder: Path) -> Step:
-    name = str(read_json(folder / "config.json").get("activation_function", "")).rpartition(".")[2]
+    config = read_json(folder / "config.json")
+    name = str(config.get("activation_function", "")).rpartition(".")[2]
     if name not in ACTIVATIONS:
         place = folder / "config.json"
         raise InputError(f"{place}: activation_function = {name!r}; expected one of {', '.join(ACTIVATIONS)}")
@@ -104,4 +150,7 @@ def _read_dense(folder: Path) -> Step:
     if "linear.weight" not in tensors:
         raise InputError(f"{folder}: the weights have no tensor linear.weight")
     weight, bias = tensors["linear.weight"].T.copy(), tensors.get("linear.bias", np.zeros(1, np.float32))
-    return lambda values: ACTIVATIONS[name](values @ weight + bias)
+    if not config.get("use_residual"):
+        return lambda values: ACTIVATIONS[name](values @ weight + bias)
+    residual = tensors.get("residual.weight", np.eye(len(weight), dtype=np.float32)).T
+    return lambda values: ACTIVATIONS[name](values @ weight + bias) + values @ residual

@@ -45,7 +45,7 @@ class PackedRows:
 
     def __init__(self, blocks: NDArray[np.void]) -> None:
         """blocks: (rows, blocks) of BLOCK."""
-        self._blocks = blocks
+        self._blocks = np.asarray(blocks)  # rows of a memory map take longer
         self.shape = (len(blocks), blocks.shape[1] * BLOCK_SIZE)
 
     def __getitem__(self, rows: Any) -> NDArray[np.float32]:

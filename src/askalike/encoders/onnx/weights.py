@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from askalike.core.errors import InputError
 
 WEIGHT_FILES = "model*.safetensors"
-TYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16}
+TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": np.uint16, "I64": np.int64, "I8": np.int8}
 MAX_HEADER_BYTES = 100_000_000
 BLOCK_SIZE = 64
 ZERO = 128
@@ -26,7 +26,7 @@ Tensor = NDArray[Any]
 
 
 def map_tensors(folder: Path) -> dict[str, Tensor]:
-    """Return the floating-point tensors of a folder's weight files by name, 16-bit ones as stored.
+    """Return the tensors of a folder's weight files by name, as they are stored.
 
     Raises InputError if there is no such file, or one is damaged.
     """

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from askalike.index.lexical.segment import Segment
 from askalike.index.lexical.terms import fields_of_terms, merge_dictionaries, pack_terms, term_at
-from askalike.index.rows import Array, find_distinct
+from askalike.index.rows import Array, TitleRows, find_distinct
 from askalike.native.compiled import Matrix, compiled, inlined
 
 MAX_CODES = 65_535
@@ -27,7 +27,7 @@ class SegmentBuilder:
     def __init__(self, exact_lengths: bool = False, field_count: int = 1) -> None:
         self._term_ids = _TermIds()
         self._terms, self._offsets = array("i"), array("q", [0])
-        self._docids, self._phrasings = array("q"), array("H")
+        self._docids, self._phrasings, self._title_keys = array("q"), array("H"), array("Q")
         self._exact_lengths, self._field_count = exact_lengths, field_count
 
     def __len__(self) -> int:
@@ -38,8 +38,8 @@ class SegmentBuilder:
         """The number of tokens added."""
         return len(self._terms)
 
-    def add(self, docid: int, phrasing: int, terms: Sequence[str]) -> None:
-        """Add one document as the terms of all its fields, see `mark_terms`.
+    def add(self, docid: int, phrasing: int, terms: Sequence[str], title_key: int = 0) -> None:
+        """Add one document as the terms of all its fields, see `mark_terms`, and the key of its title, 0 for none.
 
         Docids must ascend, and the phrasings of one docid must follow each other.
         """
@@ -47,6 +47,7 @@ class SegmentBuilder:
         self._offsets.append(len(self._terms))
         self._docids.append(docid)
         self._phrasings.append(phrasing)
+        self._title_keys.append(title_key)
 
     def build(self) -> list[Segment]:
         """Return the documents as one segment, or as several if they do not fit into one."""
@@ -54,8 +55,8 @@ class SegmentBuilder:
         rank = np.empty(len(order), np.int32)
         rank[[self._term_ids[t] for t in order]] = np.arange(len(order), dtype=np.int32)
         terms = rank[np.frombuffer(self._terms, np.int32)] if self._terms else np.empty(0, np.int32)
-        docids, phrasings, offsets = np.array(self._docids), np.array(self._phrasings), np.array(self._offsets)
-        forward = ForwardIndex(docids, phrasings, offsets, terms, np.empty(0, np.int32), *pack_terms(order))
+        rows = np.array(self._docids), np.array(self._phrasings), np.array(self._title_keys), np.array(self._offsets)
+        forward = ForwardIndex(*rows, terms, np.empty(0, np.int32), *pack_terms(order))
         return build_segments(forward, self._exact_lengths, self._field_count)
 
 
@@ -73,6 +74,7 @@ class ForwardIndex:
 
     docids: Array
     phrasings: Array
+    title_keys: Array
     offsets: Array
     terms: Array
     tfs: Array
@@ -87,8 +89,11 @@ class ForwardIndex:
 
     def _slice(self, first: int, last: int) -> "ForwardIndex":
         low, high = self.offsets[first], self.offsets[last]
-        rows = self.docids[first:last], self.phrasings[first:last], self.offsets[first : last + 1] - low
-        return ForwardIndex(*rows, self.terms[low:high], self.tfs[low:high], self.term_bytes, self.term_offsets)
+        rows = self.docids[first:last], self.phrasings[first:last], self.title_keys[first:last]
+        offsets = self.offsets[first : last + 1] - low
+        return ForwardIndex(
+            *rows, offsets, self.terms[low:high], self.tfs[low:high], self.term_bytes, self.term_offsets
+        )
 
 
 def build_segments(forward: ForwardIndex, exact_lengths: bool, field_count: int) -> list[Segment]:
@@ -108,8 +113,9 @@ def can_merge(segments: Sequence[Segment]) -> bool:
 def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: bool) -> list[Segment]:
     """Return one segment (or a few) of the live documents of several. masks: bool (D) per segment."""
     term_bytes, term_offsets, new_ids = merge_dictionaries([(s.term_bytes, s.term_offsets) for s in segments])
-    docids = np.concatenate([s.docids[mask] for s, mask in zip(segments, masks, strict=True)])
-    phrasings = np.concatenate([s.phrasings[mask] for s, mask in zip(segments, masks, strict=True)])
+    rows = [(s.docids, s.phrasings, s.titles.by_row(len(s.docids))) for s in segments]
+    live_rows = ([column[mask] for column in own] for own, mask in zip(rows, masks, strict=True))
+    docids, phrasings, title_keys = map(np.concatenate, zip(*live_rows, strict=True))
     order = np.argsort(docids, kind="stable")
     positions = np.empty(len(docids), np.int32)
     positions[order] = np.arange(len(docids), dtype=np.int32)
@@ -123,7 +129,8 @@ def merge_segments(segments: Sequence[Segment], masks: Sequence[Array], exact: b
         postings.append((docs[live], ids[live], segment.code_tf[segment.codes[live]]))
     docs, term_ids, tfs = (np.concatenate(column) for column in zip(*postings, strict=True))
     columns = _group_by_document(docs, term_ids, tfs, len(docids))
-    forward = ForwardIndex(docids[order], phrasings[order], *columns, term_bytes, term_offsets)
+    ordered = docids[order], phrasings[order], title_keys[order]
+    forward = ForwardIndex(*ordered, *columns, term_bytes, term_offsets)
     return build_segments(forward, exact, len(segments[0].lengths))
 
 
@@ -179,6 +186,7 @@ def _build_segment(forward: ForwardIndex, exact_lengths: bool, field_count: int)
         forward.docids, forward.phrasings, lengths, term_bytes, term_offsets, starts,
         (docs >> 16).astype(np.uint16), docs.astype(np.uint16), codes,
         code_tf, code_length, df, ttf, pareto_starts, pareto[: pareto_starts[-1]].copy(), bitmap_of, bitmaps, ranks,
+        *TitleRows.of_keys(forward.title_keys),
     )  # fmt: skip
 
 

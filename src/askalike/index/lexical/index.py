@@ -17,7 +17,7 @@ from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment, Segment
 from askalike.index.lexical.term_scores import TermScorer
-from askalike.index.rows import Array, DocAttributes
+from askalike.index.rows import NO_ATTRIBUTES, Array, DocAttributes
 from askalike.index.writing import IndexWriter
 
 BYTES_PER_TOKEN, BYTES_PER_MERGED_POSTING = 40, 64
@@ -46,7 +46,7 @@ class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, 
     [7]
     """
 
-    FORMAT: ClassVar[int] = 5
+    FORMAT: ClassVar[int] = 6
     LAYOUT = LexicalLayout
 
     def add(self, documents: Mapping[int, Sequence[str]]) -> None:
@@ -92,15 +92,16 @@ class LexicalWriter(IndexWriter[LiveSegment]):
         self._builder = self._make_builder()
 
     def add(
-        self, docid: int, phrasings: Sequence[tuple[int, Sequence[str]]], attributes: DocAttributes | None = None
+        self, docid: int, phrasings: Sequence[tuple[int, Sequence[str]]], attributes: DocAttributes = NO_ATTRIBUTES
     ) -> None:
         """Add a question as (phrasing, terms), its own text being phrasing 0; it replaces the docid's earlier document.
 
-        Docids must ascend from call to call. attributes: not stored, as the archive itself applies filters.
+        Docids must ascend from call to call. attributes: of these only the keys of titles are stored, as the archive
+        itself applies filters.
         """
         self.delete((docid,))
         for phrasing, terms in phrasings:
-            self._builder.add(docid, phrasing, terms)
+            self._builder.add(docid, phrasing, terms, attributes.title_key(phrasing))
         if self._builder.token_count * BYTES_PER_TOKEN >= self._memory_bytes:
             self._flush()
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, count, pairwise
 from threading import Lock
 
@@ -24,7 +25,7 @@ from askalike.index.lexical.query_batch import search_queries, sort_heaps
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
 from askalike.index.lexical.vocabulary import TermVocabulary
-from askalike.index.rows import Array, find_distinct
+from askalike.index.rows import Array, FoundTitles, find_distinct, find_titles
 from askalike.native.compiled import prechecked
 
 MAX_CACHED_SCORES = 1 << 23
@@ -153,6 +154,10 @@ class PostingsSearcher:
                 named = batch.name_scores(q, term_scores)
                 contributions.append(list(map(TermContributions, phrasings.tolist(), named)))
         return contributions
+
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
+        """See TitlesSearcher."""
+        return partial(find_titles, self.segments, keys, exclusions)
 
     def complete(self, prefix: str) -> list[str]:
         """Return the live terms that begin with a prefix, by descending document frequency, at most MAX_COMPLETIONS."""

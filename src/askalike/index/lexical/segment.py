@@ -14,7 +14,7 @@ from askalike.index.checksums import check_offsets
 from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import MARKS, find_prefix_range, find_terms, term_at
-from askalike.index.rows import Array, LiveRows
+from askalike.index.rows import Array, LiveRows, TitleRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 
 STEP = 64
@@ -65,6 +65,14 @@ class Segment:
     """uint64 (B, ⌈D/64⌉): the documents of a long list as bits."""
     ranks: Array
     """int32 (B, ⌈D/64⌉): the number of the list's documents before each word of its bitmap."""
+    title_keys: Array
+    title_rows: Array
+    """The documents that have a title, by its key, see TitleRows."""
+
+    @property
+    def titles(self) -> TitleRows:
+        """The documents by the keys of their titles."""
+        return TitleRows(self.title_keys, self.title_rows)
 
     @property
     def docs(self) -> Array:
@@ -97,8 +105,7 @@ class Segment:
         wrong = [name for name, length in lengths.items() if len(getattr(self, name)) != length]
         if wrong := wrong or (["lengths"] if self.lengths.shape[1:] != (documents,) else []):
             raise ValueError(f"{wrong[0]} has another length than it should have")
-        if self.lengths.shape[1:] != (documents,):
-            raise ValueError("lengths has another length than it should have")
+        self.titles.check_bounds(documents)
         if self.bitmap_of.max(initial=-1) >= len(self.bitmaps) or bool((self.docids[1:] < self.docids[:-1]).any()):
             raise ValueError("its documents do not ascend, or a bitmap is missing")
 
@@ -116,7 +123,7 @@ class LiveSegment(LiveRows):
         cls, segment: Segment, deleted: Array = NO_DELETIONS, deleted_statistics: Array = NO_DELETED_STATISTICS
     ) -> Self:
         """Return a segment with deletions, or without any."""
-        return cls(segment.docids, segment.phrasings, deleted, segment, deleted_statistics)
+        return cls(segment.docids, segment.phrasings, deleted, segment.titles, segment, deleted_statistics)
 
     def with_deleted(self, deleted: Array) -> Self:
         s = self.segment

@@ -21,8 +21,8 @@ from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 from askalike.native.compiled import Matrix, compiled
 from askalike.native.llvm import mark_reaching, trailing_zeros
 
-CODES_FILE = "codes-2.safetensors"
-"""The 2 is the version of the format. Segments without codes of this version get them at the next commit."""
+CODES_FILE = "codes-4.safetensors"
+"""The 4 is the version of the format. Segments without codes of this version get them at the next commit."""
 MIN_CODED_ROWS = 16_384
 """Minimum number of rows of a segment with codes: for fewer, the sketch is as fast."""
 MIN_CODED_DIM = 64
@@ -37,6 +37,8 @@ MIN_LENGTH = 1e-12
 ALL_LIVE = np.uint64(2**64 - 1)
 REMOVED = np.float32(-1e30)
 """The score of rows that must not be found; infinity is not allowed with `fastmath`."""
+UNUSED = np.float32(1e-6)
+"""Share of a query's length below which its part along a field's axes is a rounding error."""
 
 Floats = NDArray[np.float32]
 
@@ -57,19 +59,25 @@ class ScoreEstimates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Codes:
-    """The codes of n rows of dim numbers, in blocks of 64 rows.
+    """The codes of n rows of dim numbers, which are the vectors of F fields, in blocks of 64 rows.
 
-    Two bits stand for −1.5, −0.5, 0.5 or 1.5 steps from the rows' mean along rotated axes.
+    Two bits stand for −1.5, −0.5, 0.5 or 1.5 steps from the rows' mean along rotated axes. The axes of the first field
+    are those of the mean of all fields by their usual weights. A query that compares one text with every field by these
+    weights, as a typed title is compared, has no part along the others, whose codes are then not read.
     """
 
     words: NDArray[np.uint32]
-    """(blocks · groups, 64): see code_products.py."""
-    factors: Floats
-    """(blocks · 64): the factor of a row's product with a query."""
-    errors: Floats
-    """(blocks · 64): the largest likely error of a row's score for a query of length 1."""
-    axes: Floats
-    """(dim + 1, dim): the rows' mean, then the rotated axes as columns."""
+    """(F · blocks · groups, 64): see code_products.py."""
+    factors: Matrix[np.float32]
+    """(F, blocks · 64): the factor of a row's product with a query."""
+    errors: Matrix[np.float32]
+    """(F, blocks · 64): the largest likely error of a row's score for a query of length 1."""
+    mean: Floats
+    """(dim): of the rows."""
+    basis: Floats
+    """(F, F): as columns, the fields' weights in what the codes of each field stand for; orthonormal."""
+    rotation: Floats
+    """(dim / F, dim / F): the rotated axes as columns."""
 
     @classmethod
     def open(cls, folder: Path) -> Self | None:
@@ -78,47 +86,78 @@ class Codes:
 
     def mark_live(self, mask: Array, n_rows: int) -> NDArray[np.uint64]:
         """Return a bit for each row that may be found: uint64 (blocks). mask: (n_rows), or empty for all."""
-        live = np.zeros(len(self.factors), np.bool_)
+        live = np.zeros(self.factors.shape[1], np.bool_)
         live[:n_rows] = mask if len(mask) else True
         return np.packbits(live, bitorder="little").view(np.uint64)
 
+    def mix_fields(self, rows: Floats) -> Floats:
+        """Return what the codes of each field stand for, not rotated yet: (n, dim) → (n · F, dim / F)."""
+        fields = len(self.basis)
+        return np.matmul(self.basis.T, rows.reshape(len(rows), fields, -1)).reshape(len(rows) * fields, -1)
+
     def estimate_scores(self, queries: Floats, live: NDArray[np.uint64]) -> list[ScoreEstimates]:
         """Return the upper bounds of scores for each query. queries: (queries, dim). live: see `mark_live`."""
-        rotated = queries @ self.axes[1:]
+        fields, padded_rows = self.factors.shape
+        mixed = self.mix_fields(queries)
+        lengths = np.linalg.norm(mixed, axis=1)
+        used = lengths > UNUSED * np.repeat(np.linalg.norm(queries, axis=1), fields)
+        lengths[~used] = 0
+        rotated = np.zeros_like(mixed)
+        rotated[used] = mixed[used] @ self.rotation
         steps = np.maximum(np.abs(rotated).max(axis=1, initial=0), MIN_LENGTH) / MAX_STEP
-        numbers = np.zeros((len(queries), self.words.size // len(self.factors) * GROUP), np.int8)
+        numbers = np.zeros((len(rotated), self.words.size // self.factors.size * GROUP), np.int8)
         numbers[:, : rotated.shape[1]] = np.rint(rotated / steps[:, None])
-        terms = steps, -1.5 * rotated.sum(axis=1), queries @ self.axes[0], np.linalg.norm(queries, axis=1)
-        rows = np.empty((len(queries), len(self.factors)), np.float32)
+        terms = np.stack((steps, -1.5 * rotated.sum(axis=1), lengths)).astype(np.float32)
+        rows = np.empty((len(queries), padded_rows), np.float32)
         block_max = np.empty((len(queries), len(live)), np.float32)
         _bound_scores(
-            self.words, self.factors, self.errors, live, numbers, np.stack(terms).astype(np.float32),
-            np.empty(BLOCK, np.int32), rows, block_max,
+            self.words, self.factors, self.errors, live, numbers, terms, queries @ self.mean,
+            np.empty(BLOCK, np.int32), np.empty(BLOCK, np.float32), rows, block_max,
         )  # fmt: skip
         return list(map(ScoreEstimates, rows, block_max))
 
 
 @compiled(fastmath=True)
 def _bound_scores(
-    words: Matrix[np.uint32], factors: Floats, errors: Floats, live: NDArray[np.uint64], numbers: Matrix[np.int8],
-    terms: Matrix[np.float32], products: NDArray[np.int32], rows: Matrix[np.float32], block_max: Matrix[np.float32],
+    words: Matrix[np.uint32], factors: Matrix[np.float32], errors: Matrix[np.float32], live: NDArray[np.uint64],
+    numbers: Matrix[np.int8], terms: Matrix[np.float32], offsets: Floats, products: NDArray[np.int32], spreads: Floats,
+    rows: Matrix[np.float32], block_max: Matrix[np.float32],
 ) -> None:  # fmt: skip
     """Write the upper bound of the score of every row, and of every block, for each query.
 
-    numbers: (queries, groups · GROUP), each query as integers. terms: (4, queries), the step of these integers, the
-    offset of a row's product, the offset of its score, and the query's length. products: working memory.
+    numbers: (queries · F, groups · GROUP), each query as integers along each field's axes. terms: (3, queries · F), the
+    step of these integers, the offset of a row's product, and the query's length, 0 if it has no part there. offsets:
+    (queries), of scores. products, spreads: working memory.
     """
-    groups = numbers.shape[1] // GROUP
+    groups, fields = numbers.shape[1] // GROUP, len(factors)
     for block in range(len(live)):
         # All queries read a block of codes while it is in the cache.
         for q in range(len(rows)):
-            multiply_codes(groups, words[block * groups :], numbers[q], products)
-            highest, start = REMOVED, block * BLOCK
+            start = block * BLOCK
             for i in range(BLOCK):
-                product = terms[0, q] * np.float32(products[i]) + terms[1, q]
-                score = factors[start + i] * product + terms[2, q] + terms[3, q] * errors[start + i]
-                rows[q, start + i] = score
-                highest = max(highest, score)
+                rows[q, start + i], spreads[i] = offsets[q], np.float32(0)
+            is_first = True
+            for field in range(fields):
+                step, offset, length = (
+                    terms[0, q * fields + field],
+                    terms[1, q * fields + field],
+                    terms[2, q * fields + field],
+                )
+                if length == 0:
+                    continue
+                multiply_codes(
+                    groups, words[(field * len(live) + block) * groups :], numbers[q * fields + field], products
+                )
+                for i in range(BLOCK):
+                    rows[q, start + i] += factors[field, start + i] * (step * np.float32(products[i]) + offset)
+                    error = length * errors[field, start + i]
+                    # The errors of different axes are independent.
+                    spreads[i] = error if is_first else np.sqrt(spreads[i] * spreads[i] + error * error)
+                is_first = False
+            highest = REMOVED
+            for i in range(BLOCK):
+                rows[q, start + i] += spreads[i]
+                highest = max(highest, rows[q, start + i])
             if live[block] != ALL_LIVE:
                 highest = REMOVED
                 for i in range(BLOCK):
@@ -143,33 +182,51 @@ def _find_at_least(scores: Floats, block_max: Floats, min_score: float, rows: ND
     return count
 
 
-def build_codes(folder: Path, schemas: Sequence[PartSchema], parts: Sequence[StoredPart]) -> None:
-    """Write a segment's codes if they are missing and it has many rows of a single dense part scored by products."""
+def build_codes(
+    folder: Path, schemas: Sequence[PartSchema], parts: Sequence[StoredPart], field_weights: Sequence[float] = ()
+) -> None:
+    """Write a segment's codes if they are missing and it has many rows of a single dense part scored by products.
+
+    field_weights: the usual weights of the fields whose vectors are side by side in a row; empty for one.
+    """
     [part, *others], [schema, *_] = parts, schemas
     if others or not isinstance(part, DensePart) or part.metric == "euclidean" or schema.weight != 1:
         return
     n_rows, dim = part.sketch.values.shape
     if n_rows < MIN_CODED_ROWS or dim < MIN_CODED_DIM or (folder / CODES_FILE).exists():
         return
-    blocks, groups = -(-n_rows // BLOCK), -(-dim // GROUP)
-    shapes = {"factors": (blocks * BLOCK,), "errors": (blocks * BLOCK,), "axes": (dim + 1, dim)}
+    weights = np.array(field_weights or (1.0,))
+    fields, blocks, groups = len(weights), -(-n_rows // BLOCK), -(-dim // len(weights) // GROUP)
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("factors", "errors"), (fields, blocks * BLOCK))
+    shapes |= {"mean": (dim,), "basis": (fields, fields), "rotation": (dim // fields,) * 2}
     kinds = {name: (np.dtype(np.float32), shape) for name, shape in shapes.items()}
     with replace_file(folder / CODES_FILE) as partial:
-        words = np.dtype(np.uint32), (blocks * groups, BLOCK)
-        _fill_codes(Codes(**create_arrays(folder, {"words": words, **kinds}, partial.name)), part, n_rows)
+        words = np.dtype(np.uint32), (fields * blocks * groups, BLOCK)
+        codes = Codes(**create_arrays(folder, {"words": words, **kinds}, partial.name))
+        codes.rotation[:], _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal(codes.rotation.shape))
+        codes.basis[:] = _complete_basis(weights)
+        _fill_codes(codes, part, n_rows)
+
+
+def _complete_basis(first: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return an orthonormal basis as columns, the first of which points into this direction: (F, F)."""
+    columns = np.eye(len(first))
+    columns[:, 0] = first
+    basis, _ = np.linalg.qr(columns)
+    return basis * np.sign(basis[0, 0])
 
 
 def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
-    sampled = part.decode_rows(np.arange(0, n_rows, 1 + n_rows // CHUNK_ROWS))
-    dim = sampled.shape[1]
-    codes.axes[0] = sampled.mean(axis=0)
-    codes.axes[1:], _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal((dim, dim)))
+    codes.mean[:] = part.decode_rows(np.arange(0, n_rows, 1 + n_rows // CHUNK_ROWS)).mean(axis=0)
+    words = codes.words.reshape(len(codes.factors), -1, BLOCK)
     for start in range(0, n_rows, CHUNK_ROWS):
         rows = np.arange(start, min(start + CHUNK_ROWS, n_rows))
-        rotated = (part.decode_rows(rows) - codes.axes[0]) @ codes.axes[1:]
-        words, codes.factors[rows], codes.errors[rows] = _encode(rotated)
-        place = start * len(codes.words) // len(codes.factors)
-        codes.words[place : place + len(words)] = words
+        rotated = codes.mix_fields(part.decode_rows(rows) - codes.mean) @ codes.rotation
+        place = start * words.shape[1] // codes.factors.shape[1]
+        for field in range(len(words)):
+            own = rotated[field :: len(words)]
+            coded, codes.factors[field, rows], codes.errors[field, rows] = _encode(own)
+            words[field, place : place + len(coded)] = coded
 
 
 def _encode(rows: Floats) -> tuple[NDArray[np.uint32], Floats, Floats]:

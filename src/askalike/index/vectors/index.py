@@ -14,7 +14,7 @@ import numpy as np
 from askalike.core.errors import SearchIndexError
 from askalike.core.types import AllowedDocs, TopDocs, Vectors
 from askalike.index.commits import CommittedIndex, CommittedSegment, CommittedState
-from askalike.index.rows import Array, DocAttributes
+from askalike.index.rows import NO_ATTRIBUTES, Array, DocAttributes, TitleRows
 from askalike.index.vectors.codes import build_codes
 from askalike.index.vectors.merging import merge_segments
 from askalike.index.vectors.parts import DensePart, PartSchema, SparsePart, Storage, StoredPart, nonzero_rows
@@ -22,6 +22,8 @@ from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
 from askalike.index.vectors.segment import VectorSegment
 from askalike.index.writing import IndexWriter
 
+Rows = tuple[Array, Array, Array, tuple[StoredPart, ...]]
+"""Docids, phrasings, the keys of titles (0 for none), and the parts of some rows."""
 WAITING_SHARE = 0.25
 """Maximum share of a build's memory for vectors waiting to be written; writing them takes the same amount again."""
 
@@ -31,19 +33,22 @@ class VectorLayout:
     """The settings that an index was built with.
 
     fingerprint: a digest of everything that determines the vectors. storage: the number type of dense parts.
+    field_weights: the usual weights of the fields whose vectors are side by side in a row; empty for one.
     """
 
     fingerprint: str = ""
     storage: Storage = "f16"
+    field_weights: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PendingVectors:
-    """Documents that are not committed yet: n rows by ascending docid."""
+    """Documents that are not committed yet: n rows by ascending docid. title_keys: uint64 (n), 0 for none."""
 
     docids: Array
     phrasings: Array
     vectors: Vectors
+    title_keys: Array
 
 
 class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout, "VectorWriter"]):
@@ -58,7 +63,7 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout, "V
     [8, 7]
     """
 
-    FORMAT: ClassVar[int] = 2
+    FORMAT: ClassVar[int] = 3
     LAYOUT = VectorLayout
 
     def add(self, docids: Sequence[int], vectors: Vectors) -> None:
@@ -96,7 +101,8 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout, "V
         schemas = tuple(PartSchema.from_part(part) for part in pending.vectors.parts)
         stored = _store_rows(pending.vectors, rows, self.layout.storage)
         docids, phrasings, nothing = pending.docids[rows], pending.phrasings[rows], np.empty(0, np.int32)
-        segment = VectorSegment(docids, phrasings, nothing, None, schemas, stored)
+        titles = TitleRows.of_keys(pending.title_keys[rows])
+        segment = VectorSegment(docids, phrasings, nothing, titles, None, schemas, stored)
         return VectorSearcher([*live, segment], committed_schemas or schemas)
 
     def _make_writer(self) -> "VectorWriter":
@@ -123,15 +129,15 @@ class VectorWriter(IndexWriter[VectorSegment]):
         self._layout = index.layout
         self._schemas = index.schemas
         self._max_bytes = index.memory_bytes
-        self._added: list[tuple[Array, Array, tuple[StoredPart, ...]]] = []
+        self._added: list[Rows] = []
         self._added_bytes = 0
 
     def add(self, docids: Array, phrasings: Array, vectors: Vectors, attributes: Sequence[DocAttributes] = ()) -> None:
         """Add one row per (docid, phrasing); they replace the committed rows of the docids.
 
         Docids must ascend, also between calls, and a docid's phrasings must be adjacent. Rows that are zero in every
-        part are left out. Raises SearchIndexError if the parts differ from those of earlier rows. attributes: not
-        stored, as the archive itself applies filters.
+        part are left out. Raises SearchIndexError if the parts differ from those of earlier rows. attributes: of
+        these only the keys of titles are stored, as the archive itself applies filters.
         """
         docids, phrasings = np.asarray(docids, np.int64), np.asarray(phrasings, np.uint16)
         self.delete(docids.tolist())
@@ -143,7 +149,9 @@ class VectorWriter(IndexWriter[VectorSegment]):
             raise SearchIndexError(f"{self._index.path}: vectors of {schemas} do not match those of {self._schemas}")
         self._schemas = schemas
         parts = _store_rows(vectors, rows, self._layout.storage)
-        self._added.append((docids[rows], phrasings[rows], parts))
+        own = zip(attributes or [NO_ATTRIBUTES] * len(docids), phrasings.tolist(), strict=True)
+        keys = np.array([attributes.title_key(phrasing) for attributes, phrasing in own], np.uint64)
+        self._added.append((docids[rows], phrasings[rows], keys[rows], parts))
         self._added_bytes += sum(array.nbytes for part in parts for array in part.arrays().values())
         if self._added_bytes >= self._max_bytes * WAITING_SHARE:
             self._flush()
@@ -155,7 +163,10 @@ class VectorWriter(IndexWriter[VectorSegment]):
     def _merge(self, segments: Sequence[VectorSegment]) -> Sequence[CommittedSegment[VectorSegment]]:
         if self._index.path is None:
             live = [(segment, np.flatnonzero(segment.live_mask)) for segment in segments]
-            rows = [(s.docids[at], s.phrasings[at], tuple(part.take(at) for part in s.parts)) for s, at in live]
+            rows = [
+                (s.docids[at], s.phrasings[at], s.titles.by_row(len(s.docids))[at], tuple(p.take(at) for p in s.parts))
+                for s, at in live
+            ]
             return self._store([self._join(rows)])
         name = self._new_name()
         merge_segments(self._index.path / name, segments, self._schemas)
@@ -168,18 +179,20 @@ class VectorWriter(IndexWriter[VectorSegment]):
 
     def _complete(self, segment: VectorSegment) -> VectorSegment:
         if segment.folder and not segment.codes:
-            build_codes(segment.folder, segment.schemas, segment.parts)
+            build_codes(segment.folder, segment.schemas, segment.parts, self._layout.field_weights)
         return segment.with_codes()
 
-    def _join(self, batches: Sequence[tuple[Array, Array, tuple[StoredPart, ...]]]) -> VectorSegment:
-        """Return rows, given as (docids, phrasings, parts), as one segment by ascending docid."""
-        docids, phrasings = (np.concatenate([batch[i] for batch in batches]) for i in range(2))
-        columns = zip(*(parts for _, _, parts in batches), strict=True)
+    def _join(self, batches: Sequence[Rows]) -> VectorSegment:
+        """Return rows as one segment by ascending docid."""
+        docids, phrasings, keys = (np.concatenate([batch[i] for batch in batches]) for i in range(3))
+        columns = zip(*(parts for *_, parts in batches), strict=True)
         parts: list[StoredPart] = [type(column[0]).concatenate(column) for column in columns]
         if np.any(docids[1:] < docids[:-1]):
             order = np.argsort(docids, kind="stable")
-            docids, phrasings, parts = docids[order], phrasings[order], [part.take(order) for part in parts]
-        return VectorSegment(docids, phrasings, np.empty(0, np.int32), None, self._schemas, tuple(parts))
+            docids, phrasings, keys = docids[order], phrasings[order], keys[order]
+            parts = [part.take(order) for part in parts]
+        nothing, titles = np.empty(0, np.int32), TitleRows.of_keys(keys)
+        return VectorSegment(docids, phrasings, nothing, titles, None, self._schemas, tuple(parts))
 
 
 def _rows_to_store(vectors: Vectors) -> Array:

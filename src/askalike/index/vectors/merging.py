@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.index.arrays import create_arrays
-from askalike.index.rows import Array, find_distinct
+from askalike.index.rows import Array, TitleRows, find_distinct
 from askalike.index.vectors.parts import PartSchema, SparsePart, StoredPart
-from askalike.index.vectors.segment import VectorSegment, part_array, write_schemas
+from askalike.index.vectors.segment import VectorSegment, part_array, title_arrays, write_schemas
 
 CHUNK_ROWS = 1 << 16
 """Rows copied at a time: 50 MB of 256 numbers."""
@@ -33,7 +33,8 @@ def merge_segments(folder: Path, segments: Sequence[VectorSegment], schemas: Seq
     places = np.repeat(np.arange(len(live), dtype=np.uint16), list(map(len, live)))
     origins = RowOrigins(places[order], np.concatenate(live)[order])
     columns = {"docids": [segment.docids for segment in segments], "phrasings": [s.phrasings for s in segments]}
-    whole: dict[str, Array] = {}
+    keys = [s.titles.by_row(len(s.docids))[rows] for s, rows in zip(segments, live, strict=True)]
+    whole = dict(title_arrays(TitleRows.of_keys(np.concatenate(keys)[order])))
     for at, schema in enumerate(schemas):
         parts = [segment.parts[at] for segment in segments]
         if schema.sparse:

@@ -7,13 +7,14 @@ layout of segments, except for rare misses in large segments (codes.py).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from askalike.core.errors import SearchIndexError
 from askalike.core.lazy import lazy_property
 from askalike.core.types import AllowedDocs, Floats, TopDocs, Vectors
-from askalike.index.rows import Array
+from askalike.index.rows import Array, FoundTitles, find_titles
 from askalike.index.vectors.candidates import BoundedRows, CandidateGenerator, PreparedVectors, candidate_generators
 from askalike.index.vectors.parts import PartSchema, nonzero_rows, prepare_rows
 from askalike.index.vectors.segment import VectorSegment
@@ -85,6 +86,10 @@ class VectorSearcher:
             if len(rows) and scores.max() > best:
                 best, phrasing = scores.max(), int(segment.phrasings[rows[scores.argmax()]])
         return phrasing
+
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
+        """See TitlesSearcher."""
+        return partial(find_titles, self._segments, keys, exclusions)
 
     def _prepare(self, queries: VectorQueries) -> PreparedVectors:
         if self._schemas and queries.schemas != self._schemas:

@@ -11,7 +11,7 @@ import numpy as np
 
 from askalike.core.types import Floats
 from askalike.index.arrays import open_arrays, write_arrays
-from askalike.index.rows import Array, LiveRows
+from askalike.index.rows import Array, LiveRows, TitleRows
 from askalike.index.vectors.codes import Codes
 from askalike.index.vectors.parts import Bounds, DensePart, PartSchema, SparsePart, StoredPart
 
@@ -37,7 +37,9 @@ class VectorSegment(LiveRows):
         parts = tuple(_open_part(arrays, at, schema) for at, schema in enumerate(schemas))
         for part in parts:
             part.check_bounds(len(arrays["docids"]))
-        return cls(arrays["docids"], arrays["phrasings"], deleted, folder, schemas, parts, Codes.open(folder))
+        titles = TitleRows(arrays["title_keys"], arrays["title_rows"])
+        titles.check_bounds(len(arrays["docids"]))
+        return cls(arrays["docids"], arrays["phrasings"], deleted, titles, folder, schemas, parts, Codes.open(folder))
 
     def with_deleted(self, deleted: Array) -> Self:
         return replace(self, deleted=deleted)
@@ -46,7 +48,8 @@ class VectorSegment(LiveRows):
         folder.mkdir(parents=True)
         parts = enumerate(self.parts)
         stored = {part_array(at, name): array for at, part in parts for name, array in part.arrays().items()}
-        write_arrays(folder, {"docids": self.docids, "phrasings": self.phrasings, **stored})
+        titles = title_arrays(self.titles)
+        write_arrays(folder, {"docids": self.docids, "phrasings": self.phrasings, **titles, **stored})
         write_schemas(folder, self.schemas)
 
     def with_codes(self) -> Self:
@@ -95,6 +98,11 @@ class VectorSegment(LiveRows):
 def part_array(part_index: int, name: str) -> str:
     """Return the stored name of an array of a part, such as `0.rows`."""
     return f"{part_index}.{name}"
+
+
+def title_arrays(titles: TitleRows) -> Mapping[str, Array]:
+    """Return the arrays that hold the keys of titles, by their stored names."""
+    return {"title_keys": titles.keys, "title_rows": titles.rows}
 
 
 def write_schemas(folder: Path, schemas: Sequence[PartSchema]) -> None:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from askalike.core.errors import AskalikeError
 from askalike.integrations.mcp.tools import ArchiveTools
 from askalike.search.engine import LocalEngine
+from askalike.service.requests.problems import describe_fields
 
 READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 INSTRUCTIONS = (
@@ -38,7 +39,8 @@ class ToolServer(MCPServer[Any]):
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                raise ToolError(_describe(name, error.__cause__)) from None
+                problems = describe_fields(error.__cause__.errors(include_url=False))
+                raise ToolError(f"{name}: {'; '.join(f'{p.location}: {p.detail}' for p in problems)}") from None
             raise
 
 
@@ -66,8 +68,3 @@ def _with_tool_errors(tool: Callable[ToolParameters, OutputT]) -> Callable[ToolP
             raise ToolError(str(error)) from None
 
     return call
-
-
-def _describe(name: str, error: ValidationError) -> str:
-    problems = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False))
-    return f"{name}: {'; '.join(problems)}"

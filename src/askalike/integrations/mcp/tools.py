@@ -66,6 +66,7 @@ class SimilarQuestionOutput(BaseModel):
     """A similar question. `probability`: that it asks the same; null if the archive is not calibrated.
 
     `similarity` is then the similarity, from 0 to 1. `matched_words`: the words of the question that were found in it.
+    `fields`: the contribution of each of its fields to the score, text being title and body. `passage`: what matched.
     `states`: open, answered, closed, locked or outdated. `solution`: the release or date of the solution.
     """
 
@@ -77,6 +78,8 @@ class SimilarQuestionOutput(BaseModel):
     states: list[str]
     solution: str | None
     matched_words: list[str]
+    fields: dict[str, float]
+    passage: str
     accepted_answer: AcceptedAnswer | None
 
 
@@ -182,5 +185,7 @@ def _to_similar(hit: SearchHit, accepted: AcceptedAnswer | None) -> SimilarQuest
         states=list(hit.states),
         solution=hit.solution,
         matched_words=found_words(hit),
+        fields=dict(hit.explanation.fields) if hit.explanation else {},
+        passage=hit.snippet,
         accepted_answer=accepted,
     )

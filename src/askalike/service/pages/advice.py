@@ -53,4 +53,4 @@ def advise(archive: Archive, ranker: str, is_calibrated: bool, stale_reason: str
     sentence = mark(
         "%(n)s of the %(needed)s questions with a known duplicate that probabilities need: decide on pairs."
     )
-    return Advice(sentence, f"askalike dedupe {folder}", {"n": n, "needed": MIN_QUERIES})
+    return Advice(sentence, f"askalike dedupe {folder} -o clusters.csv", {"n": n, "needed": MIN_QUERIES})

@@ -1,6 +1,7 @@
 """*Manage*: what an operator looks after: sources, keys, backups, disk and versions, each with its command."""
 
 import platform
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ async def get_manage(archive: OperatorArchive, request: Request) -> Response:
     """Show the page."""
     ranker = archive.model
     care = await archive.run_on_store(lambda store: load_care(store, ranker))
-    return render_page(request, "manage.html", care=care)
+    return render_page(request, "manage.html", care=care, quote=shlex.quote)
 
 
 def load_care(archive: Archive, ranker: str) -> ArchiveCare:

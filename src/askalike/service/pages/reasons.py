@@ -1,13 +1,14 @@
 """Why two questions are thought to ask the same, in words."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
 
 from askalike.core import registry
 from askalike.core.types import Contribution, Explanation
+from askalike.search.explain import sum_fields
 from askalike.service.pages.languages import mark
 from askalike.text.stop_words import stop_words
 
@@ -15,6 +16,10 @@ MAX_WORDS = 12
 N_STRENGTHS = 4
 MIN_WORD_SHARE = 0.05
 """Minimum share of the heaviest word's score for a word to be shown."""
+FIELD_NAMES = (
+    mark("title"), mark("body"), mark("title and body"), mark("accepted answer"), mark("another phrasing"),
+)  # fmt: skip
+"""The names of fields in the catalogues; see sum_fields."""
 STOP_WORD_LANGUAGES = ("en", "de", "es", "fr", "ru")
 
 
@@ -35,6 +40,8 @@ class ExplanationSummary:
     """The query's words with the greatest weights, the heaviest first."""
     parts: Sequence[tuple[str, float]]
     """The shares of the score that come from shared words and from meaning, the greater first."""
+    fields: Sequence[tuple[str, float]]
+    """The shares of the score by field, the greatest first."""
     matched: frozenset[str]
     """The document's words that matched, case-folded."""
     phrasing: str
@@ -45,7 +52,7 @@ def summarise_explanation(explanation: Explanation | None, language: str | None 
     """Return the summary of an explanation; `language`: the document's, if it is known."""
     explanation = explanation or Explanation(0.0)
     matching = [c for c in explanation.contributions if c.fields and c.score > 0]
-    content_words = _dropfunction_words(frozenset(map(_query_word, matching)), language)
+    content_words = _drop_function_words(frozenset(map(_query_word, matching)), language)
     max_score = max((c.score for c in matching), default=0.0)
     heavy = [c for c in matching if c.score > MIN_WORD_SHARE * max_score and _query_word(c) in content_words]
     distinct: dict[str, Contribution] = {}
@@ -54,6 +61,7 @@ def summarise_explanation(explanation: Explanation | None, language: str | None 
     return ExplanationSummary(
         [WeightedWord(c.word, ceil(N_STRENGTHS * c.score / max_score)) for c in list(distinct.values())[:MAX_WORDS]],
         _part_shares(explanation),
+        _to_shares(sum_fields(explanation)),
         matched_words(explanation, language),
         explanation.text.get("rephrasing", ""),
     )
@@ -67,10 +75,10 @@ def matched_words(explanation: Explanation | None, language: str | None = None) 
     if explanation is None:
         return frozenset()
     words = frozenset(explanation.text[s.field][s.start : s.end].casefold() for s in explanation.spans)
-    return _dropfunction_words(words, language)
+    return _drop_function_words(words, language)
 
 
-def _dropfunction_words(words: frozenset[str], language: str | None) -> frozenset[str]:
+def _drop_function_words(words: frozenset[str], language: str | None) -> frozenset[str]:
     """Return the words without function words; all of them if there are no others."""
     return words - function_words(language) or words
 
@@ -87,9 +95,15 @@ def _query_word(contribution: Contribution) -> str:
 
 
 def _part_shares(explanation: Explanation) -> list[tuple[str, float]]:
-    scores = {name: score for name, score in explanation.parts.items() if score > 0}
-    total, lexical = sum(scores.values()), registry.names("similarity")
-    shares: dict[str, float] = defaultdict(float)
-    for name, score in scores.items():
-        shares[mark("shared words") if name in lexical else mark("meaning")] += score / total
-    return sorted(shares.items(), key=lambda share: -share[1])
+    lexical = registry.names("similarity")
+    sums: dict[str, float] = defaultdict(float)
+    for name, score in explanation.parts.items():
+        sums[mark("shared words") if name in lexical else mark("meaning")] += max(score, 0.0)
+    return _to_shares(sums)
+
+
+def _to_shares(scores: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return name and share of those above 0, the greatest first."""
+    total = sum(score for score in scores.values() if score > 0)
+    shares = [(name, score / total) for name, score in scores.items() if score > 0]
+    return sorted(shares, key=lambda share: -share[1])

@@ -10,7 +10,7 @@ from askalike.core.clock import parse_limit
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
 from askalike.core.states import LEFT_OUT, LeftOut, State
-from askalike.core.types import SearchHit
+from askalike.core.types import Explanation, SearchHit
 from askalike.core.values import parse_tag
 from askalike.search.engine import SearchRequest
 from askalike.search.explain import found_words
@@ -164,13 +164,17 @@ class SimilarQuestion(BaseModel):
     )
     matched_words: list[str] = Field(description="the words of the question that were found in it")
     contributions: list[MatchedWord] | None = Field(description="details of these words, if `explain` is true")
+    fields: dict[str, float] | None = Field(
+        description="the contribution of each field to the score, if `explain` is true; text is title and body"
+    )
 
     @classmethod
     def from_hit(cls, hit: SearchHit, explain: bool = False) -> Self:
         """Return a hit as the API shows it, with its matched words if `explain` is true."""
-        question, duplicate, contributions = hit.question, hit.matched_duplicate, None
+        question, duplicate, contributions, fields = hit.question, hit.matched_duplicate, None, None
         if explain:
-            listed = hit.explanation.contributions if hit.explanation else ()
+            reason = hit.explanation or Explanation(hit.score)
+            listed, fields = reason.contributions, dict(reason.fields)
             contributions = [MatchedWord(word=c.word, fields=list(c.fields), score=c.score) for c in listed]
         return cls(
             id=question.id,
@@ -189,6 +193,7 @@ class SimilarQuestion(BaseModel):
             duplicate_of=hit.duplicate_of,
             matched_words=found_words(hit),
             contributions=contributions,
+            fields=fields,
         )
 
 

@@ -20,7 +20,7 @@ from askalike.service.requests.records import commit
 from askalike.service.requests.schema import MAX_BODY_LENGTH, MAX_RESULTS, MAX_TITLE_LENGTH, Id
 from askalike.service.routes.embeddings import EncodingResponse, EncodingUsage, TextVector
 from askalike.store import Archive
-from askalike.store.editing import delete_answer
+from askalike.store.editing import delete_answers
 
 MAX_TEXT_BYTES = 2_000
 """Maximum number of bytes of a text that are encoded; real questions are shorter."""
@@ -209,7 +209,7 @@ def _to_metadata(question: Question, answers: list[Answer]) -> DocumentMetadata:
 def _delete(archive: Archive, ids: list[str]) -> list[str]:
     if questions := archive.view().docids(ids).keys():
         archive.delete(questions)
-    return [id for id in ids if id in questions or delete_answer(archive, id)]
+    return [id for id in ids if id in questions or delete_answers(archive, [id])]
 
 
 class ListedQuestion(BaseModel):

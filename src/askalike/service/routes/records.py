@@ -92,20 +92,7 @@ async def get_question(archive: ReadableArchive, id: QuestionId) -> records.Stor
 async def get_revisions(archive: WritableArchive, question: Id) -> RevisionsResponse:
     """Return who corrected a question and its answers in this archive, when, and the previous texts."""
     found = await archive.run_on_store(lambda store: revisions.get_revisions(store, question))
-    changes = [{field: FieldChangeResponse(**change._asdict()) for field, change in r.changes.items()} for r in found]
-    return RevisionsResponse(
-        revisions=[
-            RevisionResponse(
-                number=r.number,
-                record_type=r.record_type,
-                record_id=r.record_id,
-                created_at=r.created_at,
-                edited_by=r.edited_by,
-                changes=change,
-            )
-            for r, change in zip(found, changes, strict=True)
-        ]
-    )
+    return RevisionsResponse(revisions=[RevisionResponse.model_validate(each, from_attributes=True) for each in found])
 
 
 @questions.delete("/questions/{id:path}", summary="Delete a question", status_code=204)
@@ -155,7 +142,7 @@ async def get_answer(archive: ReadableArchive, id: AnswerId) -> AnswerRecord:
 @answers.delete("/answers/{id:path}", summary="Delete an answer", status_code=204)
 async def delete_answer(archive: WritableArchive, id: AnswerId) -> None:
     """Delete an answer."""
-    if not await archive.run_on_store(lambda store: editing.delete_answer(store, id)):
+    if not await archive.run_on_store(lambda store: editing.delete_answers(store, [id])):
         raise HTTPException(404, f"no answer {id!r}")
 
 

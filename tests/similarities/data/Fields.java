@@ -6,8 +6,11 @@ import org.apache.lucene.search.*;
 import org.apache.lucene.search.similarities.*;
 import org.apache.lucene.store.ByteBuffersDirectory;
 
-/** Prints the scores of queries over two fields with boosts: similarity, query, document, score. */
-public class TwoFields {
+/** Prints the scores of queries over three fields with boosts: similarity, query, document, score. */
+public class Fields {
+  static final String[] FIELDS = {"title", "text", "answer"};
+  static final float[] BOOSTS = {1f, 1.5f, 0.5f};
+
   static final String[] WORDS = "egg boil water salt rice pot lid steam pan oil".split(" ");
 
   static String text(Random random, int length) {
@@ -21,11 +24,11 @@ public class TwoFields {
     List<String[]> documents = new ArrayList<>();
     for (int i = 0; i < 40; i++) {
       String title = text(random, i % 10 == 9 ? 0 : 1 + random.nextInt(8));
-      documents.add(new String[] {title, (title + " " + text(random, random.nextInt(120))).trim()});
+      String whole = (title + " " + text(random, random.nextInt(120))).trim();
+      documents.add(new String[] {title, whole, text(random, i % 3 == 0 ? 0 : random.nextInt(90))});
     }
     String[][] queries = {{"egg"}, {"boil", "egg"}, {"rice", "pot", "lid"}, {"oil", "oil", "pan"}, {"steam", "water", "egg", "salt"}};
-    float[] boosts = {1f, 1.5f};
-    for (String[] d : documents) System.out.println("document\t" + d[0] + "\t" + d[1]);
+    for (String[] d : documents) System.out.println("document\t" + String.join("\t", d));
     for (String[] q : queries) System.out.println("query\t" + String.join(" ", q));
     Similarity[] all = {
       new ClassicSimilarity(), new BM25Similarity(1.2f, 0.75f), new IBSimilarity(new DistributionLL(), new LambdaDF(), new NormalizationH2()),
@@ -37,8 +40,7 @@ public class TwoFields {
       try (IndexWriter writer = new IndexWriter(directory, config)) {
         for (String[] d : documents) {
           Document document = new Document();
-          if (!d[0].isEmpty()) document.add(new TextField("title", d[0], Field.Store.NO));
-          if (!d[1].isEmpty()) document.add(new TextField("text", d[1], Field.Store.NO));
+          for (int f = 0; f < 3; f++) if (!d[f].isEmpty()) document.add(new TextField(FIELDS[f], d[f], Field.Store.NO));
           writer.addDocument(document);
         }
       }
@@ -46,10 +48,9 @@ public class TwoFields {
       searcher.setSimilarity(all[s]);
       for (int q = 0; q < queries.length; q++) {
         BooleanQuery.Builder query = new BooleanQuery.Builder();
-        for (String word : queries[q]) {
-          query.add(new BoostQuery(new TermQuery(new Term("title", word)), boosts[0]), BooleanClause.Occur.SHOULD);
-          query.add(new BoostQuery(new TermQuery(new Term("text", word)), boosts[1]), BooleanClause.Occur.SHOULD);
-        }
+        for (String word : queries[q])
+          for (int f = 0; f < 3; f++)
+            query.add(new BoostQuery(new TermQuery(new Term(FIELDS[f], word)), BOOSTS[f]), BooleanClause.Occur.SHOULD);
         for (ScoreDoc hit : searcher.search(query.build(), 40).scoreDocs)
           System.out.println("score\t" + names[s] + "\t" + q + "\t" + hit.doc + "\t" + hit.score);
       }

@@ -1,0 +1,214 @@
+"""What a bot does with the events of a chat, whatever the product: it searches, and stays silent unless sure."""
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from askalike.core.errors import AskalikeError
+from askalike.core.types import SearchHit
+from askalike.integrations.bots.answered import AnsweredThreads, GivenAnswer
+from askalike.integrations.bots.chat import (
+    Chat,
+    ChatMessage,
+    Edited,
+    Emoji,
+    Payload,
+    Reacted,
+    RefusedBotError,
+    Removed,
+    Started,
+)
+from askalike.integrations.bots.wording import format_answer
+from askalike.readers import Conversation, SourceFiles, find_question
+from askalike.search.engine import LocalEngine
+from askalike.service.log import log_event, log_warning
+from askalike.store.drafts import put_thread
+from askalike.store.query_log import FeedbackVerdict, LoggedQuery, insert_feedback
+
+N_HITS = 3
+MAX_TITLE_LENGTH, MAX_BODY_LENGTH = 1_000, 100_000
+MAX_AGE_S = 3600.0
+"""Messages older than this are not answered: nobody waits for an answer to what a lost connection brings late."""
+MAX_REMEMBERED = 10_000
+FEEDBACK: dict[Emoji, FeedbackVerdict] = {"up": "accept", "down": "reject"}
+NOT_UNDERSTOOD = (LookupError, TypeError, ValueError, AttributeError)
+"""What reading an event of an unknown form may raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class BotSettings:
+    """What a bot may say. min_probability: None for the archive's threshold, and at least the one for likely hits.
+
+    min_similarity: of hits in an archive without a calibration; None for silence there. archive_url: the address of the
+    archive in a service, for questions without one of their own. source: the name under which threads are drafts.
+    say: called instead of writing anything; None if it is no dry run.
+    """
+
+    min_probability: float | None = None
+    min_similarity: float | None = None
+    archive_url: str | None = None
+    source: str = "chat"
+    say: Callable[[str, str], None] | None = None
+
+
+class Bot:
+    """The bot of one chat with one archive."""
+
+    def __init__(self, chat: Chat, engine: LocalEngine, settings: BotSettings, answered: AnsweredThreads) -> None:
+        self._chat, self._engine, self._settings, self._answered = chat, engine, settings, answered
+        self._silent: OrderedDict[str, None] = OrderedDict()
+        """Threads that were searched and not answered, the oldest first."""
+
+    def take(self, payload: Payload) -> None:
+        """Do what an event asks for. An error is logged. Raises RefusedBotError."""
+        try:
+            for event in self._chat.interpret(payload):
+                match event:
+                    case Started(message):
+                        self._take_question(message)
+                    case Edited(message):
+                        self._take_edit(message)
+                    case Removed(channel, id):
+                        self._take_removal(channel, id)
+                    case Reacted():
+                        self._take_reaction(event)
+        except RefusedBotError:
+            raise
+        except AskalikeError as error:
+            log_warning("an event had no effect", error=str(error))
+        except NOT_UNDERSTOOD as error:
+            log_warning("an event was not understood", error=f"{type(error).__name__}: {error}")
+
+    def _take_question(self, message: ChatMessage) -> None:
+        """Search for the first message of a new thread, and answer if that is likely to help."""
+        is_known = message.thread in self._answered or message.thread in self._silent
+        is_old = time.time() - message.content.at > MAX_AGE_S
+        if is_known or is_old or message.content.is_bot:
+            return
+        if (hit := self._search(message)) is None:
+            self._remember_silence(message.thread)
+        else:
+            self._answer(message, hit)
+
+    def _answer(self, message: ChatMessage, hit: SearchHit) -> None:
+        self._silent.pop(message.thread, None)
+        text = format_answer(self._chat, hit, self._settings.archive_url)
+        given = self._answered.put(GivenAnswer(message.thread, message.channel, message.id, hit.id))
+        log_event("answering", thread=message.thread, shown=hit.id, probability=hit.probability)
+        if self._settings.say:
+            self._settings.say(message.thread, text)
+        else:
+            self._answered.put(given, answer=self._chat.reply(message, text))
+
+    def _take_edit(self, message: ChatMessage) -> None:
+        """Search again where the first message of a thread was edited; change or delete the answer accordingly."""
+        given = self._answered.find(message.channel, message.id)
+        if given is None and message.thread in self._silent:
+            self._silent.pop(message.thread)
+            self._take_question(message)
+        if given is None or given.first != message.id or given.withdrawn or not given.answer:
+            return
+        hit = self._search(message)
+        if hit is None:
+            self._withdraw(given)
+        elif hit.id != given.shown:
+            self._chat.edit(given.channel, given.answer, format_answer(self._chat, hit, self._settings.archive_url))
+            self._answered.put(given, shown=hit.id, verdicts=())
+            log_event("changed the answer", thread=given.thread, shown=hit.id, probability=hit.probability)
+
+    def _take_removal(self, channel: str, id: str) -> None:
+        """Delete the answer to a deleted question; remember that somebody deleted the answer."""
+        given = self._answered.find(channel, id)
+        if given is None or given.withdrawn:
+            return
+        if given.answer == id:
+            self._answered.put(given, withdrawn=True)
+            log_event("the answer was deleted", thread=given.thread, shown=given.shown)
+        else:
+            self._withdraw(given)
+
+    def _withdraw(self, given: GivenAnswer) -> None:
+        self._answered.put(given, withdrawn=True)
+        if given.answer:
+            self._chat.delete(given.channel, given.answer)
+        log_event("took the answer back", thread=given.thread, shown=given.shown)
+
+    def _take_reaction(self, reaction: Reacted) -> None:
+        given = self._answered.find(reaction.channel, reaction.id)
+        is_answer = given is not None and given.answer == reaction.id
+        if reaction.emoji == "solved":
+            if not is_answer:
+                self._keep_draft(reaction)
+        elif given and is_answer:
+            self._store_feedback(given, reaction)
+
+    def _store_feedback(self, given: GivenAnswer, reaction: Reacted) -> None:
+        """Store a person's verdict on the answer, once for each person, verdict and shown question."""
+        key = f"{given.thread} {reaction.person} {reaction.emoji}"
+        digest = hashlib.blake2b(key.encode(), digest_size=6).hexdigest()
+        if digest in given.verdicts:
+            return
+        thread = self._chat.read_thread(given.channel, given.first)
+        if not thread or self._settings.say:
+            return
+        self._answered.put(given, verdicts=(*given.verdicts, digest))
+        title, body = _as_question(thread[0])
+        query = LoggedQuery(title, body, [given.shown], self._engine.ranker.name)
+        insert_feedback(self._engine.archive, query, FEEDBACK[reaction.emoji], given.shown)
+        log_event("feedback", thread=given.thread, shown=given.shown, verdict=FEEDBACK[reaction.emoji])
+
+    def _keep_draft(self, reaction: Reacted) -> None:
+        """Keep a thread as a draft, with the marked answer, which is one by another person than who asked."""
+        thread = self._chat.read_thread(reaction.channel, reaction.id)
+        if not thread or self._settings.say:
+            return
+        first, *replies = thread
+        conversation = Conversation(first.content)
+        for reply in replies:
+            is_marked = reply.id == reaction.id
+            conversation.add(replace(reply.content, is_solution=reply.content.is_solution or is_marked))
+        marked = next((reply.content for reply in replies if reply.id == reaction.id), None)
+        if marked is None or marked.is_bot or marked.author == first.content.author or first.content.is_bot:
+            return
+        draft = conversation.to_draft(first.thread, self._chat.link(first), SourceFiles(), first.title)
+        if draft:
+            effect = put_thread(self._engine.archive, f"{self._settings.source}/{first.thread}", draft)
+            log_event("draft", thread=first.thread, effect=effect)
+
+    def _search(self, message: ChatMessage) -> SearchHit | None:
+        """Return the question to name, if the best one is likely enough to ask the same."""
+        title, body = _as_question(message)
+        if not title:
+            return None
+        wanted = self._settings
+        results = self._engine.search(
+            title, N_HITS, body=body, min_probability=wanted.min_probability, min_similarity=wanted.min_similarity
+        )
+        own = self._chat.link(message)
+        hit = next((hit for hit in results if hit.question.url != own and not hit.duplicate_of), None)
+        if hit is None:
+            return None
+        if hit.probability is None:
+            return hit if wanted.min_similarity is not None else None
+        return hit if wanted.min_probability is not None or hit.probability >= results.likely_from else None
+
+    def _remember_silence(self, thread: str) -> None:
+        log_event("silent", thread=thread)
+        self._silent[thread] = None
+        if len(self._silent) > MAX_REMEMBERED:
+            self._silent.popitem(last=False)
+
+
+def _as_question(message: ChatMessage) -> tuple[str, str]:
+    """Return title and body of the question that a message asks; an empty title if it asks none."""
+    text = message.content.text.strip()
+    title = message.title.strip() or find_question(text) or ""
+    return title[:MAX_TITLE_LENGTH], "" if text == title else text[:MAX_BODY_LENGTH]
+
+
+def state_path(archive: Path, product: str) -> Path:
+    """Return the file in which a product's bot remembers what it has answered."""
+    return archive / f"bot-{product}.jsonl"

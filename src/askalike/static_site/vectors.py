@@ -1,0 +1,158 @@
+"""The vectors of an archive as a browser adds and compares them: a lookup encoder's table in 8 bits, and documents.
+
+Only an encoder that looks queries up can run in a browser: `static`, or the queries' side of a model that `askalike
+distil` made. Documents whose vectors are also looked up are written as the numbers of their rows, if these are shorter
+than the vectors; the browser adds them up once.
+
+All vectors are rotated to the principal axes of the documents. Products stay the same, but the first components tell
+most of them: the browser compares these for all documents, and all components for the best of them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from askalike.core.iteration import chunks
+from askalike.core.types import RESERVED, Question
+from askalike.encoders import Encoder
+from askalike.encoders.asymmetric import AsymmetricEncoder
+from askalike.encoders.static import StaticEncoder
+from askalike.rankers.dense import DenseRanker
+from askalike.store import View
+from askalike.text.stop_words import STOP_WORD_LANGUAGES, stop_words
+from askalike.text.words import hash_word
+
+BATCH = 1_024
+MULTIPLE = 4
+"""Number of components that the browser multiplies at a time: vectors have a multiple of it."""
+MAX_BYTE = 127
+BYTES_OF_ROW_NUMBER = 2
+
+Floats = NDArray[np.float32]
+
+
+class Bytes(NamedTuple):
+    """Vectors in 8 bits: n rows are values (n, dim) times scales (n)."""
+
+    values: NDArray[np.int8]
+    scales: Floats
+
+    @classmethod
+    def round(cls, vectors: Floats) -> "Bytes":
+        """Round each vector to 255 steps, the largest component to the last one."""
+        scales = np.abs(vectors).max(axis=1, initial=0) / MAX_BYTE
+        steps = vectors / np.where(scales > 0, scales, 1)[:, None]
+        return cls(np.rint(steps).astype(np.int8), scales.astype(np.float32))
+
+
+def find_lookup(encoder: Encoder) -> StaticEncoder | None:
+    """Return what looks queries up; None for an encoder that computes them."""
+    if isinstance(encoder, AsymmetricEncoder):
+        return encoder.queries
+    return encoder if isinstance(encoder, StaticEncoder) else None
+
+
+class VectorTables:
+    """A lookup encoder's table, and the documents' vectors or their rows in it."""
+
+    def __init__(self, ranker: DenseRanker, view: View, questions: Sequence[Question], has_bodies: bool) -> None:
+        """questions: those that are searched, and their rephrasings as questions without bodies, in their order.
+
+        has_bodies: whether the title and the whole text of a question are compared separately.
+        """
+        lookup = find_lookup(ranker.encoder)
+        if lookup is None:
+            raise ValueError(f"{ranker.name}: its encoder computes the vectors of queries")
+        self._lookup, self._encoder = lookup, ranker.encoder
+        self._fields = ranker.settings.field_names if has_bodies else ("text",)
+        self._used = np.flatnonzero(np.any(lookup.vectors, axis=1))
+        self._weights = _field_weights(ranker, self._fields)
+        ranker.encoder.share_vectors(view.path, len(view))
+        vectors = self._encode(questions)
+        self.axes = find_axes(vectors)
+        """The axes to which vectors are rotated, as columns."""
+        self._documents = (self._look_up(questions) if self._encoder is lookup else {}) or self._round(vectors)
+
+    def values(self) -> dict[str, Any]:
+        """Return the texts and numbers, for `write_data`."""
+        settings, counts = self._lookup.settings, self._lookup.settings.row_counts
+        subwords = self._lookup.ngrams.tokens[RESERVED : RESERVED + counts.subwords]
+        codes = STOP_WORD_LANGUAGES if self._lookup.languages is not None else ()
+        return {
+            "dim": self.axes.shape[1],
+            "fieldWeights": self._weights,
+            "counts": [counts.subwords, counts.words, counts.bigrams],
+            "subwords": "\n".join(subwords),
+            "longest": settings.longest,
+            "lowerCase": settings.lower_case,
+            "functionWords": [" ".join(sorted(stop_words(code))) for code in codes],
+        }
+
+    def arrays(self, words: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return the table and the documents, for `write_data`. words: the archive's, as WordIndex numbers them.
+
+        used: the rows that are not zero. table: (used · dim), tableScales: (used). hashes: (words), if there are rows
+        for words. Of documents rows and rowEnds, or vectors (fields · documents · dim) and vectorScales.
+        """
+        counts = self._lookup.settings.row_counts
+        rows = self._lookup.vectors[self._used].astype(np.float32) * self._lookup.weights[self._used, None]
+        table = self.rotate(rows)
+        hashes = [hash_word(word) for word in words] if counts.words or counts.bigrams else []
+        return {
+            "used": self._used.astype(np.int32),
+            "table": table.values.ravel(),
+            "tableScales": table.scales,
+            "hashes": np.array(hashes, np.uint64),
+            **self._documents,
+        }
+
+    def _look_up(self, questions: Sequence[Question]) -> dict[str, NDArray[Any]]:
+        """Return the rows of documents; nothing if their vectors are shorter."""
+        texts = [self._lookup.text(_select(question, field)) for field in self._fields for question in questions]
+        rows, ends = self._lookup.ngrams.lookup(texts)
+        if len(rows) * BYTES_OF_ROW_NUMBER > len(texts) * self._lookup.vectors.shape[1]:
+            return {}
+        dtype = np.uint16 if len(self._lookup.vectors) <= 1 << 16 else np.int32
+        return {"documentRows": rows.astype(dtype), "documentEnds": ends[1:].astype(np.int32)}
+
+    def rotate(self, vectors: Floats) -> Bytes:
+        """Return vectors of the encoder as the browser compares them."""
+        return Bytes.round(np.asarray(vectors @ self.axes, np.float32))
+
+    def _round(self, vectors: Floats) -> dict[str, NDArray[Any]]:
+        rounded = self.rotate(vectors)
+        return {"vectors": rounded.values.ravel(), "vectorScales": rounded.scales}
+
+    def _encode(self, questions: Sequence[Question]) -> Floats:
+        """Return the unit vectors of each field, (fields · questions, dim)."""
+        blocks = [block for field in self._fields for block in self._encode_field(questions, field)]
+        return np.concatenate([np.empty((0, self._lookup.vectors.shape[1]), np.float32), *blocks])
+
+    def _encode_field(self, questions: Sequence[Question], field: str) -> Iterable[Floats]:
+        for batch in chunks(questions, BATCH):
+            [part] = self._encoder.encode_documents([_select(question, field) for question in batch]).parts
+            lengths = np.linalg.norm(part.values, axis=1, keepdims=True)
+            yield (part.values / np.maximum(lengths, 1e-12)).astype(np.float32)
+
+
+def find_axes(vectors: Floats) -> Floats:
+    """Return the principal axes of some vectors as columns, the longest first, then zeros up to MULTIPLE: (dim, m)."""
+    _, axes = np.linalg.eigh(vectors.T @ vectors)
+    return np.pad(axes[:, ::-1], ((0, 0), (0, -len(axes) % MULTIPLE))).astype(np.float32)
+
+
+def _select(question: Question, field: str) -> Question:
+    """Return the question with only one field, or all of it for the field `text`."""
+    if field == "text":
+        return question
+    return replace(question, body="") if field == "title" else replace(question, title="")
+
+
+def _field_weights(ranker: DenseRanker, fields: Sequence[str]) -> list[float]:
+    """Return the weights of the fields' similarities, which sum to 1."""
+    default = [ranker.encoder.title_weight if field == "title" else 1.0 for field in fields]
+    weights = (ranker.settings.field_weights if len(fields) > 1 else None) or default
+    return [weight / sum(weights) for weight in weights]
