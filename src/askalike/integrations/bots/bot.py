@@ -1,4 +1,4 @@
-"""What a bot does with the events of a chat, whatever the product: it searches, and stays silent unless sure."""
+"""A bot that searches for the events of a chat, whatever the product, and stays silent unless sure."""
 
 import hashlib
 import time
@@ -35,12 +35,12 @@ MAX_AGE_S = 3600.0
 MAX_REMEMBERED = 10_000
 FEEDBACK: dict[Emoji, FeedbackVerdict] = {"up": "accept", "down": "reject"}
 NOT_UNDERSTOOD = (LookupError, TypeError, ValueError, AttributeError)
-"""What reading an event of an unknown form may raise."""
+"""Errors that reading an event of an unknown form may raise."""
 
 
 @dataclass(frozen=True, slots=True)
 class BotSettings:
-    """What a bot may say. min_probability: None for the archive's threshold, and at least the one for likely hits.
+    """Limits of what a bot may say. min_probability: None for the archive's threshold, and at least the one for likely hits.
 
     min_similarity: of hits in an archive without a calibration; None for silence there. archive_url: the address of the
     archive in a service, for questions without one of their own. source: the name under which threads are drafts.

@@ -1,4 +1,4 @@
-"""What a bot hears in a chat, and what it can do there; one subclass of `Chat` a product."""
+"""The events of a chat that a bot reads, and the actions it has there; one subclass of `Chat` a product."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What a bot says: the question that asks the same, how likely that is in words, and why."""
+"""The text of an answer: the question that asks the same, how likely that is in words, and why."""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -9,7 +9,7 @@ from askalike.integrations.bots.chat import Chat, safe_link
 from askalike.text.stop_words import stop_words
 
 CERTAINTIES = ((0.95, "almost certainly"), (0.8, "very likely"), (0.5, "likely"), (0.0, "possibly"))
-"""The least probability → how it is said."""
+"""The least probability → its name."""
 FOOTER = "👍 if it helps, 👎 if it does not."
 MAX_SHOWN_TITLE = 200
 MAX_WORDS, MIN_WORD_SHARE = 3, 0.2
