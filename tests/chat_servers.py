@@ -114,6 +114,7 @@ class ChatServer:
     def id_of(self, message: Fields) -> str: ...
     def text_of(self, message: Fields) -> str: ...
     def is_ours(self, message: Fields) -> bool: ...
+    def is_reply(self, message: Fields, first: str) -> bool: ...
 
 
 class ZulipServer(ChatServer):
@@ -228,6 +229,9 @@ class ZulipServer(ChatServer):
 
     def is_ours(self, message: Fields) -> bool:
         return bool(message["sender_id"] == BOT)
+
+    def is_reply(self, message: Fields, first: str) -> bool:
+        return bool(message["subject"] == self.find(first)["subject"])
 
 
 class SocketServer(ChatServer):
@@ -396,6 +400,9 @@ class SlackServer(SocketServer):
     def is_ours(self, message: Fields) -> bool:
         return bool(message["user"] == f"U{BOT}")
 
+    def is_reply(self, message: Fields, first: str) -> bool:
+        return message.get("thread_ts") == first
+
 
 class DiscordServer(SocketServer):
     """The gateway with heartbeats and sessions that can be resumed, and the routes of messages."""
@@ -511,3 +518,6 @@ class DiscordServer(SocketServer):
 
     def is_ours(self, message: Fields) -> bool:
         return bool(message["author"]["id"] == str(BOT))
+
+    def is_reply(self, message: Fields, first: str) -> bool:
+        return (message.get("message_reference") or {}).get("message_id") == first

@@ -6,7 +6,7 @@ Needs what `make test` installs: a calibrated copy of the example archive is ser
 import argparse
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -32,7 +32,7 @@ ASKED_AGAIN = (
 class Picture:
     """What to show, in a window of `width` × `height`, saved `scale` times as large.
 
-    press: a button of the page, and the text that the page shows after it has been pressed.
+    press: a button of the page or what unfolds there, and the text that the page shows after it has been pressed.
     """
 
     place: str
@@ -55,44 +55,59 @@ PICTURES = {
 }
 
 AFTER_A_DECISION = {"question", "drafts"}
-BACKTEST = "backtest"
-"""The name of the picture of a backtest's page, which no service shows."""
+WRITTEN = {
+    "backtest": (("backtest", "riverside", "--last", 150, "-o", "out"), "backtest.html", Picture("", height=1000)),
+    "static-site": (
+        ("export", "riverside", "--format", "static-site", "-o", "out"),
+        "index.html",
+        Picture("#my%20bicycle%20was%20stol", height=560, press=("Answer", "Report it to the police")),
+    ),
+}
+"""Pages that no service shows: the command that writes each, and the file."""
 
 
 def main() -> None:
     """Take all screenshots, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES, BACKTEST], default=[])
-    names = parser.parse_args().names or [*PICTURES, BACKTEST]
+    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES, *WRITTEN], default=[])
+    names = parser.parse_args().names or [*PICTURES, *WRITTEN]
     from chromium import launch_chromium
 
-    with serve_example() as service, sync_playwright() as running:
-        prepare(service)
+    with sync_playwright() as running:
         chromium = launch_chromium(running)
-        if BACKTEST in names:
-            show_backtest(chromium)
+        for name in (name for name in names if name in WRITTEN):
+            show_written(chromium, name)
+        if served := [name for name in names if name in PICTURES]:
+            show_served(chromium, served)
+        chromium.close()
+
+
+def show_served(chromium: Browser, names: Sequence[str]) -> None:
+    """Write screenshots of pages of a service."""
+    with serve_example() as service:
+        prepare(service)
         home = f"{service.url.geturl()}/a/riverside"
-        for name in set(names) - {BACKTEST, *AFTER_A_DECISION}:
+        for name in set(names) - AFTER_A_DECISION:
             show(chromium, home, PICTURES[name], ASSETS / f"page-{name}.webp")
         accept_first_pair(service)
         for name in set(names) & AFTER_A_DECISION:
             show(chromium, home, PICTURES[name], ASSETS / f"page-{name}.webp")
-        chromium.close()
 
 
-def show_backtest(chromium: Browser) -> None:
-    """Write the screenshot of a backtest of the example archive, some of whose questions are asked again."""
+def show_written(chromium: Browser, name: str) -> None:
+    """Write the screenshot of a page that a command writes from the example archive."""
     from commands import askalike
 
+    command, file, picture = WRITTEN[name]
     with TemporaryDirectory() as folder:
-        write_asked_again(Path(folder) / EXAMPLE.name)
-        askalike("import", "table", EXAMPLE.name, "-o", "riverside", cwd=folder)
-        askalike("backtest", "riverside", "--last", 150, "-o", "tested", cwd=folder)
-        show(chromium, f"file://{folder}/tested/backtest.html", Picture("", height=1000), ASSETS / "page-backtest.webp")
+        table = write_asked_again(Path(folder) / EXAMPLE.name) if name == "backtest" else EXAMPLE
+        askalike("import", "table", table, "-o", "riverside", cwd=folder)
+        askalike(*command, cwd=folder)
+        show(chromium, f"file://{folder}/out/{file}", picture, ASSETS / f"page-{name}.webp")
 
 
-def write_asked_again(path: Path) -> None:
-    """Write the example's table, and each third question once more in the last of its other wordings, a day apart."""
+def write_asked_again(path: Path) -> Path:
+    """Write the example's table, and each third question again, in the last of its other wordings; return the path."""
     with EXAMPLE.open(encoding="utf-8", newline="") as table:
         rows = list(csv.DictReader(table))
     again, day = [], datetime.fromisoformat(max(row["created_at"] for row in rows))
@@ -107,6 +122,7 @@ def write_asked_again(path: Path) -> None:
         writer = csv.DictWriter(copy, list(rows[0]))
         writer.writeheader()
         writer.writerows([*rows, *again])
+    return path
 
 
 def prepare(service: Any) -> None:
@@ -132,7 +148,7 @@ def show(chromium: Browser, home: str, picture: Picture, path: Path) -> None:
     page.goto(f"{home}{picture.place}", wait_until="networkidle")
     if picture.press:
         button, said = picture.press
-        page.get_by_role("button", name=button).click()
+        page.locator("button, summary", has_text=button).first.click()
         page.get_by_text(said).first.wait_for()
         page.mouse.move(0, 0)
     shown = Image.open(io.BytesIO(page.screenshot())).convert("RGB")

@@ -261,7 +261,8 @@ def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, st
 INTRODUCTION = """\
 Each data set has a leaderboard. Nothing was trained or tuned on any of them. A script writes every figure from the
 reports in `experiments/reports/`, which name commit, data, machine and command. [Negative results](negative.md) has the
-ideas that did not work, and [Papers](../papers.md) the gain from training.
+ideas that did not work, [What people type](typed.md) known titles and half-typed ones, and [Papers](../papers.md) the
+gain from training.
 
 This table has the mean average precision (AP) in percent, with 95 % intervals:"""
 
@@ -291,10 +292,10 @@ def _describe_guarantee(row: Report) -> str:
     if row["scale"] == "similarity":
         return "too few labels for probabilities, and so for a guarantee."
     if row["guaranteed"] is None:
-        return f"not even {row['guarantee']:.0%} can be guaranteed; a bot that asks for it stays silent."
+        return f"not even {100 * row['guarantee']:.0f} % can be guaranteed; a bot that asks for it stays silent."
     outcome = next(each for each in row["thresholds"] if each["threshold"] == row["guaranteed"])
     return (
-        f"{row['guarantee']:.0%} is guaranteed from {row['guaranteed']:.2g} on; of the comments there, "
+        f"{100 * row['guarantee']:.0f} % is guaranteed from {row['guaranteed']:.2g} on; of the comments there, "
         f"{_share(outcome['right'])} are right by labels."
     )
 

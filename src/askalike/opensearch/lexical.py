@@ -6,7 +6,7 @@ The cluster's scores are float32: hits with nearly equal scores are scored here,
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from askalike.index.lexical.searcher import MIN_INFORMATION, CandidateMatches, T
 from askalike.index.lexical.term_scores import TermScorer, round_to_integers
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.lexical.vocabulary import MAX_CACHED_PREFIXES, MAX_COMPLETIONS
-from askalike.index.rows import Array, DocAttributes, score_missing
+from askalike.index.rows import Array, DocAttributes, FoundTitles, score_missing
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
 from askalike.opensearch.index import (
     MAX_WINDOW,
@@ -200,7 +200,7 @@ class OpenSearchLexicalSearcher:
 
         return fetch_all()
 
-    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> Callable[[], Sequence[Array]]:
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
         """See TitlesSearcher."""
         return search_titles(self._cluster, self._index, keys, exclusions)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, Floats, TopDocs, VectorPart, Vectors
-from askalike.index.rows import Array, DocAttributes
+from askalike.index.rows import Array, DocAttributes, FoundTitles
 from askalike.index.vectors.index import VectorLayout
 from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
@@ -131,7 +131,7 @@ class OpenSearchVectorSearcher:
 
         return fetch_all()
 
-    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> Callable[[], Sequence[Array]]:
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
         """See TitlesSearcher."""
         return search_titles(self._cluster, self._index, keys, exclusions)
 

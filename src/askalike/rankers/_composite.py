@@ -16,10 +16,11 @@ from askalike.core.learned_labels import LearnedLabels
 from askalike.core.types import Progress, Vectors
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex
+from askalike.index.rows import FoundTitles
 from askalike.learning.recipe_files import list_recipes
 from askalike.rankers._queries import ResolvedQuery
 from askalike.rankers._ranker import Ranker
-from askalike.rankers._searcher import FoundTitles, Retrieved, Searcher
+from askalike.rankers._searcher import Retrieved, Searcher
 from askalike.store import TrainingView, View
 from askalike.text.clean import CodeRule
 

@@ -110,6 +110,9 @@ def _normalise(weights: Sequence[float]) -> list[float]:
 
 def _encode_fields(encode: Callable[[Sequence[Text]], Vectors], fields: Sequence[Sequence[Text]]) -> list[Any]:
     """Return the unit vectors of each field's n texts, (n, dim) each: dense, or CSR arrays."""
+    first, *others = fields
+    if all(text is other for own in others for text, other in zip(first, own, strict=True)):
+        return [concatenate_parts(encode(first))] * len(fields)
     distinct = {id(text): text for texts in fields for text in texts}
     places = {key: place for place, key in enumerate(distinct)}
     vectors = concatenate_parts(encode(list(distinct.values())))

@@ -77,7 +77,7 @@ def search(
         return retrieve(searcher, resolved, k, allowed_docs(searcher.view, filter))
     titles, pools = searcher.find_titles(resolved), find_pools(searcher.view, resolved, candidates, filter)
     ranked = rank_pools(searcher.score(resolved, pools))
-    return first_hits(searcher, ranked, titles() if titles else (), k, adds=False)
+    return first_hits(searcher, ranked, titles() if titles else {}, k, adds=False)
 
 
 def retrieve(
@@ -86,44 +86,45 @@ def retrieve(
     """Return the k best documents of each query, see `first_hits`."""
     titles = searcher.find_titles(queries)  # first, as a cluster answers it together with the search
     retrieved = searcher.retrieve(queries, k, allowed)
-    return first_hits(searcher, retrieved, titles() if titles else (), k, allowed, adds=searcher.adds_titles)
+    return first_hits(searcher, retrieved, titles() if titles else {}, k, allowed, adds=searcher.adds_titles)
 
 
 def first_hits(
-    searcher: Searcher, ranked: Retrieved, titles: Sequence[Docids], k: int, allowed: AllowedDocs | None = None, *,
-    adds: bool,
+    searcher: Searcher, ranked: Retrieved, titles: Mapping[int, Sequence[int]], k: int,
+    allowed: AllowedDocs | None = None, *, adds: bool,
 ) -> Retrieved:  # fmt: skip
     """Return the first k documents of each query; questions with exactly the typed title come first.
 
-    titles: their docids for each query; empty if they are not looked up. A question that overtakes others gets a score
-    just above theirs. adds: whether those that are not ranked are added, if they are allowed.
+    titles: see `find_titles`; empty if none are looked up. A question that overtakes others gets a score just above
+    theirs. adds: whether those that are not ranked are added, if they are allowed.
     """
-    rows = [row for row, own in enumerate(titles) if len(own)]
-    if rows and adds:
-        ranked = _add_documents(searcher, ranked, {row: titles[row] for row in rows}, allowed)
-    scores, orders, moved = list(ranked.scores), [np.arange(min(k, len(own))) for own in ranked.docids], False
-    for row in rows:
-        exact = np.flatnonzero(np.isin(ranked.docids[row], titles[row]))
-        if len(exact) and exact[-1] >= len(exact):  # another question comes before one of them
+    if titles and adds:
+        ranked = _add_documents(searcher, ranked, titles, allowed)
+    scores, orders = list(ranked.scores), dict[int, NDArray[np.int64]]()
+    for row, docids in titles.items():
+        exact = [place for place, docid in enumerate(ranked.docids[row].tolist()) if docid in docids]
+        if exact and exact[-1] >= len(exact):  # another question comes before one of them
             own = scores[row] = scores[row].copy()
             own[exact] = own[0] + EXACT_BONUS * max(1.0, abs(own[0]))
-            orders[row], moved = _best_first(own, k), True
-    if not moved and all(len(own) <= k for own in ranked.docids):
+            orders[row] = _best_first(own, k)
+    if not orders and all(len(own) <= k for own in ranked.docids):
         return ranked
-    return (replace(ranked, scores=scores) if moved else ranked).select(orders)
+    places = [orders.get(row, np.arange(min(k, len(own)))) for row, own in enumerate(ranked.docids)]
+    return replace(ranked, scores=scores).select(places)
 
 
 def _add_documents(
-    searcher: Searcher, ranked: Retrieved, wanted: Mapping[int, Docids], allowed: AllowedDocs | None
+    searcher: Searcher, ranked: Retrieved, wanted: Mapping[int, Sequence[int]], allowed: AllowedDocs | None
 ) -> Retrieved:
     """Return what was retrieved with further documents of some queries, which are scored if they are missing."""
     pools = {}
     for row, docids in wanted.items():
-        missing = docids[~np.isin(docids, ranked.docids[row])]
-        if len(missing) and allowed:
-            missing = missing[np.isin(missing, allowed.docids)]
-        if len(missing):
-            pools[row] = np.concatenate([ranked.docids[row], missing])
+        present = set(ranked.docids[row].tolist())
+        missing = [docid for docid in docids if docid not in present]
+        if missing and allowed:
+            missing = np.array(missing)[np.isin(missing, allowed.docids)].tolist()
+        if missing:
+            pools[row] = np.append(ranked.docids[row], missing).astype(np.int64)
     if not pools:
         return ranked
     scored = searcher.score([ranked.queries[row] for row in pools], list(pools.values()))

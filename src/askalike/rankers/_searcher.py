@@ -4,7 +4,7 @@ Ids are converted to docids in queries, and back to ids in results; everything i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from askalike.core.types import AllowedDocs, Explanation, Question, TopDocs, Vectors
 from askalike.index.engine import TitlesSearcher
-from askalike.index.rows import find_distinct
+from askalike.index.rows import FoundTitles, find_distinct
 from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
 from askalike.text.words import title_key
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 Scores = NDArray[np.float64]
 Docids = NDArray[np.int64]
 Texts = Mapping[int, Question]
-FoundTitles = Callable[[], Sequence[Docids]]
-"""Returns, for each query, the docids of the questions with exactly its title, ascending."""
 Explanations = dict[int, Explanation]
 """Docid → why that document has its score."""
 TYPED_DEPTH = 48

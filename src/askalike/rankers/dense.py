@@ -21,7 +21,7 @@ from askalike.core.types import AllowedDocs, Answer, AnsweredQuestion, Question,
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
-from askalike.index.rows import DocAttributes, find_positions, score_missing
+from askalike.index.rows import DocAttributes, FoundTitles, find_positions, score_missing
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
@@ -33,7 +33,6 @@ from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
     Docids,
     Explanations,
-    FoundTitles,
     Retrieved,
     Scores,
     Searcher,
@@ -296,7 +295,7 @@ class DenseSearcher(Searcher):
         encoded: VectorQueries | None = known.encoded if known else self._encode(queries)
         topdocs = known.topdocs if known else None
         scores = score_missing(topdocs, docids, partial(self._vectors.score, encoded)) if encoded else []
-        return self._found(queries, docids, scores, encoded)
+        return self._found(queries, docids, scores, encoded, known)
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the contribution of each query word with the document's most similar word, or only the score."""
@@ -312,9 +311,9 @@ class DenseSearcher(Searcher):
 
     def _found(
         self, queries: Sequence[ResolvedQuery], docids: Sequence[Docids], scores: Sequence[Scores],
-        encoded: VectorQueries | None,
+        encoded: VectorQueries | None, known: Retrieved | None = None,
     ) -> Retrieved:  # fmt: skip
-        vectors = self._fields.merge_fields(encoded.vectors) if encoded else None
+        vectors = known.vectors if known else self._fields.merge_fields(encoded.vectors) if encoded else None
         unrelated = self._ranker.encoder.unrelated_score
         absolute = [np.maximum((s - unrelated) / (1 - unrelated), 0) for s in scores] if unrelated else scores
         return Retrieved(queries, docids, scores, absolute, scores, vectors, encoded=encoded)

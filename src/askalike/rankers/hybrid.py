@@ -147,7 +147,7 @@ class HybridSearcher(CompositeSearcher):
             pools = find_pools(self.view, resolved, candidates)
             parts = [part.score(resolved, pools) for part in self.parts]
             ranked = [rank_pools(self._fuse(parts, weights)) for weights in choices]
-        found, adds = titles() if titles else (), candidates is None
+        found, adds = titles() if titles else {}, candidates is None
         return [to_run(self.view, first_hits(self, one, found, k, adds=adds)) for one in ranked]
 
     def retrieve_parts(

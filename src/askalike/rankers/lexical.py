@@ -27,12 +27,12 @@ from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms
 from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
+from askalike.index.rows import FoundTitles
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
 from askalike.rankers._queries import ANSWER_WEIGHT, TITLE_FACTOR, FieldSettings, ResolvedQuery, is_title
 from askalike.rankers._searcher import (
     Docids,
     Explanations,
-    FoundTitles,
     Retrieved,
     Searcher,
     Texts,
@@ -173,7 +173,7 @@ class TermExtractor:
         factors = tuple(self.settings.title_factor if field == "title" else 1.0 for field in fields)
         if len(fields) == 1 or is_title(resolved.query):
             factors = ()
-        whole = self.analyzer.analyze(unfinished or "", language)
+        whole = self.analyzer.analyze(unfinished, language) if unfinished else ()
         light = self._light_words(language) if self.settings.function_words < 1 else {}
         return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors, word_factors=light)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from askalike import rankers
 from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
@@ -39,14 +40,14 @@ MAX_ANSWERS, MAX_TEXT = 3, 4_000
 """Maximum number of a question's answers on the page, and of characters of a text."""
 SCRIPTS = ("search.js", "page.js", "widget.js", "page.css")
 ANSWERED, DESCRIBED = 1, 2
-"""What can be unfolded below a title: answers, or only the question's own body."""
+"""Kinds of texts that can be unfolded below a title: answers, or only the question's own body."""
 
 Texts = dict[str, list[list[tuple[int, str]]]]
 """`body` and `answers`: each text in blocks, with 1 for code."""
 
 
 class Parts(NamedTuple):
-    """What of an archive's ranker a browser can run, and the weights of its scores."""
+    """The parts of an archive's ranker that a browser can run, and the weights of their scores."""
 
     lexical: LexicalRanker
     dense: DenseRanker | None
@@ -151,7 +152,7 @@ def _write_search(
     searched = list(phrase(questions, parts.lexical.settings))
     tables = VectorTables(parts.dense, view, searched, view.has_bodies)
     background = tables.rotate(rule.background.vectors if rule else np.empty((0, len(tables.axes)), np.float32))
-    everyday = {"background": background.values.ravel(), "backgroundScales": background.scales}
+    everyday: dict[str, NDArray[Any]] = {"background": background.values.ravel(), "backgroundScales": background.scales}
     write_data(data, "vectors", tables.values(), tables.arrays(index.words) | everyday)
     return {"data/words.js": index.count_words(), VECTORS_FILE: len(searched)}
 

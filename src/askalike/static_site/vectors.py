@@ -27,7 +27,7 @@ from askalike.text.words import hash_word
 
 BATCH = 1_024
 MULTIPLE = 4
-"""The browser multiplies so many components at a time: their number is a multiple."""
+"""Number of components that the browser multiplies at a time: vectors have a multiple of it."""
 MAX_BYTE = 127
 BYTES_OF_ROW_NUMBER = 2
 

@@ -24,7 +24,7 @@ from askalike.text.words import APOSTROPHES, HYPHENS, WORD, cjk_pattern
 JOINT = re.compile(f"[{HYPHENS}{APOSTROPHES}]")
 JOINED_WORD = re.compile(rf"\w+(?:[{HYPHENS}{APOSTROPHES}]\w+)+")
 MIN_ENDING_COUNT = 3
-"""An ending is one of the language's if so many words have it."""
+"""Minimum number of words with an ending that is one of the language's."""
 MAX_ENDING = 7
 
 

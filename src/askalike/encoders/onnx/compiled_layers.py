@@ -1,8 +1,7 @@
 """A transformer's layers in 8 bits, compiled to machine code for processors with byte products.
 
-The results equal those of the graph of `graph`, up to rounding. Kept beside ONNX Runtime as a title typed takes less
-than half the time to encode: 1.1 instead of 2.7 ms with MiniLM, 2.2 instead of 7.0 with multilingual-e5-small (the best
-of 60 in turns, a busy EPYC with VNNI), and encoding is most of a search.
+The results equal those of the graph of `graph`, up to rounding. Kept beside ONNX Runtime as a title takes less than
+half the time to encode, and encoding is most of a search; see the design page.
 """
 
 from typing import NamedTuple

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 from askalike.core.lazy import lazy_property
 from askalike.core.types import Floats
 from askalike.index.lexical.query_batch import QueryBatch
-from askalike.index.lexical.term_scores import (
-    FieldStatistics,
-    TermScorer,
-    TermScores,
-    integer_scale,
-    score_fields,
-    term_information,
-)
+from askalike.index.lexical.term_scores import TermScorer, TermScores, integer_scale
 from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.index.rows import Array
 from askalike.native.compiled import prechecked
@@ -108,10 +101,10 @@ class PreparedBatch:
 
         Every completion of a word gets the highest weight among them, so that no text scores far above this.
         """
-        columns = self.columns
-        factors = columns.weights / self.counts
-        highest = -self._least_completions(-self.counts)[self._groups]
-        counts = np.where(columns.completes, highest, self.counts)
+        columns, counts = self.columns, self.counts
+        factors = columns.weights / counts
+        if self._completes:
+            counts = np.where(columns.completes, -self._least_completions(-counts)[self._groups], counts)
         lengths = self._sum_groups(counts)[self._groups]
         each = counts * factors * self.scores.score_in_text(columns.terms, counts, lengths)
         return self._sum_groups(each).reshape(self.factors.shape)
@@ -119,13 +112,10 @@ class PreparedBatch:
     @lazy_property
     def term_information(self) -> Floats:
         """The idf of each term in its field, (M); all completions have that of the most common."""
-        columns, known = self.columns, self.scores.terms
-
-        def inform(at: Any, own: FieldStatistics) -> Floats:
-            return term_information(known.df[columns.terms[at]], own.collection.documents)
-
-        idf = score_fields(known.fields[columns.terms], known.statistics, inform)
-        return np.where(columns.completes, self._least_completions(idf)[self._groups], idf)
+        idf = self.scores.terms.information[self.columns.terms]
+        if not self._completes:
+            return idf
+        return np.where(self.columns.completes, self._least_completions(idf)[self._groups], idf)
 
     @lazy_property
     def total_information(self) -> Floats:
@@ -134,18 +124,25 @@ class PreparedBatch:
 
     def _sum_groups(self, values: Floats) -> Floats:
         """Return, for each query and field, the sum over its finished words and the minimum over its completions."""
-        finished, groups = self.columns.completes == 0, self._groups
-        sums = np.bincount(groups[finished], values[finished], self.factors.size)
+        groups, size = self._groups, self.factors.size
+        if not self._completes:
+            return np.asarray(np.bincount(groups, values, size), np.float64)
+        finished = self.columns.completes == 0
+        sums = np.bincount(groups[finished], values[finished], size)
         return np.asarray(sums + self._least_completions(values), np.float64)
 
     def _least_completions(self, values: Floats) -> Floats:
         """Return the minimum over the completions in each field of each query, (Q · F); 0 without any."""
         completed = np.flatnonzero(self.columns.completes)
-        least = np.full(self.factors.size, np.inf if len(completed) else 0.0)
-        if len(completed):
-            np.minimum.at(least, self._groups[completed], values[completed])
-            least[np.isinf(least)] = 0.0
+        least = np.full(self.factors.size, np.inf)
+        np.minimum.at(least, self._groups[completed], values[completed])
+        least[np.isinf(least)] = 0.0
         return least
+
+    @lazy_property
+    def _completes(self) -> bool:
+        """Whether a query has an unfinished word with completions."""
+        return bool(self.columns.completes.any())
 
     def name_scores(self, q: int, scores: Floats) -> list[list[tuple[str, float]]]:
         """Return each document's scored terms of query q, with the scores; of completions in a field, only the best.

@@ -25,7 +25,7 @@ from askalike.index.lexical.query_batch import search_queries, sort_heaps
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
 from askalike.index.lexical.vocabulary import TermVocabulary
-from askalike.index.rows import Array, find_distinct, find_titles
+from askalike.index.rows import Array, FoundTitles, find_distinct, find_titles
 from askalike.native.compiled import prechecked
 
 MAX_CACHED_SCORES = 1 << 23
@@ -155,7 +155,7 @@ class PostingsSearcher:
                 contributions.append(list(map(TermContributions, phrasings.tolist(), named)))
         return contributions
 
-    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> Callable[[], Sequence[Array]]:
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
         """See TitlesSearcher."""
         return partial(find_titles, self.segments, keys, exclusions)
 

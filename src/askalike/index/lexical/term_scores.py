@@ -30,9 +30,9 @@ def round_to_integers(scores: Floats, scales: Floats) -> Floats:
     return np.asarray(np.maximum(np.floor(scores * scales + 0.5), scores > 0), np.float64)
 
 
-def term_information(df: Floats, documents: int) -> Floats:
+def term_information(df: Floats, documents: ArrayLike) -> Floats:
     """Return the idf of each term, as Lucene computes it for BM25."""
-    return np.log1p((documents - df + 0.5) / (df + 0.5))
+    return np.log1p((np.asarray(documents) - df + 0.5) / (df + 0.5))
 
 
 class TermScorer(Hashable, Protocol):
@@ -94,9 +94,9 @@ def score_bounds(similarity: TermScorer, df: Floats, ttf: Floats, statistics: Fi
 class KnownTerms:
     """The terms of queries so far, numbered by first occurrence.
 
-    names: the terms. fields: uint8 (n), the field of each. df, ttf: float64 (n), over all segments. segment_ids: per
-    segment int64 (n), each term's position in the segment's dictionary, −1 if it does not have the term.
-    statistics: of each field.
+    names: the terms. fields: uint8 (n), the field of each. df, ttf: float64 (n), over all segments. information:
+    float64 (n), the idf in the field. segment_ids: per segment int64 (n), each term's position in the segment's
+    dictionary, −1 if it does not have the term. statistics: of each field.
     """
 
     def __init__(self, segments: Sequence[LiveSegment], statistics: Sequence[FieldStatistics]) -> None:
@@ -105,6 +105,7 @@ class KnownTerms:
         self.fields = np.empty(0, np.uint8)
         self.df = np.empty(0, np.float64)
         self.ttf = np.empty(0, np.float64)
+        self.information = np.empty(0, np.float64)
         self.segment_ids = [np.empty(0, np.int64) for _ in segments]
         self._numbers: dict[str, int] = {}
 
@@ -127,7 +128,10 @@ class KnownTerms:
             self.df = np.append(self.df, df)
             self.ttf = np.append(self.ttf, ttf)
             last = len(self.statistics) - 1
-            self.fields = np.append(self.fields, np.array([min(field_of(term), last) for term in new], np.uint8))
+            fields = np.array([min(field_of(term), last) for term in new], np.uint8)
+            documents = np.array([own.collection.documents for own in self.statistics])[fields]
+            self.fields = np.append(self.fields, fields)
+            self.information = np.append(self.information, term_information(df.astype(np.float64), documents))
         return np.array([self._numbers[t] for t in terms], np.int64)
 
 

@@ -21,8 +21,8 @@ from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
 from askalike.native.compiled import Matrix, compiled
 from askalike.native.llvm import mark_reaching, trailing_zeros
 
-CODES_FILE = "codes-3.safetensors"
-"""The 3 is the version of the format. Segments without codes of this version get them at the next commit."""
+CODES_FILE = "codes-4.safetensors"
+"""The 4 is the version of the format. Segments without codes of this version get them at the next commit."""
 MIN_CODED_ROWS = 16_384
 """Minimum number of rows of a segment with codes: for fewer, the sketch is as fast."""
 MIN_CODED_DIM = 64
@@ -72,8 +72,12 @@ class Codes:
     """(F, blocks · 64): the factor of a row's product with a query."""
     errors: Matrix[np.float32]
     """(F, blocks · 64): the largest likely error of a row's score for a query of length 1."""
-    axes: Floats
-    """(dim + 1, dim): the rows' mean, then the rotated axes of each field as columns."""
+    mean: Floats
+    """(dim): of the rows."""
+    basis: Floats
+    """(F, F): as columns, the fields' weights in what the codes of each field stand for; orthonormal."""
+    rotation: Floats
+    """(dim / F, dim / F): the rotated axes as columns."""
 
     @classmethod
     def open(cls, folder: Path) -> Self | None:
@@ -86,12 +90,20 @@ class Codes:
         live[:n_rows] = mask if len(mask) else True
         return np.packbits(live, bitorder="little").view(np.uint64)
 
+    def mix_fields(self, rows: Floats) -> Floats:
+        """Return what the codes of each field stand for, not rotated yet: (n, dim) → (n · F, dim / F)."""
+        fields = len(self.basis)
+        return np.matmul(self.basis.T, rows.reshape(len(rows), fields, -1)).reshape(len(rows) * fields, -1)
+
     def estimate_scores(self, queries: Floats, live: NDArray[np.uint64]) -> list[ScoreEstimates]:
         """Return the upper bounds of scores for each query. queries: (queries, dim). live: see `mark_live`."""
         fields, padded_rows = self.factors.shape
-        rotated = (queries @ self.axes[1:]).reshape(len(queries) * fields, -1)
-        lengths = np.linalg.norm(rotated, axis=1)
-        lengths[lengths < UNUSED * np.repeat(np.linalg.norm(queries, axis=1), fields)] = 0
+        mixed = self.mix_fields(queries)
+        lengths = np.linalg.norm(mixed, axis=1)
+        used = lengths > UNUSED * np.repeat(np.linalg.norm(queries, axis=1), fields)
+        lengths[~used] = 0
+        rotated = np.zeros_like(mixed)
+        rotated[used] = mixed[used] @ self.rotation
         steps = np.maximum(np.abs(rotated).max(axis=1, initial=0), MIN_LENGTH) / MAX_STEP
         numbers = np.zeros((len(rotated), self.words.size // self.factors.size * GROUP), np.int8)
         numbers[:, : rotated.shape[1]] = np.rint(rotated / steps[:, None])
@@ -99,7 +111,7 @@ class Codes:
         rows = np.empty((len(queries), padded_rows), np.float32)
         block_max = np.empty((len(queries), len(live)), np.float32)
         _bound_scores(
-            self.words, self.factors, self.errors, live, numbers, terms, queries @ self.axes[0],
+            self.words, self.factors, self.errors, live, numbers, terms, queries @ self.mean,
             np.empty(BLOCK, np.int32), np.empty(BLOCK, np.float32), rows, block_max,
         )  # fmt: skip
         return list(map(ScoreEstimates, rows, block_max))
@@ -185,32 +197,34 @@ def build_codes(
         return
     weights = np.array(field_weights or (1.0,))
     fields, blocks, groups = len(weights), -(-n_rows // BLOCK), -(-dim // len(weights) // GROUP)
-    shapes = {"factors": (fields, blocks * BLOCK), "errors": (fields, blocks * BLOCK), "axes": (dim + 1, dim)}
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("factors", "errors"), (fields, blocks * BLOCK))
+    shapes |= {"mean": (dim,), "basis": (fields, fields), "rotation": (dim // fields,) * 2}
     kinds = {name: (np.dtype(np.float32), shape) for name, shape in shapes.items()}
     with replace_file(folder / CODES_FILE) as partial:
         words = np.dtype(np.uint32), (fields * blocks * groups, BLOCK)
         codes = Codes(**create_arrays(folder, {"words": words, **kinds}, partial.name))
-        codes.axes[1:] = _rotate_axes(dim // fields, weights)
+        codes.rotation[:], _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal(codes.rotation.shape))
+        codes.basis[:] = _complete_basis(weights)
         _fill_codes(codes, part, n_rows)
 
 
-def _rotate_axes(dim: int, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return axes for fields of dim numbers each, as columns: (F · dim, F · dim), see Codes."""
-    rotation, _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal((dim, dim)))
-    of_fields = np.eye(len(weights))
-    of_fields[:, 0] = weights
-    basis, _ = np.linalg.qr(of_fields)
-    return np.kron(basis * np.sign(basis[0, 0]), rotation)
+def _complete_basis(first: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return an orthonormal basis as columns, the first of which points into this direction: (F, F)."""
+    columns = np.eye(len(first))
+    columns[:, 0] = first
+    basis, _ = np.linalg.qr(columns)
+    return basis * np.sign(basis[0, 0])
 
 
 def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
-    codes.axes[0] = part.decode_rows(np.arange(0, n_rows, 1 + n_rows // CHUNK_ROWS)).mean(axis=0)
+    codes.mean[:] = part.decode_rows(np.arange(0, n_rows, 1 + n_rows // CHUNK_ROWS)).mean(axis=0)
     words = codes.words.reshape(len(codes.factors), -1, BLOCK)
     for start in range(0, n_rows, CHUNK_ROWS):
         rows = np.arange(start, min(start + CHUNK_ROWS, n_rows))
-        rotated = (part.decode_rows(rows) - codes.axes[0]) @ codes.axes[1:]
+        rotated = codes.mix_fields(part.decode_rows(rows) - codes.mean) @ codes.rotation
         place = start * words.shape[1] // codes.factors.shape[1]
-        for field, own in enumerate(np.split(rotated, len(words), axis=1)):
+        for field in range(len(words)):
+            own = rotated[field :: len(words)]
             coded, codes.factors[field, rows], codes.errors[field, rows] = _encode(own)
             words[field, place : place + len(coded)] = coded
 

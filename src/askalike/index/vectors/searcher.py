@@ -5,7 +5,7 @@ double precision and in a fixed order of addition. So the result is exact, and t
 layout of segments, except for rare misses in large segments (codes.py).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,7 +14,7 @@ import numpy as np
 from askalike.core.errors import SearchIndexError
 from askalike.core.lazy import lazy_property
 from askalike.core.types import AllowedDocs, Floats, TopDocs, Vectors
-from askalike.index.rows import Array, find_titles
+from askalike.index.rows import Array, FoundTitles, find_titles
 from askalike.index.vectors.candidates import BoundedRows, CandidateGenerator, PreparedVectors, candidate_generators
 from askalike.index.vectors.parts import PartSchema, nonzero_rows, prepare_rows
 from askalike.index.vectors.segment import VectorSegment
@@ -87,7 +87,7 @@ class VectorSearcher:
                 best, phrasing = scores.max(), int(segment.phrasings[rows[scores.argmax()]])
         return phrasing
 
-    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> Callable[[], Sequence[Array]]:
+    def find_titles(self, keys: Sequence[int], exclusions: Sequence[tuple[int, int]]) -> FoundTitles:
         """See TitlesSearcher."""
         return partial(find_titles, self._segments, keys, exclusions)
 

@@ -1,8 +1,10 @@
 """What a bot hears in a chat, and what it can do there; one subclass of `Chat` a product."""
 
+import math
 import re
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event
 from typing import Any, ClassVar, Literal
@@ -14,6 +16,7 @@ from askalike.readers import Message
 Payload = Mapping[str, Any]
 """An event as the product sends it."""
 Emoji = Literal["up", "down", "solved"]
+LOOKUP_S, MAX_LOOKUPS = 3600.0, 10_000
 UNSAFE_IN_URL = re.compile(r"[\s()<>|\[\]\"]")
 
 
@@ -138,6 +141,23 @@ MARKDOWN_LOOKALIKES = str.maketrans({
     "@": "@\u200b", "#": "#\u200b", "[": "(", "]": ")", "`": "'", "*": "∗", "~": "∼", "|": "¦", "<": "‹", ">": "›",
     "\\": "∖",
 })  # fmt: skip
+
+
+class Lookups:
+    """Answers about ids, each asked for once an hour: a channel may become private, or get another name."""
+
+    def __init__(self, ask: Callable[[str], Mapping[str, Any]]) -> None:
+        self._ask = ask
+        self._answers: dict[str, tuple[float, Mapping[str, Any]]] = {}
+
+    def __getitem__(self, id: str) -> Mapping[str, Any]:
+        at, answer = self._answers.get(id, (-math.inf, {}))
+        if time.monotonic() - at >= LOOKUP_S:
+            answer = self._ask(id)
+            if len(self._answers) >= MAX_LOOKUPS:
+                self._answers.clear()
+            self._answers[id] = time.monotonic(), answer
+        return answer
 
 
 def safe_link(url: str) -> str:

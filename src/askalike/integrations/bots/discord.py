@@ -13,6 +13,7 @@ from askalike.integrations.bots.chat import (
     ChatMessage,
     Edited,
     Emoji,
+    Lookups,
     Payload,
     Reacted,
     RefusedBotError,
@@ -69,7 +70,7 @@ class DiscordChat(Chat):
         self._session: tuple[str, str] | None = None
         """The id of the session, and the address where it is resumed."""
         self._sequence: int | None = None
-        self._channels_by_id: dict[str, Row] = {}
+        self._channel_of = Lookups(lambda id: self._api.get(f"channels/{id}"))
 
     def receive(self) -> Iterator[Payload]:
         address = self._session[1] if self._session else self._api.get("gateway/bot")["url"]
@@ -158,7 +159,7 @@ class DiscordChat(Chat):
 
     def read_thread(self, channel: str, id: str) -> Sequence[ChatMessage]:
         """Of a forum's post or a thread all messages; of a channel's message the one that it replies to, and itself."""
-        place = self._channel(channel)
+        place = self._channel_of[channel]
         if not self._is_public(place):
             return []
         if place["type"] in PUBLIC_THREADS:
@@ -175,7 +176,7 @@ class DiscordChat(Chat):
         return [self._to_message(each) for each in rows]
 
     def link(self, message: ChatMessage) -> str:
-        server = self._channel(message.channel).get("guild_id", "@me")
+        server = self._channel_of[message.channel].get("guild_id", "@me")
         return f"https://discord.com/channels/{server}/{message.channel}/{message.thread.rpartition('/')[2]}"
 
     def _may_start(self, row: Row) -> bool:
@@ -184,14 +185,14 @@ class DiscordChat(Chat):
             return False
         if self._is_bot(row):
             return False
-        channel = self._channel(row["channel_id"])
+        channel = self._channel_of[row["channel_id"]]
         is_first = channel["type"] not in PUBLIC_THREADS or row["id"] == channel["id"]
         return is_first and self._is_public(channel)
 
     def _is_public(self, channel: Row) -> bool:
         """Return whether everybody on the server may read a channel or thread, and it is one to look at."""
         is_thread = channel["type"] in PUBLIC_THREADS
-        place = self._channel(channel["parent_id"]) if is_thread else channel
+        place = self._channel_of[channel["parent_id"]] if is_thread else channel
         hidden = any(
             each["id"] == place.get("guild_id") and int(each["deny"]) & VIEW_CHANNEL
             for each in place.get("permission_overwrites") or ()
@@ -200,7 +201,7 @@ class DiscordChat(Chat):
         return is_readable and not hidden and self._is_wanted(place["id"], place.get("name", ""))
 
     def _to_message(self, row: Row) -> ChatMessage:
-        channel = self._channel(row["channel_id"])
+        channel = self._channel_of[row["channel_id"]]
         is_thread = channel["type"] in PUBLIC_THREADS
         thread = f"{channel['parent_id']}/{channel['id']}" if is_thread else f"{channel['id']}/{row['id']}"
         is_solution = any(_emoji(each["emoji"].get("name")) == "solved" for each in row.get("reactions") or ())
@@ -213,12 +214,6 @@ class DiscordChat(Chat):
         """Return whether a bot wrote a message or reacted."""
         person = row.get("author") or (row.get("member") or {}).get("user") or {"id": row.get("user_id")}
         return bool(person.get("bot") or row.get("webhook_id")) or person.get("id") == self._own_id
-
-    def _channel(self, id: str) -> Row:
-        """Return a channel, asked for once."""
-        if id not in self._channels_by_id:
-            self._channels_by_id[id] = self._api.get(f"channels/{id}")
-        return self._channels_by_id[id]
 
 
 def _emoji(text: Any) -> Emoji | None:

@@ -23,6 +23,7 @@ def run_bot(chat: Chat, bot: Bot, stop: Event, first_pause_s: float = FIRST_PAUS
     heard: Queue[Payload | Exception] = Queue(MAX_WAITING)
     receiver = Thread(target=_receive_always, args=(chat, heard, stop, first_pause_s), name="receiver", daemon=True)
     receiver.start()
+    log_event("serving", product=chat.name)
     try:
         while not stop.is_set():
             try:

@@ -10,6 +10,7 @@ from askalike.integrations.bots.chat import (
     ChatMessage,
     Edited,
     Emoji,
+    Lookups,
     Payload,
     Reacted,
     RefusedBotError,
@@ -47,7 +48,7 @@ class SlackChat(Chat):
         self._app, self._bot = app, bot
         self._people = SlackUsers([])
         self._own_id, self._workspace = "", "https://slack.com"
-        self._channels_by_id: dict[str, Mapping[str, Any]] = {}
+        self._channel_of = Lookups(lambda id: self._call("conversations.info", channel=id)["channel"])
 
     def receive(self) -> Iterator[Payload]:
         own = _call(self._bot, "auth.test", FATAL_AT_FIRST)
@@ -116,10 +117,8 @@ class SlackChat(Chat):
         return f"<{url}|{title}>"
 
     def _is_public(self, id: str) -> bool:
-        """Return whether a channel is a public one to look at; it is asked for once."""
-        if id not in self._channels_by_id:
-            self._channels_by_id[id] = self._call("conversations.info", channel=id)["channel"]
-        channel = self._channels_by_id[id]
+        """Return whether a channel is a public one to look at."""
+        channel = self._channel_of[id]
         return (
             bool(channel.get("is_channel")) and not channel.get("is_private") and self._is_wanted(id, channel["name"])
         )

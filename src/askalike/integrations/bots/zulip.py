@@ -12,6 +12,7 @@ from askalike.integrations.bots.chat import (
     ChatMessage,
     Edited,
     Emoji,
+    Lookups,
     Payload,
     Reacted,
     Removed,
@@ -48,7 +49,7 @@ class ZulipChat(Chat):
         self._wait_s = 0.0
         self._topics: dict[tuple[str, str], str] = {}
         """Channel and topic → the id of the topic's first message, for topics that were looked up."""
-        self._channels_by_id: dict[str, Mapping[str, Any]] = {}
+        self._channel_of = Lookups(lambda id: self._api.get(f"streams/{id}")["stream"])
 
     def receive(self) -> Iterator[Payload]:
         if self._queue is None:
@@ -117,20 +118,14 @@ class ZulipChat(Chat):
 
     def link(self, message: ChatMessage) -> str:
         channel, _, first = message.thread.partition("/")
-        return message_link(self._address, channel, self._channel(channel)["name"], first)
+        return message_link(self._address, channel, self._channel_of[channel]["name"], first)
 
     def _is_public(self, row: Mapping[str, Any]) -> bool:
         """Return whether a message is in a public channel to look at."""
         if row.get("type") not in ("stream", "channel"):
             return False
-        channel = self._channel(str(row["stream_id"]))
+        channel = self._channel_of[str(row["stream_id"])]
         return not channel["invite_only"] and self._is_wanted(str(row["stream_id"]), channel["name"])
-
-    def _channel(self, id: str) -> Mapping[str, Any]:
-        """Return a channel, asked for once."""
-        if id not in self._channels_by_id:
-            self._channels_by_id[id] = self._api.get(f"streams/{id}")["stream"]
-        return self._channels_by_id[id]
 
     def _find_first(self, row: Mapping[str, Any]) -> str:
         """Return the id of the first message of a message's topic."""
@@ -144,7 +139,7 @@ class ZulipChat(Chat):
     def _read_topic(self, row: Mapping[str, Any], n: int) -> list[Mapping[str, Any]]:
         """Return the n oldest messages of a message's topic."""
         narrow = [
-            {"operator": "channel", "operand": row["stream_id"]},
+            {"operator": "stream", "operand": row["stream_id"]},
             {"operator": "topic", "operand": row["subject"]},
         ]
         query = {"anchor": "oldest", "num_before": 0, "num_after": n, "apply_markdown": "false"}
