@@ -40,7 +40,7 @@ NOT_UNDERSTOOD = (LookupError, TypeError, ValueError, AttributeError)
 
 @dataclass(frozen=True, slots=True)
 class BotSettings:
-    """Limits of what a bot may say. min_probability: None for the archive's threshold, and at least the one for likely hits.
+    """Limits of what a bot may say. min_probability: None for the archive's threshold, at least that of likely hits.
 
     min_similarity: of hits in an archive without a calibration; None for silence there. archive_url: the address of the
     archive in a service, for questions without one of their own. source: the name under which threads are drafts.
