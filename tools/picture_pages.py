@@ -4,14 +4,16 @@ Needs what `make test` installs: a calibrated copy of the example archive is ser
 """
 
 import argparse
+import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from film_typing import serve_example
+from film_typing import EXAMPLE, serve_example
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
@@ -19,6 +21,11 @@ ASSETS = Path(__file__).parents[1] / "docs" / "assets"
 ASK = "?title=my+bicycle+was+stolen"
 PATIENCE_S = 600
 ASKED_IN_VAIN = ("Do you rent canoes?", "Can I rent a canoe here?", "Is there a charging point for electric cars?")
+ASKED_AGAIN = (
+    "I lost my library card. What do I have to do?",
+    "My hired bike was stolen. What should I do now?",
+    "Can I bring my dog to the library?",
+)
 
 
 @dataclass(frozen=True)
@@ -40,13 +47,14 @@ PICTURES = {
     "ask": Picture(ASK),
     "ask-dark": Picture(ASK, options={"color_scheme": "dark"}),
     "ask-phone": Picture(ASK, 390, 800, 1.38, {"device_scale_factor": 2}),
-    "question": Picture("/questions/r001"),
+    "question": Picture("/questions/r013"),
     "queue": Picture("/queue"),
     "gaps": Picture("/gaps", height=560),
     "drafts": Picture("/drafts", height=900, press=("Find new drafts", "Accepted drafts")),
     "quality": Picture("/quality", height=1000),
 }
 
+AFTER_A_DECISION = {"question", "drafts"}
 WRITTEN = {
     "backtest": (("backtest", "riverside", "--last", 150, "-o", "out"), "backtest.html", Picture("", height=1000)),
     "static-site": (
@@ -78,10 +86,12 @@ def show_served(chromium: Browser, names: Sequence[str]) -> None:
     """Write screenshots of pages of a service."""
     with serve_example() as service:
         prepare(service)
-        for name in names:
-            if name == "drafts":
-                accept_first_pair(service)
-            show(chromium, f"{service.url.geturl()}/a/riverside", PICTURES[name], ASSETS / f"page-{name}.webp")
+        home = f"{service.url.geturl()}/a/riverside"
+        for name in set(names) - AFTER_A_DECISION:
+            show(chromium, home, PICTURES[name], ASSETS / f"page-{name}.webp")
+        accept_first_pair(service)
+        for name in set(names) & AFTER_A_DECISION:
+            show(chromium, home, PICTURES[name], ASSETS / f"page-{name}.webp")
 
 
 def show_written(chromium: Browser, name: str) -> None:
@@ -90,15 +100,37 @@ def show_written(chromium: Browser, name: str) -> None:
 
     command, file, picture = WRITTEN[name]
     with TemporaryDirectory() as folder:
-        askalike("import", "table", ASSETS.parents[1] / "examples" / "riverside.csv", "-o", "riverside", cwd=folder)
+        table = write_asked_again(Path(folder) / EXAMPLE.name) if name == "backtest" else EXAMPLE
+        askalike("import", "table", table, "-o", "riverside", cwd=folder)
         askalike(*command, cwd=folder)
         show(chromium, f"file://{folder}/out/{file}", picture, ASSETS / f"page-{name}.webp")
 
 
+def write_asked_again(path: Path) -> Path:
+    """Write the example's table, and each third question again, in the last of its other wordings; return the path."""
+    with EXAMPLE.open(encoding="utf-8", newline="") as table:
+        rows = list(csv.DictReader(table))
+    again, day = [], datetime.fromisoformat(max(row["created_at"] for row in rows))
+    for row in rows[::3]:
+        *others, wording = row["alternates"].split(" | ")
+        if not wording:
+            continue
+        row["alternates"], day = " | ".join(others), day + timedelta(days=1)
+        asked = {"id": f"again-{row['id']}", "question": wording, "duplicate_of": row["id"], "created_at": str(day)}
+        again.append(asked | {name: row[name] for name in ("category", "tags", "language")})
+    with path.open("w", encoding="utf-8", newline="") as copy:
+        writer = csv.DictWriter(copy, list(rows[0]))
+        writer.writeheader()
+        writer.writerows([*rows, *again])
+    return path
+
+
 def prepare(service: Any) -> None:
-    """Create gaps, and wait until every question is checked for duplicates."""
+    """Create gaps, ask some questions again, and wait until every question is checked for duplicates."""
     from serving import wait_for
 
+    for number, title in enumerate(ASKED_AGAIN, start=1):
+        service.send("PUT", f"/v1/riverside/questions/again-{number}", {"title": title})
     for title in ASKED_IN_VAIN:
         service.send("POST", "/v1/riverside/feedback", {"title": title, "shown_ids": [], "verdict": "none_of_these"})
     wait_for(lambda: b"All questions are checked" in service.get("/a/riverside/queue").body, PATIENCE_S)

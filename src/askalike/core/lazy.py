@@ -1,6 +1,7 @@
-"""Attributes that are computed on first access."""
+"""Attributes and mappings that are computed on first access."""
 
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
 from typing import Any, Self, TypeVar, overload
 
 T = TypeVar("T")
@@ -21,3 +22,19 @@ class lazy_property(cached_property[T]):
             return self
         value = instance.__dict__[str(self.attrname)] = self.func(instance)
         return value
+
+
+class LazyShares(Mapping[str, float]):
+    """Name → number, computed when it is first read: of many explanations only a few are shown in full."""
+
+    def __init__(self, compute: Callable[[], Mapping[str, float]]) -> None:
+        self._compute = cache(compute)
+
+    def __getitem__(self, name: str) -> float:
+        return self._compute()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._compute())
+
+    def __len__(self) -> int:
+        return len(self._compute())

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Self, cast
 
@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field
 from askalike import encoders
 from askalike.core import registry
 from askalike.core.config import FieldNames, NumberList, validate_settings
+from askalike.core.lazy import LazyShares
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.parallel import map_pieces
 from askalike.core.types import AllowedDocs, Answer, AnsweredQuestion, Question, TopDocs, Vectors
@@ -326,12 +327,15 @@ class DenseSearcher(Searcher):
         encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
         text = self._fields.select_explained(query.finished or query.query)
         reasons = explain_by_vectors(encoder, self.name, text, documents, scores, reader)
-        of_fields = self._score_fields(retrieved.encoded, row, docids, scores)
-        by_field = [
-            {"rephrasing": score} if "rephrasing" in document else self._name_fields(own, document)
-            for document, own, score in zip(documents, of_fields, scores, strict=True)
-        ]
-        explained = [replace(reason, fields=own) for reason, own in zip(reasons, by_field, strict=True)]
+        of_fields = cache(partial(self._score_fields, retrieved.encoded, row, docids, scores))
+
+        def share(place: int) -> Mapping[str, float]:
+            if "rephrasing" in documents[place]:
+                return {"rephrasing": scores[place]}
+            return self._name_fields(of_fields()[place], documents[place])
+
+        shares = [LazyShares(partial(share, place)) for place in range(len(scores))]
+        explained = [replace(reason, fields=own) for reason, own in zip(reasons, shares, strict=True)]
         return dict(zip(docids.tolist(), explained, strict=True))
 
     def _score_fields(
@@ -348,11 +352,12 @@ class DenseSearcher(Searcher):
             shares[last] = score - sum(shares.values())
         return rows
 
-    def _name_fields(self, shares: dict[str, float], document: Mapping[str, TextField]) -> dict[str, float]:
+    def _name_fields(self, shares: Mapping[str, float], document: Mapping[str, TextField]) -> Mapping[str, float]:
         """Return the shares of a document's fields, with that of a lacking answer at the field that stands for it."""
-        if "answer" in shares and "answer" not in document and len(shares) > 1:
-            shares[self._fields.replacement] += shares.pop("answer")
-        return shares
+        if "answer" not in shares or "answer" in document or len(shares) == 1:
+            return shares
+        others = {field: share for field, share in shares.items() if field != "answer"}
+        return others | {self._fields.replacement: others[self._fields.replacement] + shares["answer"]}
 
     def _phrasing_fields(
         self, vectors: VectorQueries, row: int, question: Question, docid: int

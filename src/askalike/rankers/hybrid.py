@@ -9,6 +9,7 @@ with nearly all words of the query is right all the same: of s, the weighted mea
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ from pydantic import Field
 from askalike import rankers
 from askalike.core.counts import format_count
 from askalike.core.errors import SettingsError
+from askalike.core.lazy import LazyShares
 from askalike.core.types import AllowedDocs, Contribution, Explanation, Question, Run, Span
 from askalike.index.rows import find_distinct, find_positions
 from askalike.rankers._composite import (
@@ -265,7 +267,6 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
     words: dict[str, tuple[tuple[str, ...], float]] = {}
     spans: dict[Span, None] = {}
     text: dict[str, str] = {}
-    of_fields: dict[str, float] = {}
     for (name, share), explanation in zip(parts.items(), explanations, strict=True):
         explanation = explanation or Explanation(0.0)
         for word, fields, score in _scale_contributions(name, explanation.contributions, share):
@@ -275,11 +276,20 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
             words[word] = fields, score
         same = {f for f, plain in explanation.text.items() if text.setdefault(f, plain) == plain}
         spans |= dict.fromkeys(s for s in explanation.spans if s.field in same)
-        total = sum(explanation.fields.values())
-        for field, score in explanation.fields.items() if total > 0 else ():
-            of_fields[field] = of_fields.get(field, 0.0) + score * share / total
     rows = sorted((Contribution(word, *row) for word, row in words.items()), key=attrgetter("score"), reverse=True)
+    of_fields = LazyShares(partial(_merge_fields, explanations, list(parts.values())))
     return Explanation(sum(parts.values()), tuple(rows), tuple(spans), text, parts, of_fields)
+
+
+def _merge_fields(explanations: Sequence[Explanation | None], shares: Sequence[float]) -> Mapping[str, float]:
+    """Return the sum of each field's contributions, scaled to each part's share of the score."""
+    sums: dict[str, float] = {}
+    for explanation, share in zip(explanations, shares, strict=True):
+        of_part = explanation.fields if explanation else {}
+        total = sum(of_part.values())
+        for field, score in of_part.items() if total > 0 else ():
+            sums[field] = sums.get(field, 0.0) + score * share / total
+    return sums
 
 
 def _scale_contributions(

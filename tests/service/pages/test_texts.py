@@ -189,6 +189,12 @@ def test_shares_are_never_rounded_to_nothing() -> None:
     assert [format_percent(x) for x in (0.0, 0.001, 0.5, 1.0)] == ["0%", "under 1%", "50%", "100%"]
 
 
+@pytest.mark.parametrize(("probability", "shown"), [(0.9999, "99%"), (0.21, "21%"), (0.001, "under 1%")])
+def test_a_probability_is_never_a_certainty(probability: float, shown: str) -> None:
+    html = create_environment().get_template("parts/sure.html").module.sure(probability, None)
+    assert f"</meter> {shown} likely the same" in html
+
+
 def test_templates_and_files_are_part_of_the_package() -> None:
     package = files("askalike.service.pages")
     assert all(
