@@ -27,28 +27,25 @@ def fit_ngram_vectors(
     rows: RaggedArray,
     targets: Array,
     size: int,
-    initial_vectors: Array | None = None,
     penalty: float | Array = RIDGE_PENALTY,
     steps: int = CONJUGATE_GRADIENT_STEPS,
 ) -> Array:
     """Return the ridge regression of targets (texts, dim) on the n-grams of each text: (size, dim).
 
-    An n-gram in no text gets zeros. initial_vectors: those of the first n-grams (at most size, any dim), NaN for none;
-    a linear map first fits them to the targets, so that n-grams in no text resemble similar ones.
+    Solved by conjugate gradients, preconditioned by the diagonal of the normal equations (Saad 2003, algorithm 9.1), as
+    rare n-grams converge much later than frequent ones otherwise. An n-gram in no text gets zeros.
     penalty: one for all n-grams, or one per n-gram, (size,).
     """
     penalties = np.broadcast_to(np.asarray(penalty, np.float32), size)
-    ones = np.ones(len(rows.values), np.float32)
-    arrays = ones, rows.values, rows.starts
-    ngrams = scipy.sparse.csr_array(arrays, (len(targets), size), copy=True)  # repeated n-grams are summed in place
-    if initial_vectors is None:
-        return _solve_ridge(ngrams, targets, penalties, steps)
-    initial, first_ngrams = np.nan_to_num(initial_vectors), ngrams[:, : len(initial_vectors)]
-    sums = first_ngrams @ initial
-    turned = np.linalg.solve(sums.T @ sums + penalties.mean() * np.eye(initial.shape[1]), sums.T @ targets)
-    start = initial @ turned.astype(np.float32)
-    vectors = _solve_ridge(ngrams, targets - first_ngrams @ start, penalties, steps)
-    vectors[: len(start)] += start
+    ones, vectors = np.ones(len(rows.values), np.float32), np.zeros((size, targets.shape[1]), np.float32)
+    used, columns = np.unique(rows.values, return_inverse=True)
+    # copied, as repeated n-grams are summed in place
+    ngrams = scipy.sparse.csr_array((ones, columns, rows.starts), (len(targets), len(used)), copy=True)
+    transposed, penalties = ngrams.T.tocsr(), penalties[used].reshape(-1, 1)
+    diagonal = np.asarray(ngrams.power(2).sum(0), np.float32).reshape(-1, 1) + penalties
+    for start in range(0, targets.shape[1], COLUMNS):
+        own = slice(start, start + COLUMNS)
+        vectors[used, own] = _solve_block(ngrams, transposed, diagonal, targets[:, own], penalties, steps)
     return vectors
 
 
@@ -69,23 +66,6 @@ def _find_principal_directions(matrix: Array | scipy.sparse.csr_array, size: int
         return values[-size:], vectors[:, -size:].astype(np.float32)
     _, singular, rows = scipy.sparse.linalg.svds(matrix, k=size, random_state=0)
     return np.square(singular), rows.T
-
-
-def _solve_ridge(ngrams: Any, targets: Array, penalties: Array, steps: int) -> Array:
-    """Solve the normal equations by conjugate gradients, preconditioned by their diagonal (Saad 2003, algorithm 9.1).
-
-    Without preconditioning, rare n-grams converge much later than frequent ones. An n-gram in no text gets zeros.
-    """
-    vectors = np.zeros((ngrams.shape[1], targets.shape[1]), np.float32)
-    used, columns = np.unique(ngrams.indices, return_inverse=True)
-    ngrams = scipy.sparse.csr_array((ngrams.data, columns, ngrams.indptr), (len(targets), len(used)))
-    transposed = ngrams.T.tocsr()
-    penalties = penalties[used].reshape(-1, 1)
-    diagonal = np.asarray(ngrams.power(2).sum(0), np.float32).reshape(-1, 1) + penalties
-    for start in range(0, targets.shape[1], COLUMNS):
-        own = slice(start, start + COLUMNS)
-        vectors[used, own] = _solve_block(ngrams, transposed, diagonal, targets[:, own], penalties, steps)
-    return vectors
 
 
 def _solve_block(ngrams: Any, transposed: Any, diagonal: Array, targets: Array, penalties: Array, steps: int) -> Array:
