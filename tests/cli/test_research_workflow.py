@@ -101,7 +101,8 @@ def test_any_encoder_gives_one_array(tmp_path):
             askalike.encode_texts(wrong)
     folder = tmp_path / "model"
     folder.mkdir()
-    (folder / "modules.json").write_text("[]")  # the model itself is opened only for a text
+    # the model itself is opened only for a text
+    (folder / "modules.json").write_text('[{"type": "models.Transformer", "path": ""}]')
     for encoder in (encoders.build("static"), encoders.build("pretrained", {"encoder": str(folder)})):
         with pytest.raises(askalike.InputError, match="'boil an egg': expected a Question or an Answer; for strings"):
             encoder.encode_queries(["boil an egg"])

@@ -106,12 +106,14 @@ def test_candidates_are_scored_as_they_are_retrieved(open_engine):
     assert ranked == pytest.approx(retrieved, rel=1e-5)
 
 
-def test_an_exact_title_comes_first_but_for_case_and_punctuation(open_engine):
-    engine = open_engine("lm_jelinek_mercer")
-    engine.archive.upsert([Question("typed", "Is it due?", "due " * 400)])
-    engine.archive.upsert(Question(f"due{n}", f"is it due or overdue, {n}", "is it due? it is due") for n in range(60))
-    assert engine.search("is it — DUE", 3)[0].id == "typed"
-    engine.archive.delete(["typed", *(f"due{n}" for n in range(60))])
+@pytest.mark.parametrize("kind", ["local", "opensearch"])
+def test_an_exact_title_comes_first_but_for_case_and_punctuation(request, kind, tmp_path):
+    url = request.getfixturevalue("cluster_url") if kind == "opensearch" else None
+    with Archive.create(tmp_path / "desk") as archive:
+        archive.upsert([Question("typed", "Is it due?", "due " * 400)])
+        archive.upsert(Question(f"due{n}", f"is it due or overdue, {n}", "is it due? it is due") for n in range(60))
+    with LocalEngine.open(tmp_path / "desk", "lm_jelinek_mercer", engine=url and f"opensearch+{url}") as engine:
+        assert engine.search("is it — DUE", 3)[0].id == "typed"
 
 
 def test_probabilities_and_silence(open_engine, library, calibrated):

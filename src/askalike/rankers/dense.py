@@ -195,18 +195,17 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
 
     def field_encoder(self, view: View) -> FieldEncoder:
         """Return the encoder of the view's documents and of queries."""
-        fields = self._fields_of(view)
+        fields, usual = self._list_fields(view)
         own = self.settings.field_weights if len(fields) > 1 else None
-        return FieldEncoder(self.encoder, fields, own or self._usual_weights(fields), self.settings.title_factor)
+        return FieldEncoder(self.encoder, fields, own or usual, self.settings.title_factor)
 
-    def _fields_of(self, view: View) -> Sequence[str]:
-        """Return the fields that are encoded; an answer has only one."""
+    def _list_fields(self, view: View) -> tuple[Sequence[str], tuple[float, ...]]:
+        """Return the fields that are encoded, of which an answer has only one, and their usual weights."""
         fields = self.settings.field_names
-        return ("text",) if len(fields) > 1 and view.kind == "answers" else fields
-
-    def _usual_weights(self, fields: Sequence[str]) -> tuple[float, ...]:
+        if len(fields) > 1 and view.kind == "answers":
+            fields = ("text",)
         usual = {"title": self.encoder.title_weight, "answer": ANSWER_WEIGHT}
-        return tuple(usual.get(field, 1.0) for field in fields)
+        return fields, tuple(usual.get(field, 1.0) for field in fields)
 
     @cached_property
     def _digest(self) -> str:
@@ -221,8 +220,8 @@ class DenseRanker(IndexedRanker[VectorsSearcher, VectorsWriter]):
     def _open_index(
         self, engine: IndexEngine, location: IndexLocation, view: View
     ) -> ArchiveIndex[VectorsSearcher, VectorsWriter]:
-        fields = self._fields_of(view)
-        layout = VectorLayout(self._digest, self.settings.storage, self._usual_weights(fields) if fields[1:] else ())
+        fields, weights = self._list_fields(view)
+        layout = VectorLayout(self._digest, self.settings.storage, weights if fields[1:] else ())
         return engine.vectors(location, layout, self.settings.exact_up_to, view.__len__)
 
     def _write_documents(self, view: View, writer: VectorsWriter) -> Iterator[int]:

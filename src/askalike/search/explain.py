@@ -32,22 +32,11 @@ def explain_shown(
 
 
 def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
-    """Return the passage to show below the title: of the matching rephrasing, the readable body, or the answer.
+    """Return the passage to show below the title: of the rephrasing, readable body or answer with the weightiest words.
 
-    The offsets of an explanation refer to the analysed text, so its words must be found again.
+    An answer without such words is not shown. The offsets of an explanation refer to the analysed text, so its words
+    must be found again.
     """
-    field = _best_passage_field(explanation)
-    text = explanation.text.get(field, "").replace(LINK_TOKEN, "…")
-    if field == "body":
-        text = readable_text(question.body, question.markup)
-    if len(text) <= SNIPPET_LENGTH and "\\" not in text:  # all of it is shown
-        return collapse_spaces(text)
-    words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
-    return extract_snippet(text, find_words(text, words), SNIPPET_LENGTH)
-
-
-def _best_passage_field(explanation: Explanation) -> str:
-    """Return the field below the title whose words contribute most; "" for none, or an answer without any."""
     sums = {
         field: sum(c.score for c in explanation.contributions if field in c.fields)
         for field in ("rephrasing", "body", "answer")
@@ -55,7 +44,14 @@ def _best_passage_field(explanation: Explanation) -> str:
     }
     if sums.get("answer", 0.0) <= 0:
         sums.pop("answer", None)
-    return max(sums, key=sums.__getitem__, default="")
+    field = max(sums, key=sums.__getitem__, default="")
+    text = explanation.text.get(field, "").replace(LINK_TOKEN, "…")
+    if field == "body":
+        text = readable_text(question.body, question.markup)
+    if len(text) <= SNIPPET_LENGTH and "\\" not in text:  # all of it is shown
+        return collapse_spaces(text)
+    words = {explanation.text[span.field][span.start : span.end] for span in explanation.spans}
+    return extract_snippet(text, find_words(text, words), SNIPPET_LENGTH)
 
 
 def keep_readable(explanation: Explanation) -> Explanation:

@@ -115,14 +115,11 @@ def _order(
     questions: Sequence[Question], scores: Floats, query: Question, originals: _Originals, answered_first: float
 ) -> Sequence[int]:
     """Return the positions of the retrieved questions in the order in which they are shown: see `Limits`."""
-    typed = fold_title(query.title)
-
-    def stays_first(question: Question) -> bool:
-        if is_settled(originals.by_duplicate.get(question.id, question).states):
-            return True
-        return bool(typed) and typed in map(fold_title, (question.title, *question.rephrasings))
-
-    stays = np.array(list(map(stays_first, questions)), np.bool_)
+    typed, stays = fold_title(query.title), np.empty(len(questions), np.bool_)
+    for place, question in enumerate(questions):
+        stays[place] = is_settled(originals.by_duplicate.get(question.id, question).states) or (
+            typed and typed in map(fold_title, (question.title, *question.rephrasings))
+        )
     keys = np.where(stays | (scores <= 0), scores, scores * (1 - answered_first))
     order: list[int] = np.argsort(-keys, kind="stable").tolist()
     return order
