@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "riverside.csv"
-sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "service")]
+sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "service"), str(ROOT / "tests" / "deploy")]
 TEXT = "my bycicle was stolen"
 KEYS_PER_FRAME = 2
 ANSWER_MS = 1_500

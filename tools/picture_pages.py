@@ -1,4 +1,4 @@
-"""Takes screenshots of the pages for the documentation, docs/assets/page-*.webp: python tools/picture_pages.py [NAME …]
+"""Takes screenshots for the documentation, docs/assets/{page,answer}-*.webp: python tools/picture_pages.py [NAME …]
 
 Needs what `make test` installs: a calibrated copy of the example archive is served and shown in headless Chromium.
 """
@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from film_typing import EXAMPLE, serve_example
+from frame_answers import frame_comment, frame_thread
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
@@ -65,18 +66,26 @@ WRITTEN = {
 }
 """Pages that no service shows: the command that writes each, and the file."""
 
+FRAMED = {
+    "comment": (frame_comment, Picture("", 820, 392, 1, options={"device_scale_factor": 2})),
+    "thread": (frame_thread, Picture("", 820, 352, 1, options={"device_scale_factor": 2})),
+}
+"""Answers that other products show, here in a frame of ours: docs/assets/answer-*.webp."""
+
 
 def main() -> None:
     """Take all screenshots, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES, *WRITTEN], default=[])
-    names = parser.parse_args().names or [*PICTURES, *WRITTEN]
+    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *PICTURES, *WRITTEN, *FRAMED], default=[])
+    names = parser.parse_args().names or [*PICTURES, *WRITTEN, *FRAMED]
     from chromium import launch_chromium
 
     with sync_playwright() as running:
         chromium = launch_chromium(running)
         for name in (name for name in names if name in WRITTEN):
             show_written(chromium, name)
+        for name in (name for name in names if name in FRAMED):
+            show_framed(chromium, name)
         if served := [name for name in names if name in PICTURES]:
             show_served(chromium, served)
         chromium.close()
@@ -104,6 +113,15 @@ def show_written(chromium: Browser, name: str) -> None:
         askalike("import", "table", table, "-o", "riverside", cwd=folder)
         askalike(*command, cwd=folder)
         show(chromium, f"file://{folder}/out/{file}", picture, ASSETS / f"page-{name}.webp")
+
+
+def show_framed(chromium: Browser, name: str) -> None:
+    """Write the screenshot of an answer about the example archive, in a frame of ours."""
+    frame, picture = FRAMED[name]
+    with TemporaryDirectory() as folder:
+        page = Path(folder) / "page.html"
+        page.write_text(frame(Path(folder)), encoding="utf-8")
+        show(chromium, f"file://{page}", picture, ASSETS / f"answer-{name}.webp")
 
 
 def write_asked_again(path: Path) -> Path:

@@ -21,6 +21,13 @@ from issue_text import clean_body
 MAX_SUGGESTIONS = 3
 MAX_CANDIDATES = 20
 MAX_REASON_WORDS, MIN_REASON_SHARE = 3, 0.2
+FUNCTION_WORDS = re.compile(
+    "a|about|an|and|any|are|as|at|be|been|but|by|can|could|did|do|does|for|from|had|has|have|how|i|if|in|into|is|it|its|"
+    "me|my|no|not|of|on|or|our|so|some|than|that|the|their|then|there|this|to|was|we|were|what|when|where|which|who|why|"
+    "will|with|would|you|your",
+    re.IGNORECASE,
+)
+"""Words that are no reason; a script without a package knows those of English."""
 ACTIONS = ("opened", "edited", "reopened")
 COMMAND = "/similar"
 """A comment that begins with it asks again."""
@@ -28,7 +35,7 @@ STATE_FILE, FEEDBACK_FILE = "github-action.json", "feedback.csv"
 MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~])")
 NOTHING_LEFT = "Nothing that was asked before is similar enough any more."
 NOTHING_FOUND = "Nothing that was asked before is similar enough."
-FOOTER = f"👍 if one of these asks the same, 👎 if none does. A comment `{COMMAND}` searches again."
+FOOTER = f"👍 if one asks the same, 👎 if none does. A comment `{COMMAND}` searches again."
 SUGGESTED = re.compile(r"<!-- suggested:([\w\s-]*)-->")
 Result = Mapping[str, Any]
 
@@ -185,14 +192,16 @@ def format_line(result: Result) -> str:
     words = main_words(result.get("contributions") or ())
     reasons = [f"both say {', '.join(escape(word) for word in words)}"] if words else []
     reasons += [escape(result["solution"])] if result.get("solution") else []
-    likely = "" if result["probability"] is not None else "similarity "
-    return f"- {linked} ({likely}{score(result):.0%})" + (f": {'; '.join(reasons)}" if reasons else "")
+    percent = f"{100 * score(result):.0f} %"
+    likely = f"similarity {percent}" if result["probability"] is None else f"{percent} likely the same"
+    return f"- {linked} ({likely})" + (f": {'; '.join(reasons)}" if reasons else "")
 
 
 def main_words(contributions: Sequence[Result]) -> list[str]:
-    """Return the words that contribute most to a score, without those that hardly do, such as `the`."""
+    """Return the words of both that contribute most to a score; no function words if there are others."""
     most = max((c["score"] for c in contributions), default=0.0)
-    return [c["word"] for c in contributions if c["score"] > MIN_REASON_SHARE * most][:MAX_REASON_WORDS]
+    words = [c["word"] for c in contributions if c["fields"] and c["score"] > MIN_REASON_SHARE * most]
+    return ([word for word in words if not FUNCTION_WORDS.fullmatch(word)] or words)[:MAX_REASON_WORDS]
 
 
 def suggested_ids(comment: str) -> list[str]:

@@ -160,9 +160,9 @@ def test_a_new_issue_gets_one_comment_with_at_most_three(hub: GitHubAndService, 
     [written] = hub.comments
     assert written["body"].splitlines()[1:] == [
         "<!-- suggested: 1 1 1 -->", "This may have been asked before:", "",
-        "- [Lost card 0](https://desk.example/q/0) (95%)",
-        "- [Lost card 1](https://desk.example/q/1) (94%)",
-        "- [Lost card 2](https://desk.example/q/2) (93%)", "", suggest.FOOTER,
+        "- [Lost card 0](https://desk.example/q/0) (95 % likely the same)",
+        "- [Lost card 1](https://desk.example/q/1) (94 % likely the same)",
+        "- [Lost card 2](https://desk.example/q/2) (93 % likely the same)", "", suggest.FOOTER,
     ]  # fmt: skip
     assert hub.requests[0][2] == {"title": "I lost my card", "body": "", "k": 4}
 
@@ -219,8 +219,8 @@ def test_a_title_mentions_nobody_and_is_no_markup(hub: GitHubAndService, tmp_pat
     ]
     assert run(hub, tmp_path) == 0
     first, second = (line for line in hub.comments[0]["body"].splitlines() if line.startswith("- "))
-    assert first == "- @\u200bocto-org/all see\\](https://evil.example) \\<img src=x\\> \\#12 (90%)"
-    assert second == "- Ends) early (90%)"
+    assert first == "- @\u200bocto-org/all see\\](https://evil.example) \\<img src=x\\> \\#12 (90 % likely the same)"
+    assert second == "- Ends) early (90 % likely the same)"
 
 
 def test_what_goes_wrong_is_one_line(hub: GitHubAndService, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,10 +241,12 @@ def test_what_goes_wrong_is_one_line(hub: GitHubAndService, tmp_path: Path, caps
 
 
 def test_reasons_are_shown_beside_the_probability(hub: GitHubAndService, tmp_path: Path) -> None:
-    words = [{"word": w, "fields": ["title"], "score": s} for w, s in (("*card*", 2.0), ("lost", 1.0), ("the", 0.0))]
+    scores = {"*card*": 2.0, "Do": 1.5, "lost": 1.0, "the": 0.0}
+    words = [{"word": word, "fields": ["title"], "score": score} for word, score in scores.items()]
+    words.append({"word": "mine", "fields": [], "score": 1.0})
     hub.results = [result("Lost card", 0.9) | {"contributions": words, "solution": "was solved in 2.1"}]
     assert run(hub, tmp_path) == 0
-    assert "(90%): both say \\*card\\*, lost; was solved in 2.1" in hub.comments[0]["body"]
+    assert "(90 % likely the same): both say \\*card\\*, lost; was solved in 2.1" in hub.comments[0]["body"]
 
 
 @pytest.mark.parametrize(
@@ -284,7 +286,7 @@ def test_a_dry_run_writes_to_the_summary_alone(hub: GitHubAndService, tmp_path: 
     summary = tmp_path / "summary.md"
     assert run(hub, tmp_path, DRY_RUN="true", GITHUB_STEP_SUMMARY=str(summary)) == 0
     assert hub.writes == []
-    assert "[Lost card](https://desk.example/q/1) (90%)" in summary.read_text()
+    assert "[Lost card](https://desk.example/q/1) (90 % likely the same)" in summary.read_text()
 
 
 def test_lines_of_templates_are_left_out() -> None:
