@@ -83,8 +83,8 @@ OPEN_KEYS = {"measures", "comparisons", "parts", "ranks", "size_bytes", "seeds",
              "licenses", "notes", "settings", "provenance", "files", "paper", "samples", "typing", "cost", "changes",
              "diagnostics", "seconds"}  # fmt: skip
 """Keys of objects whose own keys are data: names of measures, rankers, tags and others."""
-OPAQUE_KEYS = {"provenance", "versions", "hardware"}
-"""Keys of values that depend on the machine."""
+OPAQUE_KEYS = {"provenance", "versions", "hardware", "calibration"}
+"""Keys of values that depend on the machine: within its second, `tune` may calibrate, which `calibrate` records."""
 
 
 def declared_formats() -> list[str]:
