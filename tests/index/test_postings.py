@@ -69,6 +69,13 @@ def named(path):
     return {MANIFEST, "lock"} | {name for pair in segments for name in pair if name}
 
 
+def test_the_record_of_intact_files_has_those_of_the_index_alone(tmp_path):
+    index = LexicalIndex.open(tmp_path, LAYOUT)
+    for change in range(1, 20):
+        commit(index, change)
+    assert json.loads((tmp_path / VERIFIED_FILE).read_text()).keys() == read_manifest(tmp_path)["checksums"].keys()
+
+
 def commit_for_ever(path):
     index = LexicalIndex.open(path, LAYOUT)
     while True:

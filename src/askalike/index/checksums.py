@@ -8,7 +8,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -57,11 +57,14 @@ def verify_files(folder: Path, checksums: Checksums, *, all_known: Checksums | N
         _write_verified(folder, {name: entry for name, entry in (trusted | fresh).items() if name in kept})
 
 
-def remember_verified(folder: Path, checksums: Checksums) -> None:
-    """Remember that these files, whose checksums were just computed, are intact."""
+def remember_verified(folder: Path, checksums: Checksums, written: Collection[str]) -> None:
+    """Remember that the written files are intact, and forget those that the index no longer has.
+
+    checksums: of all files of the index; those of the written ones were just computed.
+    """
     at = time.time()
-    entries = {name: [checksum, *_identify(folder / name), at] for name, checksum in checksums.items()}
-    _write_verified(folder, _read_verified(folder) | entries)
+    kept = {name: entry for name, entry in _read_verified(folder).items() if name in checksums}
+    _write_verified(folder, kept | {name: [checksums[name], *_identify(folder / name), at] for name in written})
 
 
 def find_damaged_files(folder: Path, checksums: Checksums) -> list[str]:

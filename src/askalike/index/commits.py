@@ -302,7 +302,7 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
         content = {"format": self.FORMAT, **asdict(self.layout), "change": state.change}
         content |= {"change_date": state.change_date, "segments": names, "checksums": checksums}
         write_manifest(path, content)
-        remember_verified(path, checksums)
+        remember_verified(path, checksums, files - known.keys())
         return replace(state, stamp=self._stat_manifest(), checksums=checksums)
 
     def _stat_manifest(self) -> tuple[int, int]:
