@@ -7,7 +7,6 @@ order, separates both for all archives; see experiments/one_word_apart.py.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -28,18 +27,15 @@ MAX_WORDS = 60
 """Maximum number of words of a title that are compared in order."""
 TITLE_CACHE_SIZE = 10_000
 """The number of titles whose words are cached."""
-FILLERS = frozenset(
-    re.findall(
-        r"\w+",
-        "thanks thank please hello hi may danke bitte hallo möchte möchten merci gracias hola спасибо пожалуйста",
-    )
-)
+FILLERS = frozenset([
+    "thanks", "thank", "please", "hello", "hi", "may", "danke", "bitte", "hallo", "möchte", "möchten", "merci",
+    "gracias", "hola", "спасибо", "пожалуйста",
+])  # fmt: skip
 """Words of courtesy and wishing, which change no question: no content words here."""
-ARTICLES = frozenset(
-    re.findall(
-        r"\w+", "a an the ein eine einen einem einer eines der die das den dem des le la les l un une du el los las una"
-    )
-)
+ARTICLES = frozenset([
+    "a", "an", "the", "ein", "eine", "einen", "einem", "einer", "eines", "der", "die", "das", "den", "dem", "des",
+    "le", "la", "les", "l", "un", "une", "du", "el", "los", "las", "una",
+])  # fmt: skip
 """Words that come and go with the noun that is exchanged: *a tool*, *e-books*. They are left out of the order."""
 INTERCEPT, WEIGHTS = 5.46, (-4.80, -4.57, -1.54)
 """Of the values of `measure_differences`."""
@@ -61,7 +57,7 @@ class ReadTitle(NamedTuple):
 class TitleDifferences:
     """Compares titles of an archive. read_titles: returns titles of it, whose words are counted when they are needed.
 
-    language: of the two titles, None if unknown.
+    language, in its methods: of both titles, None if unknown.
     """
 
     def __init__(self, read_titles: Callable[[], Sequence[str]]) -> None:

@@ -28,6 +28,8 @@ class Ranker(ABC):
 
     name: str
     """The name by which it was requested."""
+    parts: "Sequence[Ranker]" = ()
+    """The rankers that it is composed of."""
 
     @classmethod
     @abstractmethod

@@ -26,7 +26,7 @@ AT_ONCE = 300
 def missing_encoder(archive: Archive, ranker: Ranker) -> str | None:
     """Return the archive's encoder if the ranker uses it and its vectors were never complete, else None."""
     encoder, view = get_archive_encoder(archive), archive.view()
-    parts = (ranker.name, *(part.name for part in getattr(ranker, "parts", ())))
+    parts = (ranker.name, *(part.name for part in ranker.parts))
     if not encoder or encoder.name not in parts or archive.engine or len(view) <= AT_ONCE:
         return None
     return None if all((path / MANIFEST).exists() for path in ranker.index_paths(view)) else encoder.name

@@ -31,7 +31,7 @@ from askalike.static_site.data_files import write_data
 from askalike.static_site.vectors import VectorTables, find_lookup
 from askalike.static_site.words import WordIndex, shown_title
 from askalike.store import Archive, View
-from askalike.text.clean import readable_blocks
+from askalike.text.clean import readable_blocks, truncate
 
 VECTORS_FILE = "data/vectors.js"
 ANSWERS_PER_FILE = 256
@@ -95,7 +95,7 @@ def find_parts(ranker: Ranker, language: str | None = None) -> Parts:
 
 def _iter_parts(ranker: Ranker) -> Iterator[Ranker]:
     yield ranker
-    for part in getattr(ranker, "parts", ()):
+    for part in ranker.parts:
         yield from _iter_parts(part)
 
 
@@ -128,7 +128,7 @@ def _describe_ranking(parts: Parts, rule: AbstentionRule | None) -> dict[str, An
 
 def _find_rule(archive: Archive, ranker: Ranker, parts: Parts) -> AbstentionRule | None:
     """Return the rule of what the ranker does not show; None if the browser ranks otherwise, or nothing is indexed."""
-    if ranker is not parts.lexical and getattr(ranker, "parts", ()) != (parts.lexical, parts.dense):
+    if ranker is not parts.lexical and ranker.parts != (parts.lexical, parts.dense):
         return None
     view = archive.view()
     try:
@@ -193,8 +193,7 @@ def _shorten(text: str, markup: Any) -> list[tuple[int, str]]:
     """Return the first blocks of a text, with 1 for code; the last ends with an ellipsis if the text is too long."""
     blocks, left = [], MAX_TEXT
     for block in readable_blocks(text, markup):
-        shown = block.text if len(block.text) <= left else f"{block.text[:left].rsplit(' ', 1)[0]} …"
-        blocks.append((int(block.is_code), shown))
+        blocks.append((int(block.is_code), truncate(block.text, left)))
         left -= len(block.text)
         if left <= 0:
             break

@@ -149,6 +149,11 @@ def collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
+def truncate(text: str, max_length: int) -> str:
+    """Return a text of at most `max_length` characters, or its first words and an ellipsis."""
+    return text if len(text) <= max_length else f"{text[:max_length].rsplit(' ', 1)[0]} …"
+
+
 def _strip_tags(text: str, code: CodeRule) -> str:
     """Return the text of HTML.
 

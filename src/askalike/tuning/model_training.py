@@ -79,7 +79,7 @@ class Teacher:
         encoder = getattr(ranker, "encoder", None)
         if encoder is not None and encoder.fingerprint == self.encoder.fingerprint:
             ranker.encoder = self.encoder
-        for part in getattr(ranker, "parts", ()):
+        for part in ranker.parts:
             self.share_encoder(part)
 
     def clear_memory(self) -> None:

@@ -6,6 +6,7 @@ from urllib.parse import quote
 from askalike.core.addresses import safe_url
 from askalike.core.types import SearchHit
 from askalike.integrations.bots.chat import Chat, safe_link
+from askalike.text.clean import collapse_spaces
 from askalike.text.stop_words import stop_words
 
 CERTAINTIES = ((0.95, "almost certainly"), (0.8, "very likely"), (0.5, "likely"), (0.0, "possibly"))
@@ -18,7 +19,7 @@ MAX_WORDS, MIN_WORD_SHARE = 3, 0.2
 
 def format_answer(chat: Chat, hit: SearchHit, archive_url: str | None) -> str:
     """Return the answer in a chat's markup. archive_url: the archive in a service, for questions without an address."""
-    title = " ".join(hit.title.split())
+    title = collapse_spaces(hit.title)
     shown = chat.escape(title if len(title) <= MAX_SHOWN_TITLE else f"{title[: MAX_SHOWN_TITLE - 1]}…")
     url = safe_url(hit.question.url) or (
         f"{archive_url.rstrip('/')}/questions/{quote(hit.id, safe='')}" if archive_url else None

@@ -77,11 +77,6 @@ def describe_solution(hit: SearchHit) -> str:
     return ""
 
 
-def truncate(text: str, max_length: int) -> str:
-    """Return a text of at most `max_length` characters, or its first words and an ellipsis."""
-    return text if len(text) <= max_length else f"{text[:max_length].rsplit(' ', 1)[0]} …"
-
-
 def render_icon(name: str) -> Markup:
     """Return an icon. It only decorates the text next to it, so screen readers skip it."""
     return Markup('<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="{}"/></svg>').format(ICONS[name])

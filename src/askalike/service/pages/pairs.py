@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from askalike.core.types import Answer, Question
-from askalike.service.pages.display import display_title, truncate
+from askalike.service.pages.display import display_title
 from askalike.service.pages.marking import Stretch, compare_texts
 from askalike.service.pages.reasons import function_words, summarise_explanation
 from askalike.service.state.served_archive import ServedArchive
-from askalike.text.clean import TextBlock, readable_blocks
+from askalike.text.clean import TextBlock, readable_blocks, truncate
 
 MAX_SHOWN_BODY_LENGTH = 900
 """Maximum number of characters of a body that are shown."""
