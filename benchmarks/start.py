@@ -28,7 +28,7 @@ def processor_time(arguments: Sequence[str], environment: dict[str, str]) -> flo
 
 
 def measure(runs: int, folder: Path) -> dict[str, float]:
-    """Return command → seconds. The first searches have no index; one has no machine code, the other that of `compile`."""
+    """Return command → seconds. First searches have no index, and no machine code or that of `askalike compile`."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment = {**kept, "NUMBA_CACHE_DIR": str(folder / "code")}  # bytecode is written, as in an installation
     archive = str(folder / "archive")
