@@ -18,6 +18,8 @@ from askalike.index.rows import Array, LiveRows, TitleRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 
 MAX_REMEMBERED_TERMS, MAX_REMEMBERED_PREFIXES = 1 << 18, 10_000
+OF_TERMS = ("postings", "term_signatures", "_positions")
+"""What a segment has cached that does not depend on deletions."""
 NO_DELETIONS = np.empty(0, np.int32)
 NO_DELETED_STATISTICS = np.empty((0, 3), np.int64)
 
@@ -136,8 +138,14 @@ class LiveSegment(LiveRows):
         own_text = np.zeros(len(s.docids), np.bool_)
         own_text[deleted] = s.phrasings[deleted] == 0
         rows = np.empty((len(s.starts) - 1, 3), np.int64)
-        changed = _sum_statistics(s.starts, s.docs, s.codes, s.code_tf, own_text, rows)
+        changed = _sum_statistics(s.starts, s.blocks, s.places, s.codes, s.code_tf, own_text, rows)
         return self.from_segment(s, deleted, rows[:changed].copy())
+
+    def with_stored_deletions(self, arrays: Mapping[str, Array]) -> Self:
+        live = self.from_segment(self.segment, *(arrays[name] for name in ("deleted", "changed") if arrays))
+        known = vars(self)
+        vars(live).update((name, known[name]) for name in OF_TERMS if name in known)
+        return live
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -263,15 +271,15 @@ def _read_docids(
 
 @compiled()
 def _sum_statistics(
-    starts: NDArray[np.int64], docs: NDArray[np.int32], codes: NDArray[np.uint16], code_tf: NDArray[np.int32],
-    mask: NDArray[np.bool_], rows: Matrix[np.int64],
+    starts: NDArray[np.int64], blocks: NDArray[np.uint16], places: NDArray[np.uint16], codes: NDArray[np.uint16],
+    code_tf: NDArray[np.int32], mask: NDArray[np.bool_], rows: Matrix[np.int64],
 ) -> int:  # fmt: skip
     """Write (term, documents, occurrences) of each term in the documents of the mask; return the number of terms."""
     n = 0
     for v in range(len(starts) - 1):
         df = ttf = 0
         for i in range(starts[v], starts[v + 1]):
-            if mask[docs[i]]:
+            if mask[np.int64(blocks[i]) << 16 | np.int64(places[i])]:
                 df += 1
                 ttf += code_tf[codes[i]]
         if df:
