@@ -20,7 +20,6 @@ from askalike.learning.networks import (
     make_embedding,
 )
 from askalike.papers.generator import Decoder, beam_search
-from askalike.papers.huffman import HuffmanDecoder
 from askalike.papers.lstm import LstmLayer, pool_sentences, read_words
 
 
@@ -41,8 +40,7 @@ class TwoTowerNetworkSettings(WordVectorSettings):
         "word", description="whether the log-likelihood is divided by an answer's length"
     )
     softmax: Literal["adaptive", "huffman"] = Field(
-        "adaptive",
-        description="the generator's softmax: over groups of words by frequency, or along a Huffman tree",
+        "adaptive", description="the generator's softmax: groups of words by frequency, or a Huffman tree"
     )
     cutoffs: IntegerList = Field(
         (2_000, 10_000), description="frequency ranks that bound the groups of the adaptive softmax"
@@ -62,8 +60,8 @@ class TwoTowerNetwork(WordVectorNetwork):
         self.question, self.answer = self.make_tower(), self.make_tower()
         self.question_out, self.answer_out = self._make_dense_layers(), self._make_dense_layers()
         if settings.writes:
-            kind = HuffmanDecoder if settings.softmax == "huffman" else Decoder
-            self.decoder = kind(vocabulary_size, settings.dim, settings.latent, settings.writer, settings.cutoffs)
+            cutoffs = settings.cutoffs if settings.softmax == "adaptive" else None
+            self.decoder = Decoder(vocabulary_size, settings.dim, settings.latent, settings.writer, cutoffs)
 
     @abstractmethod
     def make_tower(self) -> nn.Module:

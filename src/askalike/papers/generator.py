@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.learning.networks import BeamSearchOptions
+from askalike.papers.huffman import HuffmanSoftmax
 
 END = 0
 """The id before the first word and after the last one: the padding id, which is not a word."""
@@ -29,32 +30,34 @@ class Beam(NamedTuple):
 class Decoder(nn.Module):
     """P(text | vector), one word at a time (Sutskever et al. 2014): the vector initialises the LSTM's state.
 
-    Words are ids of a vocabulary. The softmax is adaptive and needs labels by descending frequency, which
-    `set_word_counts` assigns; until then ids are labels.
+    Words are ids of a vocabulary. The softmax is adaptive, or over a Huffman tree if there are no cutoffs. It needs
+    labels by descending frequency, which `set_word_counts` assigns; until then ids are labels.
     """
 
     label: Tensor
     word: Tensor
 
-    def __init__(self, vocabulary_size: int, dim: int, latent: int, hidden: int, cutoffs: Sequence[int]) -> None:
+    softmax: nn.AdaptiveLogSoftmaxWithLoss | HuffmanSoftmax
+
+    def __init__(self, vocabulary_size: int, dim: int, latent: int, hidden: int, cutoffs: Sequence[int] | None) -> None:
         super().__init__()
         self.begin = nn.Linear(latent, 2 * hidden)
         self.lstm = nn.LSTM(dim, hidden, batch_first=True)
-        self.softmax: Any = self.make_softmax(vocabulary_size, hidden, cutoffs)
+        if cutoffs is None:
+            self.softmax = HuffmanSoftmax(hidden, vocabulary_size)
+        else:
+            usable = sorted({c for c in cutoffs if 0 < c < vocabulary_size}) or [max(vocabulary_size // 2, 1)]
+            self.softmax = nn.AdaptiveLogSoftmaxWithLoss(hidden, vocabulary_size, usable, DIV_VALUE)
         self.register_buffer("label", torch.arange(vocabulary_size))
         self.register_buffer("word", torch.arange(vocabulary_size))
-
-    @staticmethod
-    def make_softmax(vocabulary_size: int, hidden: int, cutoffs: Sequence[int]) -> nn.Module:
-        """Return the softmax over labels."""
-        usable = sorted({c for c in cutoffs if 0 < c < vocabulary_size}) or [max(vocabulary_size // 2, 1)]
-        return nn.AdaptiveLogSoftmaxWithLoss(hidden, vocabulary_size, usable, DIV_VALUE)
 
     def set_word_counts(self, counts: Tensor) -> None:
         """Assign labels by descending frequency, ties by id. counts: (size,), the frequency of each id in answers."""
         order = torch.argsort(counts, descending=True, stable=True)
         self.word.copy_(order)
         self.label.copy_(torch.argsort(order))
+        if isinstance(self.softmax, HuffmanSoftmax):
+            self.softmax.set_counts(counts[order])
 
     def initial_state(self, vectors: Tensor) -> State:
         """Return the state before the first word: from vectors (batch, latent), two tensors (1, batch, hidden)."""
@@ -71,15 +74,11 @@ class Decoder(nn.Module):
         before = functional.pad(ids, (1, 0), value=END)
         counted = functional.pad(mask, (1, 0), value=True)  # the words and the end
         states = self.lstm(words(before), self.initial_state(vectors))[0]
-        with torch.autocast(states.device.type, enabled=False):  # the adaptive softmax fails on mixed number formats
-            likelihoods = self.word_likelihoods(states[counted].to(self.begin.weight), after[counted])
+        with torch.autocast(states.device.type, enabled=False):  # the softmax fails on mixed number formats
+            likelihoods = self.softmax(states[counted].to(self.begin.weight), self.label[after[counted]]).output
         lengths = counted.sum(1)
         rows = torch.arange(len(ids), device=ids.device).repeat_interleave(lengths)
         return likelihoods.new_zeros(len(ids)).index_add(0, rows, likelihoods), lengths
-
-    def word_likelihoods(self, states: Tensor, ids: Tensor) -> Tensor:
-        """Return the log-likelihood of a word after each state: (n, hidden), (n,) to (n,)."""
-        return self.softmax(states, self.label[ids]).output  # type: ignore[no-any-return]
 
     def step(self, word_embedding: nn.Embedding, last_words: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one more word, last_words (batch,); return the output for the next, (batch, hidden), and the state."""
@@ -96,16 +95,17 @@ class Decoder(nn.Module):
         head = self.softmax.head(states).log_softmax(1) + totals[:, None]
         frequent = self.softmax.shortlist_size
         forbidden = [self.label[list(numbers)] for numbers in banned]
-        best = self.merge_beams(None, head[:, :frequent], 0, forbidden, count)
+        best = self._merge_beams(None, head[:, :frequent], 0, forbidden, count)
         for group, tail in enumerate(self.softmax.tail):
             group_sums = head[:, frequent + group]
             if len(best.sums) < count or group_sums.max() > best.sums[-1]:
                 rare = tail(states).log_softmax(1) + group_sums[:, None]
-                best = self.merge_beams(best, rare, self.softmax.cutoffs[group], forbidden, count)
+                best = self._merge_beams(best, rare, self.softmax.cutoffs[group], forbidden, count)
         return best._replace(words=self.word[best.words])
 
-    @staticmethod
-    def merge_beams(best: Beam | None, sums: Tensor, first: int, forbidden: Sequence[Tensor], count: int) -> Beam:
+    def _merge_beams(
+        self, best: Beam | None, sums: Tensor, first: int, forbidden: Sequence[Tensor], count: int
+    ) -> Beam:
         """Return the best of `best` and of a group whose labels start at `first`; sums: (texts, group)."""
         for text, labels in enumerate(forbidden):
             inside = labels[(labels >= first) & (labels < first + sums.shape[1])]
