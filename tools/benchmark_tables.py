@@ -248,6 +248,8 @@ STARTS = {
     "--help": "`askalike --help`",
     "search": "`askalike search`",
     "first search": "the first `askalike search` after an installation, which compiles and indexes",
+    "first search, compiled": "the same after `askalike compile`, which indexes",
+    "compile": "`askalike compile`, all processes",
 }
 _SIMILARITIES = {
     "bm25": "BM25", "dfr": "DFR", "ib": "IB", "lm_dirichlet": "LM-Dirichlet", "lm_jelinek_mercer": "LM-JM",

@@ -91,6 +91,10 @@ class LiveRows(ABC):
         """Return the same segment with these rows deleted (ascending; they include those deleted before)."""
 
     @abstractmethod
+    def with_stored_deletions(self, arrays: Mapping[str, Array]) -> Self:
+        """Return the same segment with the deletions of a file, see `deletion_arrays`; without any for no arrays."""
+
+    @abstractmethod
     def save(self, folder: Path) -> None:
         """Write the segment, without its deletions, into a new directory. A commit makes it durable."""
 

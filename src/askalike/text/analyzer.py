@@ -6,14 +6,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
-from typing import Final, Literal
+from typing import Final
 
 import Stemmer
 from pydantic import Field, field_validator
 
 from askalike.core.config import Settings
 from askalike.core.types import Markup
-from askalike.text.clean import SURROGATE, CodeRule, normalise, plain_text
+from askalike.text.clean import SURROGATE, CodeRule, LinkRule, normalise, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
@@ -59,8 +59,9 @@ class AnalyzerSettings(Settings):
         False, description="whether can't is also found as cant, and e-mail as email; for the tokenizer standard"
     )
     code: CodeRule = Field("keep", description="whether code blocks are read")
-    links: Literal["token", "keep"] = Field(
-        "token", description="whether a URL becomes one token or is divided like text"
+    links: LinkRule = Field(
+        "token",
+        description="whether a URL becomes one token, also a link with its text (anchors), or is divided like text",
     )
 
     @field_validator("language")
