@@ -192,14 +192,14 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
     for code in searcher.view.languages:
         in_code = scores[off_languages[others] == code], own_scores[own_languages == code]
         if len(in_code[0]) and len(in_code[1]) >= MIN_LANGUAGE_TITLES:
-            languages[code] = _choose_thresholds(*in_code, _is_known(searcher, code), len(searcher.view))
+            languages[code] = choose_thresholds(*in_code, _is_known(searcher, code), len(searcher.view))
     is_known = _is_known(searcher, searcher.view.language)
-    threshold, lenient = _choose_thresholds(scores, own_scores, is_known, len(searcher.view))
+    threshold, lenient = choose_thresholds(scores, own_scores, is_known, len(searcher.view))
     typical = lenient + (float(np.median(backgrounds)) if len(backgrounds) else 0.0)
     return AbstentionRule(threshold, lenient, typical, background, languages)
 
 
-def _choose_thresholds(everyday: Floats, own: Floats, is_known: bool, size: int) -> tuple[float, float]:
+def choose_thresholds(everyday: Floats, own: Floats, is_known: bool, size: int) -> tuple[float, float]:
     """Return the threshold of titles and the lenient one, by scores without their background similarity.
 
     everyday, own: of everyday questions and of the archive's own. is_known: whether the encoder knows their language.

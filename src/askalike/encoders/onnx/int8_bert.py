@@ -14,7 +14,6 @@ from onnx import numpy_helper
 
 from askalike.core.errors import InputError
 from askalike.encoders.onnx.architectures import Architecture
-from askalike.encoders.onnx.weights import Tensor
 
 BYTES, SCALES = "_q", "_scale"
 """Endings of the names of a matrix's numbers and of their scales."""
@@ -34,14 +33,15 @@ class ScaledRows:
 
     def __getitem__(self, rows: Any) -> NDArray[np.float32]:
         """Return some rows, (…, columns)."""
-        return self._numbers[rows] * self._scales[rows]
+        scaled: NDArray[np.float32] = self._numbers[rows] * self._scales[rows]
+        return scaled
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float32]:
         """Return all rows."""
         return self[:]
 
 
-def read_int8_bert(path: Path) -> dict[str, Tensor]:
+def read_int8_bert(path: Path) -> dict[str, Any]:
     """Return the tensors by their names in a folder of BERT. Raises InputError for another or a damaged file."""
     try:
         stored = {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
