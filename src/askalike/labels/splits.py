@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
+
 from askalike.core.errors import ArchiveError
 from askalike.core.iteration import chunks
 from askalike.core.types import DocumentKind, Question, Split
@@ -162,14 +164,16 @@ def rephrasing_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
 def identify_queries(view: View, queries: Mapping[str, Question]) -> dict[str, Question]:
     """Return external queries by their own ids, with the archive's id if they are a question of the archive.
 
-    They are if id and title are equal; `ID#N` is the N-th phrasing of a question if their texts are equal. All others
-    get an id that no question has, so that they can find a document with an equal id.
+    They are if id and title are equal; `ID#N` is the N-th phrasing of a question if their texts are equal. Others with
+    the id of a question get one that no question has, so that they can find a document with an equal id.
     """
     known = view.get_questions({id for query in queries for id in (query, query.rpartition("#")[0])})
     titles = {id: question.title for id, question in known.items()}
     titles |= {f"{q.id}#{n}": text for q in known.values() for n, text in enumerate(q.rephrasings, 1)}
+    others = {id for id in queries if known.keys().isdisjoint((id, id.rpartition("#")[0]))}
     return {
-        id: query if titles.get(id) == query.title else replace(query, id=f"\n{id}") for id, query in queries.items()
+        id: query if id in others or titles.get(id) == query.title else replace(query, id=f"\n{id}")
+        for id, query in queries.items()
     }
 
 
@@ -221,6 +225,15 @@ def restrict_split(parent: Split, query_ids: set[str]) -> Split:
 
     candidates = None if parent.candidates is None else restrict(parent.candidates)
     return replace(parent, queries=restrict(parent.queries), qrels=restrict(parent.qrels), candidates=candidates)
+
+
+def sample_queries(labels: Split, size: int, seed: int = 0) -> Split:
+    """Return at most `size` of a split's judged queries, drawn without replacement, in the split's order."""
+    judged = [q for q in labels.queries if q in labels.qrels]
+    if len(judged) <= size:
+        return labels
+    drawn = np.random.default_rng(seed).choice(len(judged), size, replace=False)
+    return restrict_split(labels, {judged[i] for i in drawn})
 
 
 def group_names(archive: Archive) -> Sequence[str]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial, update_wrapper
 from pathlib import Path
-from typing import Annotated, Any, Generic, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Generic, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,13 +94,14 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
 
     def apply(*arguments: Any) -> NDArray[np.float64]:
         shapes = {argument.shape for argument in arguments if isinstance(argument, np.ndarray) and argument.ndim}
-        if len(shapes) == 1:  # as usual; broadcast_arrays takes longer than the formula
-            [shape] = shapes
-            columns = tuple(own if getattr(own, "ndim", 0) else np.full(shape, own, np.float64) for own in arguments)
-        else:
-            columns = np.broadcast_arrays(*arguments)
-        out = np.empty(columns[0].shape)
-        native(out.reshape(-1), *(np.ascontiguousarray(column, np.float64).ravel() for column in columns))
+        if len(shapes) != 1:  # otherwise as usual; broadcast_arrays takes longer than the formula
+            arguments = np.broadcast_arrays(*arguments)
+            shapes = {arguments[0].shape}
+        [shape] = shapes
+        out, columns = np.empty(shape), np.empty((len(arguments), *shape))
+        for n, argument in enumerate(arguments):
+            columns[n, ...] = argument
+        native(out.reshape(-1), *columns.reshape(len(arguments), -1))
         return out
 
     return update_wrapper(apply, formula)
@@ -109,8 +110,12 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
 class CompiledFunction(Generic[P, ReturnT]):
     """A function compiled to machine code; see `compiled`."""
 
+    made: ClassVar[list[Any]] = []
+    """All compiled functions of the modules that were imported."""
+
     def __init__(self, function: Callable[P, ReturnT]) -> None:
         update_wrapper(self, function)
+        self.made.append(self)
         self.function = cast(types.FunctionType, function)
         """The Python function."""
         self._native: Any = None
@@ -125,6 +130,10 @@ class CompiledFunction(Generic[P, ReturnT]):
     def is_cached(self) -> bool:
         """Whether the machine code exists already, so that the first call need not compile."""
         return _has_numba_cache() or self._read() is not None
+
+    def store(self) -> bool:
+        """Compile the function unless its machine code exists; return whether that was written or exists."""
+        return self.is_cached or bool(self._compile() and self._read())
 
     @cached_property
     def _hints(self) -> dict[str, Any]:

@@ -6,18 +6,18 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
-from typing import Final, Literal
+from typing import Final
 
 import Stemmer
 from pydantic import Field, field_validator
 
 from askalike.core.config import Settings
 from askalike.core.types import Markup
-from askalike.text.clean import SURROGATE, CodeRule, normalise, plain_text
+from askalike.text.clean import SURROGATE, CodeRule, LinkRule, normalise, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
-from askalike.text.tokens import SpanFinder
+from askalike.text.tokens import NumberedTerms, TermTable
 from askalike.text.words import APOSTROPHES, HYPHENS, Tokenizer, cjk_pattern, is_plain, word_pattern
 
 VERSION: Final = 1
@@ -59,8 +59,9 @@ class AnalyzerSettings(Settings):
         False, description="whether can't is also found as cant, and e-mail as email; for the tokenizer standard"
     )
     code: CodeRule = Field("keep", description="whether code blocks are read")
-    links: Literal["token", "keep"] = Field(
-        "token", description="whether a URL becomes one token or is divided like text"
+    links: LinkRule = Field(
+        "token",
+        description="whether a URL becomes one token, also a link with its text (anchors), or is divided like text",
     )
 
     @field_validator("language")
@@ -83,7 +84,7 @@ class Analyzer:
     def __init__(self, settings: AnalyzerSettings | None = None) -> None:
         self.settings = settings or AnalyzerSettings()
         self._term_caches: dict[str, _TermCache] = {}
-        self._finders: dict[str, SpanFinder] = {}
+        self._tables: dict[str, TermTable] = {}
         self._joins = self.settings.joined and self.settings.tokenizer == "standard"
         self._plain_pattern = word_pattern(self.settings.tokenizer, True, self._joins)
 
@@ -118,11 +119,18 @@ class Analyzer:
         self, texts: Sequence[str], terms: Iterable[str], language: str | None = None
     ) -> list[list[tuple[str, int, int]]]:
         """Return, for each plain text, the spans of `analyze_with_spans` with one of the terms."""
-        code = self._language_code(language)
-        if code not in self._finders:
-            split = partial(self.analyze_with_spans, language=code)
-            self._finders.setdefault(code, SpanFinder(split, _MAX_CACHED_TOKENS))
-        return self._finders[code].find(texts, terms)
+        return self._get_term_table(self._language_code(language)).find(texts, terms)
+
+    def number_terms(self, texts: Sequence[str], languages: Sequence[str | None]) -> NumberedTerms:
+        """Return the terms of `analyze` of many plain texts, each with its language, as numbers."""
+        codes = {language: self._language_code(language) for language in {*languages} or {None}}
+        rows: dict[str, list[int]] = {code: [] for code in codes.values()}
+        for row, language in enumerate(languages):
+            rows[codes[language]].append(row)
+        parts = [self._get_term_table(code).number([texts[row] for row in own]) for code, own in rows.items()]
+        return (
+            parts[0] if len(parts) == 1 else NumberedTerms.joined(parts, [row for own in rows.values() for row in own])
+        )
 
     def split_prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:
         """Split a text that is still being typed into the terms of its finished words and the unfinished last word.
@@ -172,6 +180,12 @@ class Analyzer:
         if code not in self._term_caches:
             self._term_caches.setdefault(code, _TermCache(self, code))
         return self._term_caches[code]
+
+    def _get_term_table(self, code: str) -> TermTable:
+        if code not in self._tables:
+            split = partial(self.analyze_with_spans, language=code)
+            self._tables.setdefault(code, TermTable(split, _MAX_CACHED_TOKENS))
+        return self._tables[code]
 
     def _language_code(self, language: str | None) -> str:
         code = self.settings.language if self.settings.language != "auto" else language or "en"

@@ -25,8 +25,7 @@ from askalike.index.lexical.query_batch import search_queries, sort_heaps
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
 from askalike.index.lexical.vocabulary import TermVocabulary
-from askalike.index.rows import Array, FoundTitles, find_distinct, find_titles
-from askalike.native.compiled import prechecked
+from askalike.index.rows import Array, FoundTitles, find_titles
 
 MAX_CACHED_SCORES = 1 << 23
 """Maximum number of cached scores per segment and similarity: 64 MiB."""
@@ -102,8 +101,11 @@ class PostingsSearcher:
         self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights = ()
     ) -> PreparedQueries:
         """Look up the queries' terms, once for all of `search`, `score` and `contributions`."""
-        batch = self._prepare_batch(queries, similarity, fields) if len(queries) <= BATCH_SIZE else None
-        return PreparedQueries(queries, similarity, fields, batch)
+        columns = queries
+        if not isinstance(columns, TermColumns):
+            columns = TermColumns.of_queries(queries, self.complete, len(self._statistics))
+        batch = self._prepare_batch(columns, similarity, fields) if len(queries) <= BATCH_SIZE else None
+        return PreparedQueries(queries, columns, similarity, fields, batch)
 
     def search(self, prepared: PreparedQueries, k: int, allowed: AllowedDocs | None = None) -> list[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing.
@@ -170,8 +172,8 @@ class PostingsSearcher:
             yield slice(0, len(prepared.queries)), prepared.batch
             return
         for start in range(0, len(prepared.queries), BATCH_SIZE):
-            rows = slice(start, start + BATCH_SIZE)
-            yield rows, self._prepare_batch(prepared.queries[rows], prepared.similarity, prepared.fields)
+            rows = slice(start, min(start + BATCH_SIZE, len(prepared.queries)))
+            yield rows, self._prepare_batch(prepared.columns.select(rows), prepared.similarity, prepared.fields)
 
     def _search_rows(self, batch: PreparedBatch, rows: slice, k: int, allowed_masks: Sequence[Array]) -> list[TopDocs]:
         n = rows.stop - rows.start
@@ -197,8 +199,8 @@ class PostingsSearcher:
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
         fields = len(self._statistics)
-        matches = prechecked(DocumentMatches.of_pairs(len(docids), fields, max_terms if keeps_terms else None))
-        cursors = prechecked(ListCursors.of_terms(len(batch.columns.terms), fields))
+        matches = DocumentMatches.of_pairs(len(docids), fields, max_terms if keeps_terms else None)
+        cursors = ListCursors.of_terms(len(batch.columns.terms), fields)
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
@@ -206,13 +208,11 @@ class PostingsSearcher:
             )
         return matches
 
-    def _prepare_batch(
-        self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights
-    ) -> PreparedBatch:
-        terms = TermColumns.of_queries(queries, self.complete, len(self._statistics))
+    def _prepare_batch(self, columns: TermColumns, similarity: TermScorer, fields: FieldWeights) -> PreparedBatch:
+        names, places = columns.distinct_terms()
         with self._lock:
-            numbers, scores = self._compute_scores(terms.names, similarity)
-        return PreparedBatch.of_queries(queries, terms, scores, numbers, fields)
+            numbers, scores = self._compute_scores(names, similarity)
+        return PreparedBatch.of_terms(columns, scores, numbers[places], fields)
 
     def _compute_scores(self, terms: Sequence[str], similarity: TermScorer) -> tuple[NDArray[np.int64], TermScores]:
         """Return the terms' numbers and the scores of the similarity. A cache that exceeds its limit is replaced."""
@@ -224,7 +224,7 @@ class PostingsSearcher:
             if len(self._term_scores) >= MAX_CACHED_SIMILARITIES:
                 self._term_scores.clear()
             scores = self._term_scores[similarity] = TermScores(self._terms, similarity)
-        scores.compute(find_distinct(numbers))
+        scores.compute(numbers)
         return numbers, scores
 
 
