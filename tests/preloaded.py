@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from multiprocessing import forkserver
 from unittest.mock import patch
 
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -17,9 +18,32 @@ CONTEXT.set_forkserver_preload(
         "askalike.cli",
         "askalike.service.processes.indexer",
         "askalike.service.processes.worker",
-        "askalike.rankers.lexical",
+        "warmed",
     ]
 )
+
+
+METRICS = tempfile.TemporaryDirectory()
+"""What it imports depends on the variable that names this folder; a service then sets its own."""
+
+
+def start_template() -> None:
+    """Start the process that others are copies of, without waiting until it has imported and compiled all."""
+    with patch.dict(os.environ, PROMETHEUS_MULTIPROC_DIR=METRICS.name):
+        forkserver.ensure_running()
+
+
+def await_template() -> None:
+    """Wait until copies can be made. Processes that are forked from this one then use the same template."""
+    process = CONTEXT.Process(target=os.getpid)
+    process.start()
+    process.join()
+    METRICS.cleanup()
+    os.register_at_fork(after_in_child=_use_template_of_parent)
+
+
+def _use_template_of_parent() -> None:
+    forkserver._forkserver.ensure_running = lambda: None  # which looks for a child of its own
 
 
 class PreloadedProcess:
@@ -29,8 +53,7 @@ class PreloadedProcess:
         reader, writer = socket.socketpair()
         self.stderr = reader.makefile()
         self._process = CONTEXT.Process(target=_run, args=(arguments, dict(environment), writer))
-        with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, PROMETHEUS_MULTIPROC_DIR=folder):
-            self._process.start()  # the variable decides what is imported; the service then sets its own
+        self._process.start()
         reader.close()
         writer.close()
         self.pid = self._process.pid or 0

@@ -38,9 +38,9 @@ from chat_servers import (
     SlackServer,
     SocketServer,
     ZulipServer,
-    wait_for,
 )
 from commands import MAIN, environment
+from waiting import wait_for
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 LOST_CARD = "Hello all! I have lost my library card. What should I do?"

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
+
+from waiting import wait_for
 
 V1 = "/v1/riverside"
 SIMILAR = f"{V1}/similar"

@@ -7,11 +7,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
 from askalike.store import Archive, keys
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
 from commands import askalike, askalike_process
+from waiting import wait_for
 
 REQUIRED = ("--set", "require_keys=true")
 SIMILAR, QUESTION = "/v1/riverside/similar?title=card", "/v1/riverside/questions/k1"

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.core.types import Question
 from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
+from waiting import wait_for
 
 V1 = "/v1/riverside"
 EAGER = ("--set", "propose=0.9")

@@ -4,15 +4,16 @@ import json
 import os
 import shutil
 import socket
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
+from commands import askalike
 from preloaded import PreloadedProcess
+from waiting import wait_for
 
 SIMILAR = "/v1/riverside/similar"
 
@@ -133,9 +134,9 @@ def test_an_error_at_the_start_is_one_line(archive: Path, arguments: list[str], 
     assert "Traceback" not in said
 
 
-def test_a_missing_extra_is_named_in_one_line(archive: Path) -> None:
-    hidden = "import sys; sys.modules['uvicorn'] = None; from askalike.cli import main; sys.argv = sys.argv[1:]; main()"
-    done = subprocess.run([sys.executable, "-c", hidden, "askalike", "serve", archive], capture_output=True, text=True)
+def test_a_missing_extra_is_named_in_one_line(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    done = askalike("serve", archive)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "pip install 'askalike[service]'" in done.stderr
 

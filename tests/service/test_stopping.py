@@ -9,11 +9,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from serving import PATIENCE_S, RANKER, wait_for
+from serving import RANKER
 
 from askalike.service.processes.child import ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
 from preloaded import CONTEXT, PreloadedProcess
+from waiting import PATIENCE_S, wait_for
 
 
 def test_a_supervisor_notes_a_signal_at_every_line_of_its_wait() -> None:
