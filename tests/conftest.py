@@ -46,7 +46,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """Waits until the search is compiled; loads once what takes long, for all workers, and makes nothing of it garbage."""
+    """Waits until the search is compiled, and loads what takes long once for all workers; nothing of it is garbage."""
     await_template()
     if session.config.option.workers:
         for name in ("warmed", *(filter(find_spec, SLOW_WITH_TORCH) if is_torch_run(session.config) else ())):

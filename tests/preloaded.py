@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from multiprocessing import forkserver
+from pathlib import Path
 from unittest.mock import patch
 
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -49,10 +50,13 @@ def _use_template_of_parent() -> None:
 class PreloadedProcess:
     """`askalike ARGUMENTS` in a session of its own, with the methods of Popen that tests need."""
 
-    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(self, arguments: Sequence[object], environment: Mapping[str, str], output: Path | None = None) -> None:
+        """output: the file for its standard output."""
         reader, writer = socket.socketpair()
         self.stderr = reader.makefile()
-        self._process = CONTEXT.Process(target=_run, args=(arguments, dict(environment), writer))
+        self._process = CONTEXT.Process(
+            target=_run, args=(list(map(str, arguments)), dict(environment), output, writer)
+        )
         self._process.start()
         reader.close()
         writer.close()
@@ -77,11 +81,21 @@ class PreloadedProcess:
             os.killpg(self.pid, signal.SIGKILL)
 
 
-def _run(arguments: Sequence[str], environment: Mapping[str, str], stderr: socket.socket) -> None:
+def run_preloaded(*arguments: object) -> tuple[int, str]:
+    """Run a command line to its end; returns its exit code and standard error."""
+    process = PreloadedProcess(arguments, os.environ)
+    with process.stderr as lines:
+        said = lines.read()
+    return process.wait(60), said
+
+
+def _run(arguments: list[str], environment: Mapping[str, str], output: Path | None, stderr: socket.socket) -> None:
     from askalike.cli import main
 
     os.setsid()
     os.dup2(stderr.fileno(), sys.stderr.fileno())
+    if output:
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT), sys.stdout.fileno())
     stderr.close()
     os.environ.clear()
     os.environ.update(environment)

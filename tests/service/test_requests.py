@@ -1,7 +1,6 @@
 """What all requests share: ids, errors, limits, the log, and the API's description."""
 
 import json
-import os
 import shutil
 import socket
 import sys
@@ -12,7 +11,7 @@ import pytest
 from serving import Service
 
 from commands import askalike
-from preloaded import PreloadedProcess
+from preloaded import run_preloaded
 from waiting import wait_for
 
 SIMILAR = "/v1/riverside/similar"
@@ -126,9 +125,8 @@ def test_the_api_describes_itself(service: Service) -> None:
     ],
 )
 def test_an_error_at_the_start_is_one_line(archive: Path, arguments: list[str], message: str) -> None:
-    process = PreloadedProcess(["serve", *(a.format(archive=archive) for a in arguments)], os.environ)
-    said = process.stderr.read()
-    assert process.wait(60) == 2
+    code, said = run_preloaded("serve", *(a.format(archive=archive) for a in arguments))
+    assert code == 2
     assert message in said
     assert said.count("\n") <= 2
     assert "Traceback" not in said
