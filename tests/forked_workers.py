@@ -8,6 +8,7 @@ import itertools
 import os
 import signal
 import sys
+import time
 import traceback
 import warnings
 from collections import deque
@@ -18,6 +19,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+INTERRUPT_S = 10
 Files = list[Sequence[pytest.Item]]
 Queue = deque[tuple[int, int]]
 """Stretches of tests: the file, and the first test in it."""
@@ -106,8 +108,13 @@ class Worker:
             queue.append((number, next(group)[1]))
 
     def kill(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        """Interrupt it, so that it ends what it has started; kill it where it does not."""
+        os.kill(self._pid, signal.SIGINT)
+        until = time.monotonic() + INTERRUPT_S
+        while not os.waitpid(self._pid, os.WNOHANG)[0]:
+            if time.monotonic() > until:
+                os.kill(self._pid, signal.SIGKILL)
+            time.sleep(0.05)
 
 
 class Reporter:
@@ -154,6 +161,8 @@ def _work(session: pytest.Session, files: Files, connection: Connection) -> NoRe
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             item = following
         exit_code = 0
+    except KeyboardInterrupt:
+        pass
     except BaseException:
         traceback.print_exc(file=sys.__stderr__)
     finally:

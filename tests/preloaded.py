@@ -24,13 +24,14 @@ CONTEXT.set_forkserver_preload(
 )
 
 
-METRICS = tempfile.TemporaryDirectory()
-"""What it imports depends on the variable that names this folder; a service then sets its own."""
+METRICS: "list[tempfile.TemporaryDirectory[str]]" = []
+"""The folder of the template: what it imports depends on the variable that names one; a service then sets its own."""
 
 
 def start_template() -> None:
     """Start the process that others are copies of, without waiting until it has imported and compiled all."""
-    with patch.dict(os.environ, PROMETHEUS_MULTIPROC_DIR=METRICS.name):
+    METRICS.append(tempfile.TemporaryDirectory())
+    with patch.dict(os.environ, PROMETHEUS_MULTIPROC_DIR=METRICS[0].name):
         forkserver.ensure_running()
 
 
@@ -39,7 +40,7 @@ def await_template() -> None:
     process = CONTEXT.Process(target=os.getpid)
     process.start()
     process.join()
-    METRICS.cleanup()
+    METRICS.pop().cleanup()
     os.register_at_fork(after_in_child=_use_template_of_parent)
 
 
@@ -99,5 +100,6 @@ def _run(arguments: list[str], environment: Mapping[str, str], output: Path | No
     stderr.close()
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # which the template has chosen
     sys.argv = ["askalike", *arguments]
     main()
