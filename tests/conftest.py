@@ -41,14 +41,15 @@ os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Starts the process that others are copies of, while tests are collected; it compiles the search, too."""
-    start_template()
+    if session.config.option.workers:
+        start_template()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
     """Waits until the search is compiled, and loads what takes long once for all workers; nothing of it is garbage."""
-    await_template()
     if session.config.option.workers:
+        await_template()
         for name in ("warmed", *(filter(find_spec, SLOW_WITH_TORCH) if is_torch_run(session.config) else ())):
             import_module(name)
     gc.freeze()

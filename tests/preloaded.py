@@ -3,12 +3,14 @@
 import atexit
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
 from unittest.mock import patch
@@ -24,14 +26,12 @@ CONTEXT.set_forkserver_preload(
 )
 
 
-METRICS: "list[tempfile.TemporaryDirectory[str]]" = []
-"""The folder of the template: what it imports depends on the variable that names one; a service then sets its own."""
-
-
+@cache
 def start_template() -> None:
-    """Start the process that others are copies of, without waiting until it has imported and compiled all."""
-    METRICS.append(tempfile.TemporaryDirectory())
-    with patch.dict(os.environ, PROMETHEUS_MULTIPROC_DIR=METRICS[0].name):
+    """Start the process that others are copies of, once, without waiting until it has imported and compiled all."""
+    folder = tempfile.mkdtemp()  # what it imports depends on the variable that names one; a service then sets its own
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with patch.dict(os.environ, PROMETHEUS_MULTIPROC_DIR=folder):
         forkserver.ensure_running()
 
 
@@ -40,7 +40,6 @@ def await_template() -> None:
     process = CONTEXT.Process(target=os.getpid)
     process.start()
     process.join()
-    METRICS.pop().cleanup()
     os.register_at_fork(after_in_child=_use_template_of_parent)
 
 
@@ -53,6 +52,7 @@ class PreloadedProcess:
 
     def __init__(self, arguments: Sequence[object], environment: Mapping[str, str], output: Path | None = None) -> None:
         """output: the file for its standard output."""
+        start_template()
         reader, writer = socket.socketpair()
         self.stderr = reader.makefile()
         self._process = CONTEXT.Process(
