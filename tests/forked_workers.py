@@ -8,6 +8,7 @@ import itertools
 import os
 import signal
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -148,9 +149,7 @@ def _work(session: pytest.Session, files: Files, connection: Connection) -> NoRe
     try:
         atexit._clear()  # what the first process has registered
         manager = session.config.pluginmanager
-        capture = manager.getplugin("capturemanager")
-        capture.stop_global_capturing()
-        capture.start_global_capturing()
+        _capture_separately(manager.getplugin("capturemanager"))
         manager.unregister(name="terminalreporter")
         manager.register(reporter := Reporter(connection, session.config))
         reporter.ready = True
@@ -168,6 +167,15 @@ def _work(session: pytest.Session, files: Files, connection: Connection) -> NoRe
     finally:
         atexit._run_exitfuncs()
         os._exit(exit_code)
+
+
+def _capture_separately(manager: Any) -> None:
+    """Capture output into files of this process's own. What was imported may hold the streams, so these stay."""
+    for stream in (manager._global_capturing.out, manager._global_capturing.err):
+        if hasattr(stream, "targetfd"):  # files, rather than memory
+            with tempfile.TemporaryFile() as file:
+                os.dup2(file.fileno(), stream.tmpfile.fileno())
+    manager.resume_global_capture()
 
 
 def _receive_tests(files: Files, connection: Connection) -> Iterator[pytest.Item]:
