@@ -1,5 +1,7 @@
 """The embedded engine: what it finds for a question of the archive, and for one that is not finished."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,22 @@ def test_a_question_is_not_like_itself(desk) -> None:
     question = desk.archive.view().get_questions(["q1"])["q1"]
     assert desk.search(question.title, 1)[0].question.id == "q1"
     assert {m.question.id for m in desk.find_similar(question, 9, min_similarity=0)} == {"q0", "q3"}
+
+
+def test_searcher_is_opened_again_only_after_a_change(desk) -> None:
+    """Of the archive, through this connection or another, or of an index that another process writes or removes."""
+    path, opened = desk.archive.path, [desk.searcher()]
+    assert desk.searcher() is opened[0]
+    desk.archive.upsert([Question("new", "Where do I rent a bike?")])
+    opened.append(desk.searcher())
+    with askalike.Archive.open(path) as other:
+        other.delete(["q3"])
+    opened.append(desk.searcher())
+    shutil.rmtree(path / "index")
+    opened.append(desk.searcher())
+    assert len(set(map(id, opened))) == 4
+    assert desk.searcher() is opened[-1]
+    assert {hit.id for hit in desk.search("rent a bike where", min_similarity=0)} == {"new", "q1"}
 
 
 def test_a_single_word_finds_the_titles_that_have_it(desk, monkeypatch) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Self, get_args, overload
+from typing import Any, NamedTuple, Self, get_args, overload
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from askalike import rankers
 from askalike.calibration.abstention import AbstentionThreshold
 from askalike.calibration.calibration import LIKELY_FROM, Calibration, Use
 from askalike.calibration.calibrator import Calibrator
-from askalike.core.errors import SettingsError
+from askalike.core.errors import SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.states import ANSWERED_FIRST
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
+from askalike.index.engine import ArchiveIndex
 from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve, retrieve
 from askalike.search.answering.replies import answer_question
 from askalike.search.answering.reply import AnswerMode, Reply
@@ -93,6 +94,29 @@ class SearchResult(Sequence[SearchHit]):
 _Query = tuple[Question, SearchRequest]
 
 
+class _Opened(NamedTuple):
+    """A ranker that was opened on a state of the archive and of its indexes, and what else depends on this state."""
+
+    searcher: Searcher
+    version: tuple[int, int]
+    """See View.data_version."""
+    change: int
+    """The change up to which indexes had to follow; 0 if another process writes them."""
+    indexes: Sequence[tuple[ArchiveIndex[Any, Any], object]]
+    """The ranker's indexes, each with its own searcher at that time."""
+
+    def is_current(self, version: tuple[int, int]) -> bool:
+        """Return whether a search would find the same state."""
+        if self.version != version:
+            return False
+        try:
+            for index, _ in self.indexes:
+                index.refresh(keep=not self.change)
+        except UnusableIndexError:
+            return False
+        return all(index.searcher is known for index, known in self.indexes)
+
+
 class LocalEngine:
     """Finds similar questions in an archive. Changes of the archive are visible to the next search."""
 
@@ -112,6 +136,7 @@ class LocalEngine:
             use: Calibrator.open(archive, ranker, use) for use in get_args(Use)
         }
         self._abstention = AbstentionThreshold(archive, ranker)
+        self._opened: _Opened | None = None
 
     @classmethod
     def open(
@@ -158,7 +183,15 @@ class LocalEngine:
 
     def searcher(self) -> Searcher:
         """Return the ranker opened on the current archive, or on the last commit if another process is indexing."""
-        return rankers.open_committed(self.ranker, self._view)
+        version, opened = self._view.data_version, self._opened  # another thread may replace it
+        if opened and opened.is_current(version):
+            return opened.searcher
+        rankers.follow(self.ranker, self._view)
+        change, indexes = self._view.change, [(index, index.searcher) for index in self.ranker.indexes(self._view)]
+        searcher = self.ranker.open(self._view)
+        is_behind = any(index.change < change for index, _ in indexes)  # as another process writes it
+        self._opened = None if is_behind else _Opened(searcher, version, change, indexes)
+        return searcher
 
     def search(
         self, title: str, k: int = 5, *, body: str = "", filter: Filter | None = None, prefix: bool = False,

@@ -73,6 +73,12 @@ class View:
         return int(self._connection.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0])
 
     @property
+    def data_version(self) -> tuple[int, int]:
+        """Numbers of which one changes with every write to the archive's database, of this connection or another."""
+        [(others,)] = self._connection.read("PRAGMA data_version")
+        return others, self._connection.total_changes
+
+    @property
     def labels_version(self) -> tuple[int, int]:
         """The number of links and the number of the last import, which change when labels are added."""
         sql = "SELECT (SELECT COUNT(*) FROM links), (SELECT COALESCE(MAX(number), 0) FROM imports)"
