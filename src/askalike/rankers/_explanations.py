@@ -16,7 +16,7 @@ import numpy as np
 
 from askalike.core.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 from askalike.encoders import Encoder, TracedText, VectorContributions
-from askalike.rankers._word_vectors import TextField, Word, WordComparison, WordReader
+from askalike.rankers._word_vectors import Word, WordComparison, WordReader
 from askalike.text.clean import plain_text
 from askalike.text.words import WordForm
 
@@ -41,12 +41,12 @@ class TracingEncoder(Protocol):
 
 
 def explain_by_vectors(
-    encoder: Encoder, name: str, query: Question, documents: Sequence[Mapping[str, TextField]],
+    encoder: Encoder, name: str, query: Question, documents: Sequence[Mapping[str, Question]],
     scores: Sequence[float], reader: WordReader | None,
 ) -> list[Explanation]:  # fmt: skip
     """Return the contributions of a query's words to the scores of a dense ranker.
 
-    documents: the fields of each document. name: the ranker's, shown if no words can be. reader: the encoder's.
+    documents: the fields of each document, each as a separate question. name: the ranker's, shown if no words can be. reader: the encoder's.
     """
     if reader is None:
         pairs = zip(documents, scores, strict=True)
@@ -55,7 +55,7 @@ def explain_by_vectors(
             for fields, score in pairs
         ]
     texts = [{field: reader.plain_text(text) for field, text in fields.items()} for fields in documents]
-    plain_query = reader.plain_text(TextField(query.title, query.body, query.markup))
+    plain_query = reader.plain_text(query)
     words = reader.compare(plain_query, texts)
     losses = _directions_lost(encoder, plain_query.split()) if reader.in_context and words.query_forms else None
     explanations = []
@@ -106,11 +106,11 @@ def _explain_words(
 
 
 def _explain_network(
-    encoder: Encoder, name: str, query: Question, fields: Mapping[str, TextField], score: float
+    encoder: Encoder, name: str, query: Question, fields: Mapping[str, Question], score: float
 ) -> Explanation:
     title = next(iter(fields.values()))
     body = fields.get("body", title)
-    document = title._replace(body=body.body, markup=body.markup).question
+    document = replace(title, body=body.body, markup=body.markup)
     traces = encoder.trace([query, document]) if isinstance(encoder, TracingEncoder) else None
     if traces:
         plain = traces[1].text.split("\n", 1) if len(fields) > 1 else [traces[1].text]

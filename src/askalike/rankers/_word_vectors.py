@@ -1,14 +1,13 @@
 """The words of texts with their contributions to a text's vector, for encoders whose vectors are sums over words."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Answer, Floats, Markup, Question, Span
+from askalike.core.types import Answer, Floats, Question, Span
 from askalike.encoders import TextWords
 from askalike.native.compiled import Matrix, compiled
 from askalike.text.words import find_form
@@ -19,7 +18,6 @@ SAME_WORD = 2.0
 """Added to the cosine of identical words, so that they come first."""
 SIMILARITY_UNIT = 1e5
 """Cosines are rounded to five digits, as later ones depend on the order of addition; of equal ones the first counts."""
-MAX_CACHED_FIELDS = 1_024
 
 TextFields = Mapping[str, str]
 """Field → plain text of each field of a text."""
@@ -44,20 +42,6 @@ class ContextualEncoder(AdditiveEncoder, Protocol):
     """Whether a text's vector has approximately the direction of the sum of its words' vectors."""
 
 
-class TextField(NamedTuple):
-    """A field of a question, its title or its body, as a separate text."""
-
-    title: str
-    body: str = ""
-    markup: Markup = "text"
-    language: str | None = None
-
-    @property
-    def question(self) -> Question:
-        """The field as a question."""
-        return Question("", self.title, self.body, self.markup, language=self.language)
-
-
 class Word(NamedTuple):
     """A word and its position in a field."""
 
@@ -72,8 +56,10 @@ class WordReader:
         self._encoder = encoder
         self.in_context = isinstance(encoder, ContextualEncoder)
         """Whether a word's vector depends on the words around it."""
-        self.plain_text = lru_cache(MAX_CACHED_FIELDS)(lambda field: " ".join(encoder.text(field.question).split()))
-        """The plain text of a TextField that is encoded, with one space between words."""
+
+    def plain_text(self, text: Question) -> str:
+        """Return the plain text that is encoded, with one space between words."""
+        return " ".join(self._encoder.text(text).split())
 
     @classmethod
     def of_encoder(cls, encoder: object) -> "WordReader | None":

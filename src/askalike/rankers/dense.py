@@ -18,7 +18,7 @@ from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.lazy import LazyShares
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.parallel import map_pieces
-from askalike.core.types import AllowedDocs, Answer, AnsweredQuestion, Question, TopDocs, Vectors
+from askalike.core.types import AllowedDocs, Answer, AnsweredQuestion, Explanation, Question, TopDocs, Vectors
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
@@ -41,7 +41,7 @@ from askalike.rankers._searcher import (
     fill_missing,
     find_typed_titles,
 )
-from askalike.rankers._word_vectors import TextField, WordReader
+from askalike.rankers._word_vectors import WordReader
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
 from askalike.store.encoding import record_encoding
@@ -334,8 +334,8 @@ class DenseSearcher(Searcher):
             return self._name_fields(of_fields()[place], documents[place])
 
         shares = [LazyShares(partial(share, place)) for place in range(len(scores))]
-        explained = [replace(reason, fields=own) for reason, own in zip(reasons, shares, strict=True)]
-        return dict(zip(docids.tolist(), explained, strict=True))
+        of_docids = zip(docids.tolist(), reasons, shares, strict=True)
+        return {docid: Explanation(r.score, r.contributions, r.spans, r.text, {}, own) for docid, r, own in of_docids}
 
     def _score_fields(
         self, queries: VectorQueries, row: int, docids: Docids, scores: Sequence[float]
@@ -351,30 +351,29 @@ class DenseSearcher(Searcher):
             shares[last] = score - sum(shares.values())
         return rows
 
-    def _name_fields(self, shares: Mapping[str, float], document: Mapping[str, TextField]) -> Mapping[str, float]:
+    def _name_fields(self, shares: Mapping[str, float], document: Mapping[str, Question]) -> Mapping[str, float]:
         """Return the shares of a document's fields, with that of a lacking answer at the field that stands for it."""
         if "answer" not in shares or "answer" in document or len(shares) == 1:
             return shares
         others = {field: share for field, share in shares.items() if field != "answer"}
         return others | {self._fields.replacement: others[self._fields.replacement] + shares["answer"]}
 
-    def _phrasing_fields(
-        self, vectors: VectorQueries, row: int, question: Question, docid: int
-    ) -> dict[str, TextField]:
+    def _phrasing_fields(self, vectors: VectorQueries, row: int, question: Question, docid: int) -> dict[str, Question]:
         """Return the fields of the question's best-scoring phrasing, each as a separate text."""
         phrasing = self._vectors.best_phrasing(vectors, row, docid) if question.rephrasings else 0
         if phrasing > len(question.rephrasings):  # the archive has changed since it was indexed
             return {}
         if phrasing:
-            return {"rephrasing": TextField(question.rephrasings[phrasing - 1], language=question.language)}
+            return {"rephrasing": Question("", question.rephrasings[phrasing - 1], language=question.language)}
         fields, markup, language = self._ranker.settings.field_names, question.markup, question.language
         texts = {}
         if not {"title", "text"}.isdisjoint(fields) and question.title:
-            texts["title"] = TextField(question.title, "", markup, language)
+            texts["title"] = Question("", question.title, "", markup, language=language)
         if not {"body", "text"}.isdisjoint(fields) and question.body:
-            texts["body"] = TextField("", question.body, markup, language)
+            texts["body"] = Question("", "", question.body, markup, language=language)
         if isinstance(question, AnsweredQuestion) and question.answer:
-            texts["answer"] = TextField("", question.answer.body, question.answer.markup, language)
+            answer = question.answer
+            texts["answer"] = Question("", "", answer.body, answer.markup, language=language)
         return texts
 
 

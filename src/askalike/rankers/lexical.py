@@ -335,14 +335,15 @@ class LexicalSearcher(Searcher):
     def _explain_query(
         self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions], texts: Texts
     ) -> Explanations:
-        shared = {word_of(term) for match in matches for term, _ in match.scores}
+        names, scored = self._extractor.fields, {term for match in matches for term, _ in match.scores}
+        read = {term: (word_of(term), names[field_of(term)]) for term in scored}
+        shared = {word for word, _ in read.values()}
         completed = dict.fromkeys(shared, terms.prefix) if terms.prefix else {}
         forms = completed | self._extractor.surface_forms(one)
         questions = [texts[docid] for docid in docids.tolist()]
         fields = [self._plain_fields(q, match.phrasing) for q, match in zip(questions, matches, strict=True)]
         spans = self._find_terms(questions, fields, shared)
-        names = self._extractor.fields
-        reasons = [_explain_match(forms, names, *own) for own in zip(matches, fields, spans, strict=True)]
+        reasons = [_explain_match(forms, read, *own) for own in zip(matches, fields, spans, strict=True)]
         return dict(zip(docids.tolist(), reasons, strict=True))
 
     def _plain_fields(self, question: Question, phrasing: int) -> dict[str, str]:
@@ -376,18 +377,19 @@ def _mark_fields(fields: Sequence[str], terms: Mapping[str, Sequence[str]]) -> l
 
 
 def _explain_match(
-    forms: Mapping[str, str], fields: Sequence[str], match: TermContributions, plain: Mapping[str, str],
+    forms: Mapping[str, str], read: Mapping[str, tuple[str, str]], match: TermContributions, plain: Mapping[str, str],
     found: Sequence[FieldTerms],
 ) -> Explanation:  # fmt: skip
-    """forms: term → the query's word. fields: their names in the index. plain: the document's texts.
+    """forms: word's term → the word in the query. read: term → the same without its field, and the field's name.
 
-    found: terms in these, also of other matches.
+    plain: the document's texts. found: terms in these, also of other matches.
     """
     totals: dict[str, float] = {}
     of_fields: dict[str, float] = {}
     for term, score in match.scores:
-        field = "rephrasing" if match.phrasing else fields[field_of(term)]
-        totals[word_of(term)] = totals.get(word_of(term), 0.0) + score
+        word, field = read[term]
+        field = "rephrasing" if match.phrasing else field
+        totals[word] = totals.get(word, 0.0) + score
         of_fields[field] = of_fields.get(field, 0.0) + score
     names: dict[str, dict[str, None]] = {term: {} for term in totals}
     spans = []
