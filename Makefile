@@ -70,6 +70,7 @@ clean: ## remove .venv and everything made here
 .venv/.askalike: .venv/.made pyproject.toml constraints.txt
 	@echo "Installing askalike into .venv …"
 	@$(PIP) install -c constraints.txt -e '.[service,vectors]'
+	@$(BIN)/askalike compile
 	@touch $@
 
 .venv/.test: .venv/.askalike

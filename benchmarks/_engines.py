@@ -104,3 +104,9 @@ class Tantivy:
 
 
 ENGINES = {"askalike": Askalike, "bm25s": Bm25s, "tantivy": Tantivy}
+SETTINGS = {
+    "askalike": "one segment, mapped from the disk, all queries in one call",
+    "bm25s": "method lucene, k1 = 1.2, b = 0.75, back end numba, n_threads = 0, all queries in one call",
+    "tantivy": "one segment, mapped from the disk, frequencies without positions, term queries, count = False",
+}
+"""Engine → how it is built and asked."""

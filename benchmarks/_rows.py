@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
+from platform import python_version
 from typing import Any
 
 from askalike.experiments.provenance import describe_hardware, git_commit
@@ -11,8 +13,13 @@ DATA = Path(__file__).parents[1] / "bench-data"
 
 
 def add_row(path: Path, row: Mapping[str, Any], keys: Sequence[str]) -> None:
-    """Write a row into a file, with the machine and the commit. keys: the fields that identify the row."""
-    row = {**row, "hardware": describe_hardware(), "commit": git_commit(Path(__file__).parent)}
+    """Write a row into a file, with the machine, the commit and the versions of what was measured.
+
+    keys: the fields that identify the row. The row's own `versions` are those of what is measured beside askalike.
+    """
+    versions = {"Python": python_version(), "numpy": version("numpy"), "numba": version("numba")}
+    versions |= row.get("versions", {})
+    row = {**row, "versions": versions, "hardware": describe_hardware(), "commit": git_commit(Path(__file__).parent)}
     rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     others = [old for old in rows if [old.get(key) for key in keys] != [row[key] for key in keys]]
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -37,6 +37,12 @@ JAVA = (
     f"-Djava.util.logging.config.file={os.devnull}",
 )  # fmt: skip
 ENGINES = ("askalike", "lucene", "lucene-reordered")
+SETTINGS = {
+    "askalike": "one segment, mapped from the disk, all queries in one call",
+    "lucene": "one segment, mapped from the disk, frequencies without positions, no query cache, vector instructions "
+    "(jdk.incubator.vector), stops counting at k, {} s of searches before each measurement",
+}
+SETTINGS["lucene-reordered"] = f"{SETTINGS['lucene']}, documents in the order of a recursive graph bisection"
 SIMILARITIES = ("bm25", "lm_jelinek_mercer")
 KINDS = ("title", "title+body")
 TOLERANCE = 1e-5
@@ -53,6 +59,12 @@ def class_path(jdk: Path) -> str:
             subprocess.run(command, check=True)
     subprocess.run([jdk / "bin/javac", "-cp", f"{folder}/*", "-d", folder, HERE / "Lucene.java"], check=True)
     return f"{folder}:{folder}/*"
+
+
+def jdk_version(jdk: Path) -> str:
+    """Return `Temurin-25.0.3+9`."""
+    release = dict(line.split("=", 1) for line in (jdk / "release").read_text("utf-8").splitlines())
+    return release["IMPLEMENTOR_VERSION"].strip(chr(34))
 
 
 def start(engine: str, data: Path, java: list[str]) -> Worker:
@@ -120,7 +132,9 @@ def compare(data: Path, java: list[str], options: argparse.Namespace) -> None:
             )
             what = {"data": data.name, "queries": kind, "similarity": similarity, "k": k, "engine": engine}
             figures = {"per_s": per_s, "ratio_to_lucene": ratio, "lowest_ratio": lowest, "equal": equal[engine]}
-            add_row(options.output, {**what, **figures, "lucene": VERSION}, tuple(what))
+            told = {"n": options.queries, "settings": SETTINGS[engine].format(f"{options.warm_up:g}")}
+            versions = {"Lucene": VERSION, "JDK": jdk_version(Path(java[0]).parents[1])}
+            add_row(options.output, {**what, **figures, **told, "versions": versions}, tuple(what))
     for worker in workers.values():
         worker.close()
 

@@ -41,12 +41,25 @@ def index(path: Path, ranker: str) -> dict[str, float]:
     started = time.perf_counter()
     command = [sys.executable, "-m", "askalike", "index", str(path), "--ranker", ranker, "--rebuild"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
+    own, pid = 0.0, 0
+    while not pid:
+        own = max(own, own_memory_mb(process.pid))
+        time.sleep(0.02)
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
     if status:
         raise SystemExit(f"failed: {' '.join(command)}")
     took = time.perf_counter() - started
     busy, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-    return {"build_s": took, "build_processor_s": busy, "build_peak_mb": peak}
+    return {"build_s": took, "build_processor_s": busy, "build_peak_mb": peak, "build_own_mb": own}
+
+
+def own_memory_mb(pid: int) -> float:
+    """Return the memory of a process without mapped files; 0 once it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon:")), 0.0)
 
 
 def search(path: Path, ranker: str) -> dict[str, float]:

@@ -14,14 +14,16 @@ import shutil
 import statistics
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
-from _engines import ENGINES
+from _engines import ENGINES, SETTINGS
 from _race import Worker, size_bytes, write_data
 from _rows import DATA, add_row
 from _synthetic import texts
 
 HERE = Path(__file__).parent
+PACKAGES = ("bm25s", "tantivy")
 SIMILARITIES = ("tfidf", "bm25", "ib", "dfr", "lm_dirichlet", "lm_jelinek_mercer")
 
 
@@ -84,7 +86,8 @@ def race(data: Path, kind: str, queries: int, rounds: int, output: Path) -> None
         )
         what = {"data": data.name, "queries": kind, "engine": line[0], "similarity": line[1]}
         ratio = {"ratio_to_bm25s": statistics.median(ratios), "lowest_ratio": min(ratios)}
-        add_row(output, {**what, "per_s": per_second, **ratio, "resident_mb": resident[line[0]]}, tuple(what))
+        figures = {"per_s": per_second, **ratio, "resident_mb": resident[line[0]], "settings": SETTINGS[line[0]]}
+        add_row(output, {**what, **figures, "versions": {one: version(one) for one in PACKAGES}}, tuple(what))
 
 
 def main() -> None:

@@ -103,6 +103,20 @@ def test_questions_have_their_own_ids_and_bodies():
         askalike.Retriever(["a", 7])
 
 
+@pytest.mark.parametrize("ranker", ["bm25", LEXICAL, None])
+def test_a_title_that_says_the_query_stands_before_a_long_body_that_does(ranker):
+    body = "I want to borrow a printer, but do I need a card to borrow a printer? " * 4
+    questions = [
+        askalike.Question("body", "Which machines are there?", body),
+        askalike.Question("title", "How do I borrow a printer?", "I need it tomorrow."),
+    ]
+    with askalike.Retriever(questions, ranker) as retriever:
+        for typed in ("borrow printer", "how do I borrow", "printer"):
+            first, second = retriever.search(typed)
+            assert (first.id, second.id) == ("title", "body")
+            assert first.explanation.fields["title"] > second.explanation.fields.get("title", 0)
+
+
 def test_settings_are_those_of_the_ranker():
     with askalike.Retriever(TEXTS, "bm25", {"k1": 0.9}) as retriever:
         assert retriever.search("order")

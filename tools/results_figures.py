@@ -22,16 +22,15 @@ WIDTH = 620
 BASELINE, MEASURE = "BM25", "AP"
 FULL_COLOUR = 20.0
 """The gain in points shown in the full colour of the heat map."""
+QUERIES = {"title": "titles as queries", "title+body": "titles and bodies as queries"}
 Reports = Mapping[str, Mapping[str, Any]]
 
 
-def draw_figures(reports: Reports, calibration: Any, scale: Any) -> dict[str, tuple[str, str]]:
+def draw_figures(reports: Reports, calibration: Any) -> dict[str, tuple[str, str]]:
     """Return file name → heading and caption on two lines, SVG. reports: heading of a data set → its report."""
     drawn = {"gain": _draw_heat_map(reports), "speed": _draw_quality_over_speed(reports)} if reports else {}
     if calibration:
         drawn["calibration"] = _draw_calibration(calibration)
-    if scale:
-        drawn["scale"] = _draw_scale(scale)
     return drawn
 
 
@@ -149,20 +148,33 @@ def _draw_calibration(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     )
 
 
-def _draw_scale(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    rankers = list(dict.fromkeys(row["ranker"] for row in rows))
-    with open_figure(WIDTH * 0.7, 320) as (figure, (axes,)):
-        for i, ranker in enumerate(rankers):
-            points = sorted((row["questions"], row["processor_ms"]) for row in rows if row["ranker"] == ranker)
-            style: dict[str, Any] = {"color": system_colour(i), "linestyle": DASHES[i % 7], "marker": MARKERS[i % 7]}
-            axes.plot(*zip(*points, strict=True), label=ranker, **style)
-        axes.set_xscale("log")
-        _label_plainly(axes.xaxis, (1.0,))
-        axes.set(xlabel="questions in the archive", ylabel="ms of processor time a search", ylim=(0, None))
-        add_legend(figure, axes, "upper left")
-        svg = render_figure(figure, "scale", "Processor time of a search over the size of the archive").svg
+def draw_engines(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Return heading and caption on two lines, and the SVG, of the queries per second of each engine over size.
+
+    rows: of lexical search by BM25 for ten hits, beside Lucene first, and then beside bm25s and tantivy.
+    """
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    for row in rows:
+        if row["similarity"] == "bm25" and row.get("k", 10) == 10 and row["data"].startswith("made-"):
+            kind, size = row["queries"].replace(" ", ""), int(row["data"].removeprefix("made-"))
+            found.setdefault((kind, row["engine"]), {}).setdefault(size, row["per_s"])
+    engines = list(dict.fromkeys(engine for _, engine in found))
+    with open_figure(WIDTH, 560, rows=len(QUERIES)) as (figure, panels):
+        for axes, (kind, title) in zip(panels, QUERIES.items(), strict=True):
+            for i, engine in enumerate(engines):
+                points = sorted(found.get((kind, engine), {}).items())
+                style = {"color": system_colour(i), "linestyle": DASHES[i % 7], "marker": MARKERS[i % 7]}
+                axes.plot(*zip(*points, strict=True), label=engine if axes is panels[-1] else None, **style)
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            _label_plainly(axes.xaxis, (1.0,))
+            _label_plainly(axes.yaxis, (1.0,))
+            axes.set(ylabel="queries per second", title=title)
+        panels[-1].set_xlabel("questions in the archive")
+        add_legend(figure, panels[-1], "best")
+        svg = render_figure(figure, "engines", "Queries per second of each engine over the size of the archive").svg
     return (
-        "Speed over size\nSynthetic titles. Each search is for a half-typed title and explains seven hits. "
-        f"`python benchmarks/scale.py`, commit `{rows[0]['commit']}`, {rows[0]['hardware']}.",
+        "Queries per second over size\nThe kernels, with one thread, by BM25, ten hits, synthetic questions "
+        "with titles and bodies. Both axes are logarithmic. The tables below have the figures.",
         svg,
     )

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmark_tables import benchmark_sections, fan_out_table, speed_table, table_row
 from papers_tables import fill_tables
-from results_figures import draw_figures
+from results_figures import draw_engines, draw_figures
 
 from askalike.evaluation.rules import get_rule
 
@@ -143,11 +143,13 @@ def load(name: str) -> Any:
 def all_files() -> dict[Path, str]:
     """Return every file that is generated from the reports, with its text."""
     reports = {name: report for name in DATASETS if (report := load(name))}
-    drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"), load("scale"))
+    drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"))
+    engines = draw_engines([*(load("lucene") or ()), *(load("search") or ())])
     files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
     files[PAGES / "index.md"] = overview(reports, drawings)
+    files[PAGES / "speed.md"] = speed_page(engines)
     files[PAGES / "typed.md"] = typed_page({name: report for name in TYPED_SECTIONS if (report := load(name))})
-    files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in drawings.items()}
+    files |= {PAGES / f"{name}.svg": svg for name, (_, svg) in (drawings | {"engines": engines}).items()}
     files[PAPERS] = fill_tables(PAPERS.read_text(encoding="utf-8"), load)
     readme = README.read_text(encoding="utf-8")
     distilled = {name: load(f"distil-{name}") or {"systems": []} for name in README_DATASETS}
@@ -253,16 +255,28 @@ def overview(reports: Mapping[str, Report], drawings: Mapping[str, tuple[str, st
         lines += ["", f"## {heading}", "", f"![{heading}]({name}.svg)", "", caption]
     if backtests := load("backtests"):
         lines += ["", *backtest_section(backtests)]
+    return "\n".join([*lines, ""])
+
+
+def speed_page(engines: tuple[str, str]) -> str:
+    """Return the page of all measurements of speed. engines: the heading and the caption of its figure, and its SVG."""
+    heading, _, caption = engines[0].partition("\n")
+    lines = ["# Speed", "", GENERATED, "", SPEED_INTRODUCTION]
+    lines += ["", f"## {heading}", "", f"![{heading}](engines.svg)", "", caption]
     for section in benchmark_sections(load):
         lines += ["", *section]
     return "\n".join([*lines, ""])
 
 
+SPEED_INTRODUCTION = """\
+`make bench` repeats every table on your machine. **Ratios transfer to other machines, seconds do not.** *Kernel* is the
+search of an index alone, with queries that are words already. *End to end* is what a user runs, from texts to results.
+Each line has a letter for its commit, its machine and the versions of what was measured."""
 INTRODUCTION = """\
 Each data set has a leaderboard. Nothing was trained or tuned on any of them. A script writes every figure from the
 reports in `experiments/reports/`, which name commit, data, machine and command. [Negative results](negative.md) has the
-ideas that did not work, [What people type](typed.md) known titles and half-typed ones, and [Papers](../papers.md) the
-gain from training.
+ideas that did not work, [What people type](typed.md) known titles and half-typed ones, [Speed](speed.md) all
+measurements of time and memory, and [Papers](../papers.md) the gain from training.
 
 This table has the mean average precision (AP) in percent, with 95 % intervals:"""
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from askalike.cli import compile
 from askalike.core.types import Answer, Question
+from askalike.native.ahead import StoredCode
 from askalike.store import Archive
 
 
@@ -83,3 +85,18 @@ def test_export(run, directory, tmp_path):
     assert code == 2
     assert err.count("\n") == 1
     assert run("export", directory, "--format", "csv", "-o", tmp_path / "out", "--force")[0] == 0
+
+
+def test_compile_tells_how_many_functions_are_compiled(run, monkeypatch):
+    monkeypatch.setattr(compile, "find_modules", lambda: ["askalike.similarities.tfidf"])
+    code, out, err = run("compile", "--jobs", "1")
+    assert (code, err) == (0, "")
+    assert out.startswith("1 function compiled in ")
+
+
+def test_compile_advises_where_no_code_can_be_written(run, monkeypatch):
+    monkeypatch.setattr(compile, "find_modules", lambda: ["a", "b"])
+    monkeypatch.setattr(compile, "store_code", lambda module: StoredCode(1, 2))
+    code, out, err = run("compile", "--jobs", "1")
+    assert (code, out) == (2, "")
+    assert err.startswith("askalike: the machine code of 4 functions cannot be written; set NUMBA_CACHE_DIR to ")

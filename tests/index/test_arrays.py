@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from askalike.index.arrays import ALIGNMENT, ARRAYS_FILE, NUMBER_TYPES, create_arrays, open_arrays, write_arrays
+from askalike.index.arrays import (
+    ALIGNMENT,
+    ARRAYS_FILE,
+    NUMBER_TYPES,
+    create_arrays,
+    open_arrays,
+    release_pages,
+    write_arrays,
+)
 
 SHAPES = [(0,), (3,), (0, 5), (2, 3), (1, 1)]
 
@@ -48,6 +56,16 @@ def test_rows_that_fill_cache_lines_begin_with_one(tmp_path):
     write_arrays(tmp_path, arrays)
     opened = open_arrays(tmp_path)
     assert opened["b"].ctypes.data % ALIGNMENT == opened["c"].ctypes.data % ALIGNMENT == 0
+
+
+def test_what_is_written_stays_when_its_pages_are_released(tmp_path):
+    kinds = {"a": (np.dtype(np.int64), (5_000,)), "b": (np.dtype(np.float32), (100, 7))}
+    created = create_arrays(tmp_path, kinds)
+    created["a"][:], created["b"][:] = np.arange(5_000), 2.5
+    release_pages([*created.values(), np.arange(3)])
+    for arrays in (created, open_arrays(tmp_path)):
+        np.testing.assert_array_equal(arrays["a"], np.arange(5_000))
+        assert (arrays["b"] == 2.5).all()
 
 
 def test_other_programs_read_the_file(tmp_path, arrays):

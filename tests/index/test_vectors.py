@@ -16,8 +16,9 @@ from scipy import sparse
 
 from askalike.core.errors import SearchIndexError
 from askalike.core.types import AllowedDocs, VectorPart, Vectors
+from askalike.index.arrays import ARRAYS_FILE, open_arrays, release_pages
 from askalike.index.rows import DocAttributes
-from askalike.index.vectors import merging
+from askalike.index.vectors import codes, merging
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import DensePart, SparsePart, prepare_rows
 from askalike.index.vectors.searcher import VectorQueries
@@ -317,6 +318,45 @@ def test_merging_holds_a_few_rows_in_memory(tmp_path, monkeypatch):
         writer.commit(1)
     for name, array in together.segments[0].live.parts[0].arrays().items():
         np.testing.assert_array_equal(segment.live.parts[0].arrays()[name], array)
+
+
+def mapped_bytes(folder):
+    """Return the memory that this process has of a folder's mapped files."""
+    total, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
+        if not line.split()[0].endswith(":"):
+            inside = str(folder) in line
+        elif inside and line.startswith("Rss:"):
+            total += 1024 * int(line.split()[1])
+    return total
+
+
+def test_merging_and_coding_map_a_few_rows_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(merging, "CHUNK_ROWS", 1_000)
+    monkeypatch.setattr(codes, "CHUNK_ROWS", 1_024)
+    monkeypatch.setattr(codes, "SAMPLE_ROWS", 16)
+    peaks = []
+    for module in merging, codes:
+        monkeypatch.setattr(
+            module, "release_pages", lambda arrays: [peaks.append(mapped_bytes(tmp_path)), release_pages(arrays)]
+        )
+    values = np.random.default_rng(0).standard_normal((20_000, 256)).astype(np.float32)
+    for name, memory in ("little", 4 << 20), ("much", 1 << 30):
+        index = VectorIndex.open(tmp_path / name, VectorLayout("x"))
+        index.memory_bytes = memory
+        with index.writer() as writer:
+            for start in range(0, 20_000, 1_000):
+                docids = np.arange(start, start + 1_000)
+                writer.add(docids, 0 * docids, Vectors((VectorPart(values[docids]),)))
+            writer.commit(1)
+        assert max(peaks) < sum(file.stat().st_size for file in (tmp_path / name).rglob("*")) / 2
+        (segment,) = index.segments
+        assert segment.live.codes
+    for file in codes.CODES_FILE, ARRAYS_FILE:
+        little, much = (open_arrays(next((tmp_path / name).rglob(file)).parent, file) for name in ("little", "much"))
+        assert {name: array.tobytes() for name, array in little.items()} == {
+            name: array.tobytes() for name, array in much.items()
+        }
 
 
 def test_what_a_killed_build_left_is_removed_before_the_next(tmp_path):

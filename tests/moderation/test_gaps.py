@@ -43,6 +43,13 @@ def test_phrasings_of_one_question_are_one_gap_by_traffic(archive):
     assert (clocks.count, clocks.reasons) == (1, {"none_of_these": 1})
 
 
+def test_one_title_with_other_details_is_one_gap(archive):
+    for body in ("", "It is six metres long.", "I come by land on Sunday, and it has a trailer."):
+        log_query(archive, LoggedQuery("Where can I park my boat?", body, (), "bm25", None), 90)
+    (boats,) = find_gaps(archive)
+    assert boats.count == 3
+
+
 def test_gaps_min_probability_without_a_calibration(archive):
     ask(archive, "nobody knows", shown=["r3"])
     for refused in (partial(find_gaps, archive), partial(get_gap, archive, "x")):

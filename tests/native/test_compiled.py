@@ -16,6 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from askalike.native import machine_code
+from askalike.native.ahead import find_modules, store_code
 from askalike.native.compiled import (
     CACHE_VARIABLE,
     OFF_SWITCH,
@@ -168,6 +169,30 @@ def test_whether_code_is_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert not one.is_cached
     one(ROW, TABLE, False, np.empty(2))
     assert one.is_cached
+
+
+def test_code_is_stored_ahead_of_the_first_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "code"))
+    one = CompiledFunction(weigh.function)
+    assert one.store()
+    assert one.is_cached
+    monkeypatch.setattr(one, "_compile", lambda: pytest.fail("it is there already"))
+    assert one.store()
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "code" / os.listdir(tmp_path / "code")[0]))
+    assert not CompiledFunction(weigh.function).store()
+
+
+def test_modules_with_compiled_functions_are_found_by_their_source() -> None:
+    found = set(find_modules())
+    imported = {function.function.__module__ for function in CompiledFunction.made}
+    assert {"askalike.index.lexical.query_batch", "askalike.similarities.bm25"} <= found
+    assert {name for name in imported if name.startswith("askalike.")} <= found
+    assert "askalike.native.compiled" not in found
+
+
+def test_a_module_whose_packages_are_missing_has_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "askalike.similarities.bm25", None)
+    assert store_code("askalike.similarities.bm25") == (0, 0)
 
 
 MODULE = """

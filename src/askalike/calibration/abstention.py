@@ -259,8 +259,8 @@ def _packaged_rows() -> Sequence[EverydayQuestion]:
 
 def _sample_questions(view: View) -> Sequence[Question]:
     """Return some of the archive's own questions, without their bodies."""
-    docids = [docid for docid, _, _ in view.titles()]
-    sample = view.questions_by_docid(docids[:: max(1, len(docids) // MAX_TITLES)])
+    docids = np.fromiter((docid for docid, _, _ in view.titles()), np.int64)  # a list has five times the size
+    sample = view.questions_by_docid(docids[:: max(1, len(docids) // MAX_TITLES)].tolist())
     return [replace(question, body="") for question in sample.values()]
 
 

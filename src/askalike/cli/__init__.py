@@ -79,6 +79,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "Maintain": {
+        "compile": ("compile", "Compile the inner loops for this machine, so that the first search need not."),
         "export": ("archives", "Export an archive to a new folder."),
         "backup": ("archives", "Save an archive to one file; the archive may be in use."),
         "restore": ("archives", "Restore an archive from a backup, after checking every byte."),

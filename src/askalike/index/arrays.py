@@ -7,7 +7,7 @@ import json
 import math
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,16 @@ def open_arrays(folder: Path, file_name: str = ARRAYS_FILE) -> Mapping[str, Arra
     """Map a file of arrays into memory, read-only. Raises FileNotFoundError, and ValueError for a damaged file."""
     with open(folder / file_name, "rb") as file:
         return _map_arrays(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def release_pages(arrays: Iterable[Array]) -> None:
+    """Take the files that arrays are mapped from out of this process's memory, until they are read again.
+
+    What was written into them stays in the system's cache until it is on the disk. Other arrays are left alone.
+    """
+    maps = (getattr(getattr(array.base, "base", None), "obj", None) for array in arrays)
+    for mapped in {id(one): one for one in maps if isinstance(one, mmap.mmap)}.values():
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _map_arrays(mapped: mmap.mmap) -> Mapping[str, Array]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial, update_wrapper
 from pathlib import Path
-from typing import Annotated, Any, Generic, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Generic, ParamSpec, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,8 +109,12 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
 class CompiledFunction(Generic[P, ReturnT]):
     """A function compiled to machine code; see `compiled`."""
 
+    made: ClassVar[list[Any]] = []
+    """All compiled functions of the modules that were imported."""
+
     def __init__(self, function: Callable[P, ReturnT]) -> None:
         update_wrapper(self, function)
+        self.made.append(self)
         self.function = cast(types.FunctionType, function)
         """The Python function."""
         self._native: Any = None
@@ -125,6 +129,10 @@ class CompiledFunction(Generic[P, ReturnT]):
     def is_cached(self) -> bool:
         """Whether the machine code exists already, so that the first call need not compile."""
         return _has_numba_cache() or self._read() is not None
+
+    def store(self) -> bool:
+        """Compile the function unless its machine code exists; return whether that was written or exists."""
+        return self.is_cached or bool(self._compile() and self._read())
 
     @cached_property
     def _hints(self) -> dict[str, Any]:

@@ -166,6 +166,7 @@ def _translated_only() -> Iterator[None]:
         finally:
             for name in unfinished:
                 del made.__dict__[name]
+            gc.freeze()  # the next collection would look at all of them
             if collects_garbage:
                 gc.enable()
 

@@ -22,6 +22,7 @@ from askalike.core.addresses import safe_url
 from askalike.core.errors import IndexBusyError, ReadOnlyIndexError
 from askalike.core.iteration import ProgressTracker, chunks
 from askalike.core.types import Answer, Question
+from askalike.core.widgets import build_widget
 from askalike.rankers import Ranker
 from askalike.rankers.dense import DenseRanker
 from askalike.rankers.hybrid import HybridRanker
@@ -38,7 +39,7 @@ ANSWERS_PER_FILE = 256
 """Number of questions whose texts are in one file, which is loaded when somebody unfolds one of them."""
 MAX_ANSWERS, MAX_TEXT = 3, 4_000
 """Maximum number of a question's answers on the page, and of characters of a text."""
-SCRIPTS = ("search.js", "page.js", "widget.js", "page.css")
+FILES = ("search.js", "page.js", "page.css")
 ANSWERED, DESCRIBED = 1, 2
 """Kinds of texts that can be unfolded below a title: answers, or only the question's own body."""
 
@@ -202,8 +203,9 @@ def _shorten(text: str, markup: Any) -> list[tuple[int, str]]:
 
 def _write_page(folder: Path, name: str, view: View) -> None:
     own = files("askalike.static_site") / "files"
-    for script in SCRIPTS:
-        (folder / script).write_bytes((own / script).read_bytes())
+    for file in FILES:
+        (folder / file).write_bytes((own / file).read_bytes())
+    (folder / "widget.js").write_text(build_widget(own / "widget.js"), encoding="utf-8")
     messages: Mapping[str, Mapping[str, str]] = json.loads((own / "messages.json").read_text(encoding="utf-8"))
     language = view.language if view.language and view.language in messages else "en"
     inserted = {"name": name, "language": language, **messages[language]}

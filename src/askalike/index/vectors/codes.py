@@ -5,7 +5,7 @@ A random rotation makes the rounding errors of two bits symmetric, so that they 
 few that may be among the best. Codes are in a separate file and can be rebuilt from the rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.files import replace_file
-from askalike.index.arrays import create_arrays, open_arrays
+from askalike.index.arrays import create_arrays, open_arrays, release_pages
 from askalike.index.rows import Array
 from askalike.index.vectors.code_products import BLOCK, GROUP, multiply_codes, pack_levels
 from askalike.index.vectors.parts import DensePart, PartSchema, StoredPart
@@ -31,6 +31,7 @@ MAX_STEP = 63
 MAX_ERROR = 3.0
 """The bound of a score's error in standard deviations: one error in 740 is larger."""
 CHUNK_ROWS = 1 << 14
+SAMPLE_ROWS = 1 << 10
 BIT = np.uint64(1)
 SEED = 0
 MIN_LENGTH = 1e-12
@@ -217,7 +218,8 @@ def _complete_basis(first: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
-    codes.mean[:] = part.decode_rows(np.arange(0, n_rows, 1 + n_rows // CHUNK_ROWS)).mean(axis=0)
+    mapped = (*part.arrays().values(), *vars(codes).values())
+    codes.mean[:] = np.concatenate(list(_sample_rows(part, n_rows))).mean(axis=0)
     words = codes.words.reshape(len(codes.factors), -1, BLOCK)
     for start in range(0, n_rows, CHUNK_ROWS):
         rows = np.arange(start, min(start + CHUNK_ROWS, n_rows))
@@ -227,6 +229,15 @@ def _fill_codes(codes: Codes, part: DensePart, n_rows: int) -> None:
             own = rotated[field :: len(words)]
             coded, codes.factors[field, rows], codes.errors[field, rows] = _encode(own)
             words[field, place : place + len(coded)] = coded
+        release_pages(mapped)
+
+
+def _sample_rows(part: DensePart, n_rows: int) -> Iterator[Floats]:
+    """Yield up to CHUNK_ROWS rows of all parts of a segment, some at a time: each maps many others with it."""
+    rows = np.arange(0, n_rows, 1 + n_rows // CHUNK_ROWS)
+    for start in range(0, len(rows), SAMPLE_ROWS):
+        yield part.decode_rows(rows[start : start + SAMPLE_ROWS])
+        release_pages(part.arrays().values())
 
 
 def _encode(rows: Floats) -> tuple[NDArray[np.uint32], Floats, Floats]:

@@ -1,4 +1,7 @@
-"""Merges segments of vectors in chunks of rows: an archive's vectors need not fit into memory."""
+"""Merges segments of vectors in chunks of rows: an archive's vectors need not fit into memory.
+
+Mapped files count as a process's memory, too, although the system can take them back. So each chunk's are released.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.index.arrays import create_arrays
+from askalike.index.arrays import create_arrays, release_pages
 from askalike.index.rows import Array, TitleRows, find_distinct
 from askalike.index.vectors.parts import PartSchema, SparsePart, StoredPart
 from askalike.index.vectors.segment import VectorSegment, part_array, title_arrays, write_schemas
@@ -46,10 +49,10 @@ def merge_segments(folder: Path, segments: Sequence[VectorSegment], schemas: Seq
     write_schemas(folder, schemas)
     kinds = {name: _merged_kind(own, len(docids)) for name, own in columns.items()}
     merged = create_arrays(folder, kinds | {name: (array.dtype, array.shape) for name, array in whole.items()})
-    for name, own in columns.items():
-        _merge_columns(merged[name], own, origins)
     for name, array in whole.items():
         merged[name][...] = array
+    for name, own in columns.items():
+        _merge_columns(merged[name], own, origins)
 
 
 def _merged_kind(columns: Sequence[Array], rows: int) -> "tuple[np.dtype[Any], tuple[int, ...]]":
@@ -64,6 +67,7 @@ def _merge_columns(merged: Array, columns: Sequence[Array], origins: RowOrigins)
         for place in find_distinct(segments):
             chosen = segments == place
             merged[start : start + CHUNK_ROWS][chosen] = columns[place][rows[chosen]]
+        release_pages([merged, *columns])
 
 
 def _merge_sparse(parts: Sequence[StoredPart], live: Sequence[Array], order: NDArray[np.intp]) -> Mapping[str, Array]:

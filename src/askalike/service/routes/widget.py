@@ -7,6 +7,8 @@ from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
 
+from askalike.core.widgets import build_widget
+
 SCRIPT_TYPE = "text/javascript; charset=utf-8"
 MAX_AGE_S = 3_600
 
@@ -43,7 +45,7 @@ async def get_widget(request: Request) -> Response:
 @cache
 def load_script() -> bytes:
     """Return the minified script: without comments, and needless white space and brackets."""
-    text = (files("askalike.service") / "static" / "widget.js").read_text(encoding="utf-8")
+    text = build_widget(files("askalike.service") / "static" / "widget.js")
     lines = (line.strip() for line in text.splitlines())
     script = "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
     script = SPACED_OPERATOR.sub(lambda match: match[1] or match[2], script)
