@@ -7,7 +7,7 @@ import pytest
 
 import askalike
 from askalike import Question
-from askalike.calibration.abstention import AbstentionThreshold
+from askalike.calibration.abstention import AbstentionRule
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_searcher_is_opened_again_only_after_a_change(desk) -> None:
 
 def test_a_single_word_finds_the_titles_that_have_it(desk, monkeypatch) -> None:
     """However unlike a question of many words it is; a threshold that was asked for stays."""
-    monkeypatch.setattr(AbstentionThreshold, "min_scores", lambda *_: np.array([0.99]))
+    monkeypatch.setattr(AbstentionRule, "min_scores", lambda *_: np.array([0.99]))
     for word, titles in {"bikes": ["Where is my bike?", "A stolen bike: what now?"], "now": [], "what": []}.items():
         assert [hit.title for hit in desk.search(word)] == titles, word
     assert desk.search("where bike").hits == []

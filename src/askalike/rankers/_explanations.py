@@ -46,7 +46,8 @@ def explain_by_vectors(
 ) -> list[Explanation]:  # fmt: skip
     """Return the contributions of a query's words to the scores of a dense ranker.
 
-    documents: the fields of each document, each as a separate question. name: the ranker's, shown if no words can be. reader: the encoder's.
+    documents: the fields of each document, each as a separate question. name: the ranker's, shown if no words can be.
+    reader: the encoder's.
     """
     if reader is None:
         pairs = zip(documents, scores, strict=True)

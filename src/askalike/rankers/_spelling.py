@@ -103,7 +103,9 @@ class SpellingCorrector:
     def _correct_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         terms = [self._analyzer.analyze(one.text, one.language) for one in queries]
         unknown = self._postings.speller.unknown([term for own in terms for term in own])
-        rows = [row for row, own in enumerate(terms) if not unknown.isdisjoint(own)] if unknown else []
+        if not unknown:
+            return queries
+        rows = [row for row, own in enumerate(terms) if not unknown.isdisjoint(own)]
         words = {row: list(self._long_words(queries[row])) for row in rows}
         misspelt = {row: [word for word in own if word.term in unknown] for row, own in words.items()}
         meant = self._look_up(_typed(queries[row], word) for row, own in misspelt.items() for word in own)
@@ -124,6 +126,8 @@ class SpellingCorrector:
         stay as they are.
         """
         pairs = self._find_pairs(queries)
+        if not any(pairs):
+            return queries
         if len(self._joined) >= MAX_REMEMBERED_WORDS:
             self._joined = {}
         joined = self._joined

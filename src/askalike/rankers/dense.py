@@ -275,15 +275,16 @@ class DenseSearcher(Searcher):
 
     def __init__(self, ranker: DenseRanker, view: View, vectors: VectorsSearcher) -> None:
         super().__init__(ranker.name, view)
-        self._ranker, self.languages = ranker, ranker.encoder.languages
+        self._ranker, self.languages, settings = ranker, ranker.encoder.languages, ranker.settings
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
+        self._lowest, self._names, self._finds_titles = ranker.min_score, settings.field_names, settings.finds_titles
 
     def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
-        return find_typed_titles(self._vectors, queries) if self._ranker.settings.finds_titles else None
+        return find_typed_titles(self._vectors, queries) if self._finds_titles else None
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""
-        encoded, lowest = self._encode(queries), self._ranker.min_score
+        encoded, lowest = self._encode(queries), self._lowest
         tops: Sequence[TopDocs] = self._vectors.search(encoded, k, allowed) if encoded else []
         if lowest is not None:
             tops = [TopDocs(top.docids[top.scores >= lowest], top.scores[top.scores >= lowest]) for top in tops]
@@ -299,7 +300,8 @@ class DenseSearcher(Searcher):
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the contribution of each query word with the document's most similar word, or only the score."""
-        texts = add_answers(self.view, texts, self._ranker.settings.field_names)
+        if "answer" in self._names:
+            texts = add_answers(self.view, texts)
         return [self._explain_query(retrieved, row, own, texts) for row, own in enumerate(docids)]
 
     def _encode(self, queries: Sequence[ResolvedQuery]) -> VectorQueries | None:
@@ -365,7 +367,7 @@ class DenseSearcher(Searcher):
             return {}
         if phrasing:
             return {"rephrasing": Question("", question.rephrasings[phrasing - 1], language=question.language)}
-        fields, markup, language = self._ranker.settings.field_names, question.markup, question.language
+        fields, markup, language = self._names, question.markup, question.language
         texts = {}
         if not {"title", "text"}.isdisjoint(fields) and question.title:
             texts["title"] = Question("", question.title, "", markup, language=language)

@@ -293,7 +293,8 @@ class LexicalSearcher(Searcher):
     def __init__(self, ranker: LexicalRanker, view: View, postings: TermsSearcher) -> None:
         super().__init__(ranker.name, view)
         self._ranker, self._extractor = ranker, ranker.extractor
-        self._postings = postings
+        self._postings, self._finds_titles = postings, ranker.settings.finds_titles
+        self._weights = ranker.settings.weights if view.kind == "questions" else ()
         self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
         self.detects_language = ranker.settings.language == "auto"
 
@@ -315,22 +316,20 @@ class LexicalSearcher(Searcher):
         return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
 
     def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
-        return find_typed_titles(self._postings, queries) if self._ranker.settings.finds_titles else None
+        return find_typed_titles(self._postings, queries) if self._finds_titles else None
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""
-        texts = add_answers(self.view, texts, self._extractor.fields)
+        if "answer" in self._extractor.fields:
+            texts = add_answers(self.view, texts)
         matches = self._postings.contributions(retrieved.encoded, docids, retrieved.matches)
         terms = retrieved.encoded.queries
         return [self._explain_query(*own, texts) for own in zip(retrieved.queries, terms, docids, matches, strict=True)]
 
     def _look_up(self, queries: Sequence[ResolvedQuery]) -> Any:
         """Return the queries' terms as the index knows them."""
-        weights = self._ranker.settings.weights if self.view.kind == "questions" else ()
-        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, weights)
-
-    def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> list[QueryTerms]:
-        return [self._extractor.query_terms(one, self.view.kind) for one in queries]
+        terms = [self._extractor.query_terms(one, self.view.kind) for one in queries]
+        return self._postings.prepare(terms, self._ranker.similarity, self._weights)
 
     def _explain_query(
         self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions], texts: Texts
@@ -355,7 +354,7 @@ class LexicalSearcher(Searcher):
         self, questions: Sequence[Question], fields: Sequence[Mapping[str, str]], terms: Collection[str]
     ) -> Sequence[Sequence[FieldTerms]]:
         """Return the terms in the plain fields of each question, analysed together per language."""
-        languages = [question.language or self.view.language for question in questions]
+        languages = [question.language or self.language for question in questions]
         found: list[list[FieldTerms]] = [[] for _ in questions]
         for language in dict.fromkeys(languages):
             places = [(n, name) for n, own in enumerate(languages) if own == language for name in fields[n]]
