@@ -109,15 +109,25 @@ def main() -> int:
 
 
 def shorten(report: Report) -> Report:
-    """Return a report without texts and ids of the archive, and without the path of its folder."""
+    """Return a report without texts and ids of the archive, and without its folder's path; of seeds, the means."""
     comparisons = {
         measure: {**each, "pairs": [{k: v for k, v in pair.items() if k != "differing"} for pair in each["pairs"]]}
         for measure, each in report["comparisons"].items()
     }
-    systems = [{k: v for k, v in system.items() if k != "seeds"} for system in report["systems"]]
+    systems = [_with_seed_means(system) for system in report["systems"]]
     changed = {"archive": Path(report["archive"]).name, "systems": systems, "comparisons": comparisons}
     dropped = {"check", "samples"}
     return _round({k: v for k, v in (report | changed).items() if k not in dropped})
+
+
+def _with_seed_means(system: Report) -> Report:
+    """Return a system with the mean of each seed beside each measure's mean, instead of its evaluations by seed."""
+    evaluations = system["seeds"].values()
+    measures = {
+        measure: {**value, "seeds": [evaluation["measures"][measure]["mean"] for evaluation in evaluations]}
+        for measure, value in system["measures"].items()
+    }
+    return {k: v for k, v in system.items() if k != "seeds"} | {"measures": measures}
 
 
 def _round(value: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.calibration.reliability import GroupAverages, measure_reliability
-from askalike.core.errors import InputError
+from askalike.core.errors import InputError, SettingsError
 from askalike.core.types import Link, Question
 from askalike.evaluation.evaluate import evaluate
 from askalike.experiments.comparing import compare_runs, load_judgements, parse_sources
@@ -115,6 +115,20 @@ def test_a_run_of_another_system_is_a_row(archive, toml, tmp_path):
     given.write_text("nobody Q0 a 1 1.0 t\n")
     with pytest.raises(InputError, match="none of its 1 queries"):
         run_experiment(read_experiment(toml, both), tmp_path / "third")
+
+
+def test_runs_of_several_seeds_are_a_row(toml, tmp_path):
+    run_experiment(read_experiment(toml), tmp_path / "first")
+    run = (tmp_path / "first/runs/bm25.trec").read_text()
+    (tmp_path / "theirs-1.trec").write_text(run)
+    of_seeds = {"system": [{"run": str(tmp_path / "theirs-{seed}.trec"), "label": "theirs"}], "seeds": [1, 2]}
+    with pytest.raises(SettingsError, match=r"theirs-2\.trec: no such file"):
+        read_experiment(toml, of_seeds)
+    (tmp_path / "theirs-2.trec").write_text("x/e1 Q0 wrong 1 1.0 t\n")
+    (system,) = run_experiment(read_experiment(toml, of_seeds), tmp_path / "out").systems
+    one, other = (result.evaluation.means["RR"] for result in system.seed_results.values())
+    assert one > other
+    assert system.mean("RR") == pytest.approx((one + other) / 2)
 
 
 def test_without_groups_nothing_is_weighted(tmp_path):

@@ -9,14 +9,15 @@ from torch.nn import functional
 from askalike.learning.networks import BeamSearchOptions
 from askalike.papers.dssm import flatten_sentences
 from askalike.papers.generator import END, Decoder, beam_search
+from askalike.papers.huffman import HuffmanSoftmax
 
 SIZE, DIM, LATENT, HIDDEN = 9, 4, 3, 16
 
 
-@pytest.fixture
-def made():
+@pytest.fixture(params=[(3, 6), None], ids=["adaptive", "huffman"])
+def made(request):
     torch.manual_seed(3)
-    decoder = Decoder(SIZE, DIM, LATENT, HIDDEN, (3, 6)).double()
+    decoder = Decoder(SIZE, DIM, LATENT, HIDDEN, request.param).double()
     words = torch.nn.Embedding(SIZE, DIM, padding_idx=0).double()
     return decoder, words
 
@@ -61,11 +62,27 @@ def test_labels_fall_by_frequency(made):
     assert decoder.label[decoder.word].tolist() == list(range(SIZE))
 
 
-def test_frequent_words_are_in_the_softmax_s_first_group(made):
-    decoder, _ = made
+def test_frequent_words_are_in_the_softmax_s_first_group():
+    decoder = Decoder(SIZE, DIM, LATENT, HIDDEN, (3, 6))
     decoder.set_word_counts(torch.arange(SIZE))
     frequent = torch.arange(SIZE)[-decoder.softmax.cutoffs[0] :]
     assert (decoder.label[frequent] < decoder.softmax.cutoffs[0]).all()
+
+
+def test_a_huffman_tree_has_the_shortest_paths():
+    softmax = HuffmanSoftmax(HIDDEN, 6)
+    counts = torch.tensor([45, 13, 12, 16, 9, 5])
+    softmax.set_counts(counts)
+    depths = softmax._find_paths(torch.arange(6))[1].abs().sum(1)
+    assert depths.tolist() == [1, 3, 3, 3, 4, 4]  # Cormen et al., Introduction to Algorithms, figure 16.3
+
+
+def test_a_stored_tree_is_read_again():
+    first, second = (Decoder(SIZE, DIM, LATENT, HIDDEN, None) for _ in range(2))
+    first.set_word_counts(torch.tensor([5, 0, 90, 1, 2, 8, 3, 3, 7]))
+    second.load_state_dict(first.state_dict())
+    states = torch.randn(2, HIDDEN)
+    torch.testing.assert_close(second.softmax.log_prob(states), first.softmax.log_prob(states))
 
 
 def test_one_step_is_the_same_as_reading_the_whole_beginning(made):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from askalike.core import registry
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
 from askalike.core.types import Answer, Question
+from askalike.index.lexical.prepared import TermColumns
+from askalike.rankers._queries import ResolvedQuery
+from askalike.rankers.lexical import LexicalSettings, TermExtractor
 from askalike.store import Archive
 
 QUESTIONS = (
@@ -264,3 +268,29 @@ def test_other_settings_have_an_index_of_their_own(archive):
     assert set(found(indexed(archive), "eggs boiling")) == {"egg", "rice"}
     assert found(indexed(archive, rephrasings=False), "timing") == []
     assert found(indexed(archive, fields="body"), "rice") == []
+
+
+@pytest.mark.parametrize("fields", ["title", "text", "body", "title,text,answer"])
+def test_terms_of_many_queries_are_those_of_each(fields):
+    extractor = TermExtractor(LexicalSettings(fields=fields, title_factor=0.3))
+    titles = ["the cat and the hat", "", "x = [y] * z;", "Häuser bauen"]
+    texts = [(title, body) for title in titles for body in ("", "the <b>cat</b> sat", "...")]
+    queries = [
+        ResolvedQuery(Question("q", title, body, "html"), n, n % 3 - 1, text=title, language=("en", "de", None)[n % 3])
+        for n, (title, body) in enumerate(texts)
+    ]
+    for kind in ("questions", "answers"):
+        columns = extractor.many_query_terms(queries, kind)
+        assert isinstance(columns, TermColumns)
+        one_by_one = [extractor.query_terms(one, kind) for one in queries]
+        for found, one in zip(columns, one_by_one, strict=True):
+            assert Counter(found.terms) == Counter(one.terms)
+            assert (found.excluded_docid, found.excluded_phrasing) == (one.excluded_docid, one.excluded_phrasing)
+            assert list(found.field_factors or [1.0] * len(one.field_factors)) == list(
+                one.field_factors or [1.0] * len(found.field_factors)
+            )
+        collected = TermColumns.of_queries(one_by_one, lambda _: (), len(extractor.fields))
+        names = [columns.names[n] for n in columns.terms]
+        assert names == [collected.names[n] for n in collected.terms]
+        assert columns.counts.tolist() == collected.counts.tolist()
+        assert columns.offsets.tolist() == collected.offsets.tolist()

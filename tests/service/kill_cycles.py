@@ -10,12 +10,13 @@ from serving import Service
 
 BODY = "b" * 500
 PAIR = "xy"
+N_WRITERS = 4
 UNLIMITED = ("--set", "requests_per_s=0")
 """The options of a service that answers any number of requests."""
 
 
 class KillCycles:
-    """Kills services of one archive while batches of two questions are written to them, one batch after the other."""
+    """Kills services of one archive while several writers each write batches of two questions, one after the other."""
 
     def __init__(self, archive: str, seed: int = 1) -> None:
         """`archive`: the name under which it is served."""
@@ -27,11 +28,14 @@ class KillCycles:
     def run(self, service: Service) -> list[str]:
         """Write to a service and kill it at a random moment; return the ids that it has acknowledged."""
         n_before = len(self.acknowledged)
-        writer = threading.Thread(target=self._write_until_it_breaks, args=(service,))
-        writer.start()
+        names = [f"c{self._n_cycles}w{n}" for n in range(N_WRITERS)]
+        writers = [threading.Thread(target=self._write_until_it_breaks, args=(service, name)) for name in names]
+        for writer in writers:
+            writer.start()
         time.sleep(self._random.uniform(0.05, 0.6))
         service.kill()
-        writer.join()
+        for writer in writers:
+            writer.join()
         self._n_cycles += 1
         return self.acknowledged[n_before:]
 
@@ -40,17 +44,20 @@ class KillCycles:
         return [id for id in ids if not (self._is_stored(service, id) and self._is_searchable(service, id))]
 
     def find_half_batches(self, service: Service) -> list[str]:
-        """Return the batch after the last acknowledged one of the last cycle, if only one of its two is stored."""
-        last = [id for id in self.acknowledged if id.startswith(f"c{self._n_cycles - 1}n")]
-        n = len(last) // len(PAIR)
-        stored = [self._is_stored(service, f"c{self._n_cycles - 1}n{n}{end}") for end in PAIR]
-        return [f"c{self._n_cycles - 1}n{n}"] if any(stored) and not all(stored) else []
+        """Return the batches of the last cycle, each after the last acknowledged one of a writer, stored in half."""
+        halves = []
+        for writer in range(N_WRITERS):
+            name = f"c{self._n_cycles - 1}w{writer}n"
+            batch = f"{name}{len([id for id in self.acknowledged if id.startswith(name)]) // len(PAIR)}"
+            stored = [self._is_stored(service, f"{batch}{end}") for end in PAIR]
+            halves += [batch] if any(stored) and not all(stored) else []
+        return halves
 
-    def _write_until_it_breaks(self, service: Service) -> None:
+    def _write_until_it_breaks(self, service: Service, name: str) -> None:
         """Write batches; one without a response is not acknowledged."""
         n = 0
         while True:
-            ids = [f"c{self._n_cycles}n{n}{end}" for end in PAIR]
+            ids = [f"{name}n{n}{end}" for end in PAIR]
             items = [{"id": id, "title": f"Does {id} survive?", "tags": ["fault"], "body": BODY} for id in ids]
             try:
                 status = service.send("POST", f"{self._v1}/questions:batch", {"items": items}).status

@@ -1,11 +1,17 @@
+import asyncio
+
 import pytest
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
-from askalike.core.types import Question
+from askalike.core.types import Answer, Question
 from askalike.search.engine import LocalEngine, SearchRequest
-from askalike.service.state.batching import MAX_BATCH, RequestBatcher
-from askalike.store import Archive
+from askalike.service.settings import ServiceSettings
+from askalike.service.state import batching
+from askalike.service.state.batching import MAX_BATCH, RequestBatcher, WriteBatcher
+from askalike.service.state.executors import BoundedExecutor, OverloadedError
+from askalike.store import Archive, MissingRecordError
+from askalike.store.editing import put_records
 
 TITLES = ["boil an egg", "cook rice", "egg timer", "boil rice", "hens", "boil"]
 
@@ -65,3 +71,51 @@ def test_an_error_reaches_its_own_request_alone(engine):
     assert found(good.search(engine)) == found(engine.search("boil an egg"))
     with pytest.raises(SettingsError, match="nowhere"):
         bad.search(engine)
+
+
+def write_all(path, records, **settings):
+    """Write each record by itself, all at the same time; return what each got, and the number of commits."""
+    statements, chosen = [], ServiceSettings(archives=(path,), **settings)
+
+    async def run(batcher):
+        writes = (batcher.run(lambda archive, r=record: put_records(archive, [r])) for record in records)
+        return await asyncio.gather(*writes, return_exceptions=True)
+
+    with Archive.create(path) as archive:
+        archive._connection.set_trace_callback(statements.append)
+        executor = BoundedExecutor(archive, chosen)
+        outcomes = asyncio.run(run(WriteBatcher(executor, chosen)))
+        executor.close()
+    return outcomes, statements.count("COMMIT")
+
+
+def test_writes_at_the_same_time_are_one_commit_and_each_gets_its_own_answer(tmp_path):
+    records = [Question("a", "One?"), Answer("x", "nowhere", "No."), Question("b", "Two?"), Question("a", "Three?")]
+    (first, bad, second, last), commits = write_all(tmp_path / "archive", records)
+    assert ([first.created, second.created, last.created], commits) == ([1, 1, 0], 1)
+    assert isinstance(bad, MissingRecordError)
+    with Archive.open(tmp_path / "archive") as archive:
+        assert {id: q.title for id, q in archive.view().get_questions("ab").items()} == {"a": "Three?", "b": "Two?"}
+
+
+def test_more_writes_than_may_wait_are_turned_away(tmp_path):
+    outcomes, _ = write_all(tmp_path / "archive", [Question(f"q{n}", "How?") for n in range(5)], max_waiting=3)
+    assert [type(outcome) is OverloadedError for outcome in outcomes] == [False] * 3 + [True] * 2
+
+
+def test_a_write_soon_after_another_one_waits_and_is_dropped_if_nobody_waits_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(batching, "WRITE_WINDOW_S", 3_600)
+    patient, hasty = (ServiceSettings(archives=(tmp_path,), timeout_s=limit) for limit in (60, 0.05))
+
+    async def run(executor):
+        batcher = WriteBatcher(executor, patient)
+        await batcher.run(lambda archive: put_records(archive, [Question("first", "How?")]))
+        batcher._settings = hasty
+        with pytest.raises(TimeoutError):
+            await batcher.run(lambda archive: put_records(archive, [Question("late", "How?")]))
+
+    with Archive.create(tmp_path / "archive") as archive:
+        executor = BoundedExecutor(archive, patient)
+        asyncio.run(run(executor))
+        executor.close()
+        assert [id for _, id, _ in archive.view().titles()] == ["first"]

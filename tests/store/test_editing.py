@@ -3,13 +3,16 @@
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from threading import Barrier
 
 import pytest
 
-from askalike.core.types import Answer, Question
+from askalike.core.errors import ArchiveError
+from askalike.core.types import Answer, Link, Question
 from askalike.store import Archive, MissingRecordError
-from askalike.store.editing import ChangedRecordError, put_records, replace_record
+from askalike.store.editing import ChangedRecordError, put_records, replace_record, write_together
+from askalike.store.revisions import get_revisions
 
 N_CALLERS = 4
 N_ROUNDS = 30
@@ -67,3 +70,39 @@ def test_a_record_that_was_changed_or_deleted_since_it_was_read_is_not_replaced(
         with pytest.raises(ChangedRecordError):
             replace_record(archive, changed, question)
         assert archive.view().get_questions(["q"]) == {}
+
+
+def put(*records):
+    return partial(put_records, records=records)
+
+
+def test_writes_together_are_one_commit_in_order_and_a_bad_one_fails_alone(tmp_path):
+    statements = []
+    writes = [
+        put(Question("q1", "How long?")), put(Answer("a", "nowhere", "Five minutes.")),
+        put(Question("q2", "How wide?"), Link("q2", "nowhere")),
+        put(Question("q1", "How high?"), Question("q3", "Why?")),
+        lambda archive: archive.delete(["q3"]),
+    ]  # fmt: skip
+    with Archive.create(tmp_path / "archive") as archive:
+        archive._connection.set_trace_callback(statements.append)
+        first, second, third, fourth, fifth = write_together(archive, writes)
+        assert statements.count("COMMIT") == 1
+        assert [type(second), type(third)] == [MissingRecordError] * 2
+        assert (first.created, fourth.created, fifth) == (1, 1, 1)
+        assert first.change < fourth.change
+        assert [question.title for _, question in archive.view().questions()] == ["How high?"]
+        [revision] = get_revisions(archive, "q1")
+        assert revision.changes["title"] == ("How long?", "How high?")
+
+
+def test_writes_together_that_the_disk_has_no_room_for_are_all_undone(tmp_path, limit_file_size):
+    with Archive.create(tmp_path / "archive") as archive:
+        put_records(archive, [Question("old", "How long?")])
+        size = (tmp_path / "archive" / "archive.sqlite-wal").stat().st_size
+        limit_file_size(size + 20_000)
+        with pytest.raises(ArchiveError, match="free some space"):
+            write_together(archive, [put(Question(f"q{n}", "How long?", "b" * 9_000)) for n in range(9)])
+        limit_file_size(1 << 40)
+        assert [question.id for _, question in archive.view().questions()] == ["old"]
+        assert write_together(archive, [put(Question("q0", "How long?"))])[0].created == 1

@@ -86,3 +86,17 @@ def test_find_terms_is_thread_safe():
         found = list(pool.map(lambda text: analyzer.find_terms([text], ["word5", "word7"])[0], texts))
     expected = [[s for s in analyzer.analyze_with_spans(t) if s[0] in ("word5", "word7")] for t in texts]
     assert found == expected
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_number_terms_gives_those_of_analyze(joined):
+    analyzer = Analyzer(AnalyzerSettings(joined=joined, stop_words=not joined))
+    pieces = ["don't", "Häuser", "eggs,", "e-mail", "雪が降る", "the", "und", "", "\u0301x", "Boil"]
+    rng = random.Random(4)
+    texts = [" ".join(rng.choices(pieces, k=n % 7)) for n in range(40)]
+    languages = [("en", "de", None, "ja")[n % 4] for n in range(40)]
+    for count in (0, 1, 3, 40):
+        names, numbers, ends = analyzer.number_terms(texts[:count], languages[:count])
+        found = [[names[n] for n in numbers[ends[i] : ends[i + 1]]] for i in range(count)]
+        assert found == [analyzer.analyze(*one) for one in zip(texts[:count], languages, strict=False)]
+        assert set(names) == {name for own in found for name in own}

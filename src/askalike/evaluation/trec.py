@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from askalike.core.counts import format_count
 from askalike.core.errors import InputError
 from askalike.core.files import replace_file
-from askalike.core.types import Qrels, Run
+from askalike.core.iteration import chunks
+from askalike.core.types import Columns, Qrels, Run
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -115,18 +116,26 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
     if len(tag.split()) != 1:
         raise InputError(f"tag {tag!r}: expected one word")
     with _open_atomically(Path(path)) as file:
-        for query in run:
-            ids, scores = run.columns(query)
-            if " ".join((query, *ids)).split() != [query, *ids]:
-                raise InputError(f"query {query!r}: its id or a document's is empty or has white space in it")
-            hits = enumerate(zip(ids, _make_strictly_decreasing(scores, query).tolist(), strict=True), 1)
-            lines = (f"{query} Q0 {document} {rank} {score!r} {tag}\n" for rank, (document, score) in hits)
-            file.write("".join(lines).encode())
+        for queries in chunks(run):
+            file.write("".join(_format_hits(queries, [run.columns(query) for query in queries], tag)).encode())
 
 
 def separate_ties(run: Run) -> Run:
     """Return the run with scores that strictly decrease as 32-bit floats, as written by `write_run`."""
-    return Run({q: (run.columns(q)[0], _make_strictly_decreasing(run.columns(q)[1], q)) for q in run})
+    return Run({query: (run.columns(query)[0], _separate_ties([query], [run.columns(query)])) for query in run})
+
+
+def _format_hits(queries: Sequence[str], columns: Sequence[Columns], tag: str) -> list[str]:
+    """Return the lines of some queries."""
+    for query, (ids, _) in zip(queries, columns, strict=True):
+        if " ".join((query, *ids)).split() != [query, *ids]:
+            raise InputError(f"query {query!r}: its id or a document's is empty or has white space in it")
+    scores = iter(_separate_ties(queries, columns).tolist())
+    return [
+        f"{query} Q0 {id} {rank} {score!r} {tag}\n"
+        for query, (ids, _) in zip(queries, columns, strict=True)
+        for rank, (id, score) in enumerate(zip(ids, scores, strict=False), 1)
+    ]
 
 
 def _read_rows(path: Path, formats: Sequence[_LineFormat]) -> Iterator[tuple[int, str, str, float]]:
@@ -202,16 +211,20 @@ def _sort_by_score(ids: list[str], scores: NDArray[np.float64]) -> tuple[Sequenc
     return [ids[i] for i in order.tolist()], scores[order]
 
 
-def _make_strictly_decreasing(scores: NDArray[np.float64], query: str) -> NDArray[np.float64]:
-    """Return the scores, each lowered if, as a 32-bit float, it is not below the previous one."""
+def _separate_ties(queries: Sequence[str], columns: Sequence[Columns]) -> NDArray[np.float64]:
+    """Return all scores, concatenated, each lowered if, as a 32-bit float, it is not below the one before it."""
+    scores = np.concatenate([np.empty(0), *(own for _, own in columns)])
+    starts = np.cumsum([0, *(len(own) for _, own in columns)])
+    follows = np.ones(len(scores) + 1, np.bool_)
+    follows[starts] = False
     with np.errstate(over="ignore"):
         single = scores.astype(np.float32)
-        if not np.all(single[1:] < single[:-1]):
-            scores = scores.copy()
-            for i in range(1, len(scores)):
-                if single[i] >= single[i - 1]:
-                    scores[i] = single[i] = np.nextafter(single[i - 1], np.float32(-np.inf))
-    if not np.all(np.isfinite(single)):
+        for i in np.flatnonzero(follows[1:-1] & ~(single[1:] < single[:-1])).tolist():
+            while follows[i + 1] and single[i + 1] >= single[i]:
+                scores[i + 1] = single[i + 1] = np.nextafter(single[i], np.float32(-np.inf))
+                i += 1
+    if not np.all(finite := np.isfinite(single)):
+        query = queries[int(np.searchsorted(starts, np.argmin(finite), "right")) - 1]
         raise InputError(f"query {query!r}: a score is not finite as a 32-bit float, as trec_eval reads it")
     return scores
 

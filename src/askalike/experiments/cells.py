@@ -101,7 +101,7 @@ def run_cell(
     if not path.exists() and system.run == GIVEN_ORDER:
         _write_given_order(context, name)
     elif not path.exists() and isinstance(system.run, Path):
-        _copy_run(context, system.run, name)
+        _copy_run(context, system.run_file(seed), name)
     elif not path.exists():
         values = {**system.settings, **tuned, **({} if seed is None else {"seed": seed})}
         created = rankers.create(system.ranker, values, context.archive.path)

@@ -41,6 +41,8 @@ RUN_FILE = "run"
 """The value of `ranker` for a system that is a run file."""
 GIVEN_ORDER = "candidates"
 """As a system's run: each query's candidates in the order of the split; left out where queries have none."""
+SEED = "{seed}"
+"""In a run file's name, stands for a seed of the experiment."""
 VARIABLE = re.compile(r"\$\{(\w*)(?::-([^}]*))?\}")
 """`${NAME}` or `${NAME:-DEFAULT}`, an environment variable and its default."""
 
@@ -117,8 +119,13 @@ class SystemSettings(Settings):
     )
     run: Literal["candidates"] | Path | None = Field(
         None,
-        description="a run file of another system, instead of a ranker; `candidates`: each query's candidates as given",
+        description="a run file of another system, instead of a ranker, or one of each seed: `model-{seed}.trec`; "
+        "`candidates`: each query's candidates as given",
     )
+
+    def run_file(self, seed: int | None) -> Path:
+        """Return the run file of a seed; None: of a run that has no seed in its name."""
+        return Path(str(self.run).replace(SEED, str(seed)))
 
     @model_validator(mode="before")
     @classmethod
@@ -361,8 +368,10 @@ def _drop_invalid(values: Mapping[str, Any], error: ValidationError) -> dict[str
 def _find_missing(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield an error for each archive, split or file that valid values name and that does not exist."""
     for i, system in enumerate(values["system"]):
-        if system.get("run", GIVEN_ORDER) != GIVEN_ORDER and not Path(system["run"]).expanduser().is_file():
-            yield f"system[{i}].run: {system['run']}: no such file; expected a run (query Q0 document rank score tag)"
+        run = str(system.get("run", GIVEN_ORDER))
+        for path in dict.fromkeys(run.replace(SEED, str(seed)) for seed in values.get("seeds", (0,))):
+            if path != GIVEN_ORDER and not Path(path).expanduser().is_file():
+                yield f"system[{i}].run: {path}: no such file; expected a run (query Q0 document rank score tag)"
         for name in system.get("paper", {}):
             if "measures" in values and canonical_name(name) not in map(canonical_name, values["measures"]):
                 label = system.get("label", system.get("ranker"))

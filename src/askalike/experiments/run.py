@@ -17,7 +17,7 @@ from askalike.core.types import LogCallback, Progress, Split
 from askalike.evaluation.comparison import Comparison
 from askalike.evaluation.significance import compare
 from askalike.experiments.cells import CellContext, CellResult, mean_typing_curve, run_cell
-from askalike.experiments.declaration import Experiment, SystemSettings, resolve
+from askalike.experiments.declaration import SEED, Experiment, SystemSettings, resolve
 from askalike.experiments.folder import ExperimentFolder, file_name
 from askalike.experiments.grid_search import search_grid
 from askalike.experiments.measuring import describe_choice
@@ -99,9 +99,9 @@ def _complete_declaration(archive: Archive, stored: Mapping[str, Any]) -> Mappin
 
 
 def system_seeds(experiment: Experiment, system: SystemSettings) -> tuple[int | None, ...]:
-    """Return the experiment's seeds if a system's ranker has a setting `seed`, else only None."""
+    """Return the experiment's seeds if a system's ranker has a setting `seed`, or its run file a name with one."""
     if system.run is not None:
-        return (None,)
+        return experiment.seeds if SEED in str(system.run) else (None,)
     try:
         rankers.create(system.ranker, {**system.settings, "seed": experiment.seeds[0]}, experiment.archive)
     except SettingsError:

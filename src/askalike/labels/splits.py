@@ -162,14 +162,16 @@ def rephrasing_queries(archive: Archive) -> Iterator[tuple[Question, str]]:
 def identify_queries(view: View, queries: Mapping[str, Question]) -> dict[str, Question]:
     """Return external queries by their own ids, with the archive's id if they are a question of the archive.
 
-    They are if id and title are equal; `ID#N` is the N-th phrasing of a question if their texts are equal. All others
-    get an id that no question has, so that they can find a document with an equal id.
+    They are if id and title are equal; `ID#N` is the N-th phrasing of a question if their texts are equal. Others with
+    the id of a question get one that no question has, so that they can find a document with an equal id.
     """
     known = view.get_questions({id for query in queries for id in (query, query.rpartition("#")[0])})
     titles = {id: question.title for id, question in known.items()}
     titles |= {f"{q.id}#{n}": text for q in known.values() for n, text in enumerate(q.rephrasings, 1)}
+    others = {id for id in queries if known.keys().isdisjoint((id, id.rpartition("#")[0]))}
     return {
-        id: query if titles.get(id) == query.title else replace(query, id=f"\n{id}") for id, query in queries.items()
+        id: query if id in others or titles.get(id) == query.title else replace(query, id=f"\n{id}")
+        for id, query in queries.items()
     }
 
 

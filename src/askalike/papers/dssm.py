@@ -39,6 +39,9 @@ class TwoTowerNetworkSettings(WordVectorSettings):
     likelihood: Literal["word", "answer"] = Field(
         "word", description="whether the log-likelihood is divided by an answer's length"
     )
+    softmax: Literal["adaptive", "huffman"] = Field(
+        "adaptive", description="the generator's softmax: groups of words by frequency, or a Huffman tree"
+    )
     cutoffs: IntegerList = Field(
         (2_000, 10_000), description="frequency ranks that bound the groups of the adaptive softmax"
     )
@@ -57,7 +60,8 @@ class TwoTowerNetwork(WordVectorNetwork):
         self.question, self.answer = self.make_tower(), self.make_tower()
         self.question_out, self.answer_out = self._make_dense_layers(), self._make_dense_layers()
         if settings.writes:
-            self.decoder = Decoder(vocabulary_size, settings.dim, settings.latent, settings.writer, settings.cutoffs)
+            cutoffs = settings.cutoffs if settings.softmax == "adaptive" else None
+            self.decoder = Decoder(vocabulary_size, settings.dim, settings.latent, settings.writer, cutoffs)
 
     @abstractmethod
     def make_tower(self) -> nn.Module:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from askalike.learning.networks import BeamSearchOptions
+from askalike.papers.huffman import HuffmanSoftmax
 
 END = 0
 """The id before the first word and after the last one: the padding id, which is not a word."""
@@ -29,19 +30,24 @@ class Beam(NamedTuple):
 class Decoder(nn.Module):
     """P(text | vector), one word at a time (Sutskever et al. 2014): the vector initialises the LSTM's state.
 
-    Words are ids of a vocabulary. The softmax is adaptive and needs labels by descending frequency, which
-    `set_word_counts` assigns; until then ids are labels.
+    Words are ids of a vocabulary. The softmax is adaptive, or over a Huffman tree if there are no cutoffs. It needs
+    labels by descending frequency, which `set_word_counts` assigns; until then ids are labels.
     """
 
     label: Tensor
     word: Tensor
 
-    def __init__(self, vocabulary_size: int, dim: int, latent: int, hidden: int, cutoffs: Sequence[int]) -> None:
+    softmax: nn.AdaptiveLogSoftmaxWithLoss | HuffmanSoftmax
+
+    def __init__(self, vocabulary_size: int, dim: int, latent: int, hidden: int, cutoffs: Sequence[int] | None) -> None:
         super().__init__()
         self.begin = nn.Linear(latent, 2 * hidden)
         self.lstm = nn.LSTM(dim, hidden, batch_first=True)
-        usable = sorted({c for c in cutoffs if 0 < c < vocabulary_size}) or [max(vocabulary_size // 2, 1)]
-        self.softmax = nn.AdaptiveLogSoftmaxWithLoss(hidden, vocabulary_size, usable, DIV_VALUE)
+        if cutoffs is None:
+            self.softmax = HuffmanSoftmax(hidden, vocabulary_size)
+        else:
+            usable = sorted({c for c in cutoffs if 0 < c < vocabulary_size}) or [max(vocabulary_size // 2, 1)]
+            self.softmax = nn.AdaptiveLogSoftmaxWithLoss(hidden, vocabulary_size, usable, DIV_VALUE)
         self.register_buffer("label", torch.arange(vocabulary_size))
         self.register_buffer("word", torch.arange(vocabulary_size))
 
@@ -50,6 +56,8 @@ class Decoder(nn.Module):
         order = torch.argsort(counts, descending=True, stable=True)
         self.word.copy_(order)
         self.label.copy_(torch.argsort(order))
+        if isinstance(self.softmax, HuffmanSoftmax):
+            self.softmax.set_counts(counts[order])
 
     def initial_state(self, vectors: Tensor) -> State:
         """Return the state before the first word: from vectors (batch, latent), two tensors (1, batch, hidden)."""
@@ -66,8 +74,8 @@ class Decoder(nn.Module):
         before = functional.pad(ids, (1, 0), value=END)
         counted = functional.pad(mask, (1, 0), value=True)  # the words and the end
         states = self.lstm(words(before), self.initial_state(vectors))[0]
-        with torch.autocast(states.device.type, enabled=False):  # the adaptive softmax fails on mixed number formats
-            likelihoods = self.softmax(states[counted].to(self.softmax.head.weight), self.label[after[counted]]).output
+        with torch.autocast(states.device.type, enabled=False):  # the softmax fails on mixed number formats
+            likelihoods = self.softmax(states[counted].to(self.begin.weight), self.label[after[counted]]).output
         lengths = counted.sum(1)
         rows = torch.arange(len(ids), device=ids.device).repeat_interleave(lengths)
         return likelihoods.new_zeros(len(ids)).index_add(0, rows, likelihoods), lengths

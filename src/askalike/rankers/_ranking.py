@@ -164,9 +164,11 @@ def to_run(view: View, retrieved: Retrieved) -> Run:
     """Return the retrieved documents by ids, without those deleted since."""
     ids, columns = view.ids(retrieved.distinct_docids), {}
     for one, docids, scores in zip(retrieved.queries, retrieved.docids, retrieved.scores, strict=True):
-        found = [ids.get(docid) for docid in docids.tolist()]
-        present = scores if None not in found else scores[[id is not None for id in found]]
-        columns[one.id] = [id for id in found if id is not None], present
+        found = list(map(ids.get, docids.tolist()))
+        if None in found:
+            scores = scores[[id is not None for id in found]]
+            found = [id for id in found if id is not None]
+        columns[one.id] = found, scores
     return Run(columns)
 
 

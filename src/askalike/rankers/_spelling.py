@@ -11,9 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from askalike.index.engine import TermsSearcher
 from askalike.index.lexical.edits import edit_distance
 from askalike.index.lexical.vocabulary import NearSearch
+from askalike.index.rows import find_distinct
 from askalike.rankers._compounds import COMPOUNDING, read_compounds
 from askalike.rankers._queries import ResolvedQuery
 from askalike.store import View
@@ -101,11 +104,11 @@ class SpellingCorrector:
         return self._join_words(corrected) if is_joining else corrected
 
     def _correct_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
-        terms = [self._analyzer.analyze(one.text, one.language) for one in queries]
-        unknown = self._postings.speller.unknown([term for own in terms for term in own])
-        if not unknown:
+        names, numbers, ends = self._analyzer.number_terms([q.text for q in queries], [q.language for q in queries])
+        if not (unknown := self._postings.speller.unknown(names)):
             return queries
-        rows = [row for row, own in enumerate(terms) if not unknown.isdisjoint(own)]
+        places = np.flatnonzero(np.array([name in unknown for name in names])[numbers])
+        rows = find_distinct(np.searchsorted(ends, places, "right") - 1).tolist()
         words = {row: list(self._long_words(queries[row])) for row in rows}
         misspelt = {row: [word for word in own if word.term in unknown] for row, own in words.items()}
         meant = self._look_up(_typed(queries[row], word) for row, own in misspelt.items() for word in own)

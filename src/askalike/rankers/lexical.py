@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
+import numpy as np
 from pydantic import AfterValidator, Field
 
 from askalike.core import registry
@@ -24,7 +25,7 @@ from askalike.core.types import (
 from askalike.core.values import check_weights
 from askalike.index.engine import ArchiveIndex, IndexEngine, IndexLocation, TermsSearcher, TermsWriter
 from askalike.index.lexical.index import LexicalLayout
-from askalike.index.lexical.prepared import FieldWeights, QueryTerms
+from askalike.index.lexical.prepared import FieldWeights, QueryTerms, TermColumns
 from askalike.index.lexical.searcher import TermContributions
 from askalike.index.lexical.terms import field_of, mark_terms, word_of
 from askalike.index.rows import FoundTitles
@@ -177,6 +178,20 @@ class TermExtractor:
         light = self._light_words(language) if self.settings.function_words < 1 else {}
         return QueryTerms(marked, unfinished, *excluded, whole, field_factors=factors, word_factors=light)
 
+    def many_query_terms(self, queries: Sequence[ResolvedQuery], kind: str) -> Sequence[QueryTerms]:
+        """Return the `query_terms` of each query; of many without unfinished words all at once."""
+        if len(queries) == 1 or self.settings.function_words < 1 or any(one.prefix for one in queries):
+            return [self.query_terms(one, kind) for one in queries]
+        fields = self.fields if kind == "questions" else ("text",)
+        texts = [text for one in queries for text in (*self.query_texts(one), "")[:2]]
+        terms = self.analyzer.number_terms(texts, [one.language for one in queries for _ in range(2)])
+        factors, is_whole = None, [len(fields) > 1 and not is_title(one.query) for one in queries]
+        if any(is_whole):
+            factors = np.ones((len(queries), len(fields)))
+            factors[is_whole] = [self.settings.title_factor if field == "title" else 1.0 for field in fields]
+        excluded = [(one.excluded_docid, one.excluded_phrasing) for one in queries]
+        return TermColumns.of_texts(terms, [field != "title" for field in fields], excluded, factors)
+
     def _light_words(self, language: str | None) -> Mapping[str, float]:
         """Return the term of each function word → its weight; none for English, where all words weigh 1."""
         code = language or ENGLISH
@@ -328,7 +343,7 @@ class LexicalSearcher(Searcher):
 
     def _look_up(self, queries: Sequence[ResolvedQuery]) -> Any:
         """Return the queries' terms as the index knows them."""
-        terms = [self._extractor.query_terms(one, self.view.kind) for one in queries]
+        terms = self._extractor.many_query_terms(queries, self.view.kind)
         return self._postings.prepare(terms, self._ranker.similarity, self._weights)
 
     def _explain_query(

@@ -236,15 +236,19 @@ def change_transaction(connection: SharedConnection) -> Iterator[int]:
 
 @contextmanager
 def atomic(connection: SharedConnection) -> Iterator[None]:
-    """Commit the block's writes if it succeeds, and roll them back if it raises."""
+    """Commit the block's writes if it succeeds, and roll them back if it raises.
+
+    Within another such block it is a part of it: its writes are rolled back alone, and committed with the others.
+    """
     with connection.in_use:
-        connection.execute("BEGIN IMMEDIATE")
+        is_part = connection.in_transaction
+        connection.execute("SAVEPOINT part" if is_part else "BEGIN IMMEDIATE")
         try:
             yield
-            connection.execute("COMMIT")
+            connection.execute("RELEASE part" if is_part else "COMMIT")
         except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            if connection.in_transaction:  # SQLite may have rolled back all of it, as on a full disk
+                connection.execute("ROLLBACK TO part" if is_part else "ROLLBACK")
             raise
 
 

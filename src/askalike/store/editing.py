@@ -2,14 +2,14 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from askalike.core.errors import ArchiveError
 from askalike.core.types import Answer, Link, Question
 from askalike.store.archive import Archive
-from askalike.store.database import IN_JSON_SQL, change_transaction, storage_errors
+from askalike.store.database import IN_JSON_SQL, atomic, change_transaction, storage_errors, write_transaction
 from askalike.store.languages import detect_text_language
 from askalike.store.records import check_record
 from askalike.store.view import ACCEPTED_SQL, ANSWER_SQL, answer_from_row
@@ -33,6 +33,25 @@ class EditResult:
 
     change: int
     created: int
+
+
+def write_together(archive: Archive, writes: Sequence[Callable[[Archive], Any]]) -> list[Any]:
+    """Return the result of each write, or the exception that it raised; all others are durable.
+
+    They are made in this order and in one transaction, since each transaction waits for the disk and makes every
+    process read again what it has read of the archive. Raises ArchiveError if nothing could be written.
+    """
+    results: list[Any] = []
+    with write_transaction(archive) as connection:
+        for write in writes:
+            try:
+                with atomic(connection):
+                    results.append(write(archive))
+            except Exception as error:
+                if not connection.in_transaction:
+                    raise
+                results.append(error)
+    return results
 
 
 def put_records(archive: Archive, records: Sequence[Question | Answer | Link], edited_by: str = "") -> EditResult:

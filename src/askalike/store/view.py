@@ -167,11 +167,11 @@ class View:
 
     def ids(self, docids: Iterable[int]) -> dict[int, str]:
         """Map each existing docid to its id."""
-        return dict(self._select_in_chunks(f"SELECT number, id FROM {self.kind} WHERE number {IN_JSON_SQL}", docids))
+        return dict(self._select_pairs("number", "id", docids))
 
     def docids(self, ids: Iterable[str]) -> dict[str, int]:
         """Map each existing id to its docid."""
-        return dict(self._select_in_chunks(f"SELECT id, number FROM {self.kind} WHERE id {IN_JSON_SQL}", ids))
+        return dict(self._select_pairs("id", "number", ids))
 
     def sources(self, ids: Iterable[str]) -> dict[str, str]:
         """Map each id to the name of the source that its question (or answer) came from.
@@ -356,6 +356,12 @@ class View:
         where = " AND ".join([f"{column} {IN_JSON_SQL}", *clauses])
         for row in self._select_in_chunks(f"{QUESTION_SQL} WHERE {where}", keys, values):
             yield row[0], question_from_row(row)
+
+    def _select_pairs(self, key: str, value: str, keys: Iterable[str | int]) -> Iterator[tuple[Any, Any]]:
+        """Yield two columns of the rows with these keys, each as one list of JSON, which is faster than many rows."""
+        sql = f"SELECT json_group_array({key}), json_group_array({value}) FROM {self.kind} WHERE {key} {IN_JSON_SQL}"
+        for columns in self._select_in_chunks(sql, keys):
+            yield from zip(*map(json.loads, columns), strict=True)
 
     def _select_in_chunks(self, sql: str, keys: Iterable[str | int], values: Sequence[Any] = ()) -> Iterator[Any]:
         listed = list(keys)

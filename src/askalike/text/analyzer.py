@@ -17,7 +17,7 @@ from askalike.text.clean import SURROGATE, CodeRule, normalise, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
-from askalike.text.tokens import SpanFinder
+from askalike.text.tokens import NumberedTerms, TermTable
 from askalike.text.words import APOSTROPHES, HYPHENS, Tokenizer, cjk_pattern, is_plain, word_pattern
 
 VERSION: Final = 1
@@ -28,6 +28,8 @@ _MAX_CACHED_WORDS = 100_000
 _MAX_CACHED_TOKENS = 1 << 18
 """Maximum number of cached white-space tokens per language: about 40 MB."""
 
+MIN_TABLE_TEXTS = 4
+"""Number of texts from which a table of tokens is faster than a regular expression."""
 _MAX_JOINED = 3
 """Maximum number of words with hyphens between them that are also one word."""
 _CONTRACTING: Final = ("en", "de", "nl")
@@ -83,7 +85,7 @@ class Analyzer:
     def __init__(self, settings: AnalyzerSettings | None = None) -> None:
         self.settings = settings or AnalyzerSettings()
         self._term_caches: dict[str, _TermCache] = {}
-        self._finders: dict[str, SpanFinder] = {}
+        self._tables: dict[str, TermTable] = {}
         self._joins = self.settings.joined and self.settings.tokenizer == "standard"
         self._plain_pattern = word_pattern(self.settings.tokenizer, True, self._joins)
 
@@ -118,11 +120,20 @@ class Analyzer:
         self, texts: Sequence[str], terms: Iterable[str], language: str | None = None
     ) -> list[list[tuple[str, int, int]]]:
         """Return, for each plain text, the spans of `analyze_with_spans` with one of the terms."""
-        code = self._language_code(language)
-        if code not in self._finders:
-            split = partial(self.analyze_with_spans, language=code)
-            self._finders.setdefault(code, SpanFinder(split, _MAX_CACHED_TOKENS))
-        return self._finders[code].find(texts, terms)
+        return self._get_term_table(self._language_code(language)).find(texts, terms)
+
+    def number_terms(self, texts: Sequence[str], languages: Sequence[str | None]) -> NumberedTerms:
+        """Return the terms of `analyze` of many plain texts, each with its language, as numbers."""
+        if len(texts) < MIN_TABLE_TEXTS:
+            return NumberedTerms.of_terms(list(map(self.analyze, texts, languages)))
+        codes = {language: self._language_code(language) for language in set(languages)}
+        rows: dict[str, list[int]] = {code: [] for code in codes.values()}
+        for row, language in enumerate(languages):
+            rows[codes[language]].append(row)
+        parts = [self._get_term_table(code).number([texts[row] for row in own]) for code, own in rows.items()]
+        return (
+            parts[0] if len(parts) == 1 else NumberedTerms.joined(parts, [row for own in rows.values() for row in own])
+        )
 
     def split_prefix(self, text: str, language: str | None = None) -> tuple[list[str], str | None]:
         """Split a text that is still being typed into the terms of its finished words and the unfinished last word.
@@ -172,6 +183,12 @@ class Analyzer:
         if code not in self._term_caches:
             self._term_caches.setdefault(code, _TermCache(self, code))
         return self._term_caches[code]
+
+    def _get_term_table(self, code: str) -> TermTable:
+        if code not in self._tables:
+            split = partial(self.analyze_with_spans, language=code)
+            self._tables.setdefault(code, TermTable(split, _MAX_CACHED_TOKENS))
+        return self._tables[code]
 
     def _language_code(self, language: str | None) -> str:
         code = self.settings.language if self.settings.language != "auto" else language or "en"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from askalike.native.compiled import Matrix, compiled, inlined
 from askalike.text.stop_words import STOP_WORD_LANGUAGES, stop_words
 from askalike.text.subwords import Bpe
-from askalike.text.tokens import Tokens, TokenTable, as_array
+from askalike.text.tokens import Tokens, TokenTable, as_array, number_distinct
 from askalike.text.words import WORD, find_form, hash_word
 
 Array = NDArray[Any]
@@ -86,7 +86,7 @@ class NgramLookup:
             cache = self._open_cache()
             tokens = cache.table.number(texts)
             keys = 2 * tokens.numbers + self._mark_skipped(cache, tokens)
-            distinct, places = tokens._replace(numbers=keys).distinct()
+            distinct, places = number_distinct(keys)
             numbers, kept = distinct >> 1, distinct & 1 == 0
             rows, offsets = self._find_rows(cache, numbers[kept], np.concatenate(([0], np.cumsum(kept))))
             words = list(map(cache.table.tokens.__getitem__, numbers.tolist()))

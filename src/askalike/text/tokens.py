@@ -7,12 +7,11 @@ titles (medians in turns). The dictionary is faster for tokens that are new (395
 for a single title (13.6 instead of 16.4 µs).
 """
 
-import sys
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
-from typing import Any, NamedTuple
+from itertools import accumulate, chain, count
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,6 @@ HASH_START, HASH_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3
 MIX_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
 ONE = np.uint64(1)
-LAST = sys.maxsize
 
 
 class Tokens(NamedTuple):
@@ -38,12 +36,43 @@ class Tokens(NamedTuple):
     ends: Ints
     """The index of each text's first token, with one more entry than texts."""
 
-    def distinct(self) -> tuple[Ints, Ints]:
-        """Return the distinct numbers in order of occurrence, and for each token the index of its number in these."""
-        numbers, places = np.empty((2, len(self.numbers)), np.int64)
-        slots = np.full(1 << (2 * len(numbers)).bit_length(), -1, np.int64)
-        count = _find_distinct(self.numbers, slots, numbers, places)
-        return numbers[:count], places
+
+def number_distinct(values: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct values in order of occurrence, and for each value its index in these."""
+    distinct, places = np.empty((2, len(values)), np.int64)
+    slots = np.full(1 << (2 * len(values)).bit_length(), -1, np.int64)
+    count = _find_distinct(values, slots, distinct, places)
+    return distinct[:count], places
+
+
+class NumberedTerms(NamedTuple):
+    """The terms of some texts as numbers of their names."""
+
+    names: Sequence[str]
+    """The distinct terms."""
+    numbers: Ints
+    """The index of each text's terms in `names`, in order, concatenated."""
+    ends: Ints
+    """The index of each text's first term, with one more entry than texts."""
+
+    @classmethod
+    def of_terms(cls, terms: Sequence[Sequence[str]]) -> Self:
+        """Number the terms of each text."""
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(chain.from_iterable(terms)))}
+        found = np.array([numbers[name] for own in terms for name in own], np.int64)
+        return cls(list(numbers), found, np.array([*accumulate(map(len, terms), initial=0)], np.int64))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self], rows: Sequence[int]) -> Self:
+        """Return the terms of the texts of several parts. rows: the place of each text in the result, part by part."""
+        bases = accumulate((len(part.names) for part in parts), initial=0)
+        numbers = np.concatenate([part.numbers + base for part, base in zip(parts, bases, strict=False)])
+        counts = np.concatenate([np.diff(part.ends) for part in parts])
+        order = np.argsort(rows)
+        ends = np.append(0, np.cumsum(counts[order]))
+        starts = (np.cumsum(counts) - counts)[order]
+        at = np.arange(len(numbers)) + np.repeat(starts - ends[:-1], counts[order])
+        return cls([name for part in parts for name in part.names], numbers[at], ends)
 
 
 class TokenTable:
@@ -70,35 +99,32 @@ class TokenTable:
         ends = np.zeros(len(text_ends), np.int64)
         n_unknown = _number_tokens(characters, text_ends, self._slots, numbers, starts, ends, unknown)
         if n_unknown:
-            places, keys, begins, lasts = unknown[:, :n_unknown].tolist()
-            numbers[places] = self._add(keys, map(joined.__getitem__, map(slice, begins, lasts)))
+            distinct, places = number_distinct(unknown[1, :n_unknown])
+            numbers[unknown[0, :n_unknown]] = len(self.tokens) + places
+            spans = np.empty((len(distinct), 2), np.int64)
+            spans[places] = unknown[2:, :n_unknown].T
+            self._add(distinct, [joined[start:end] for start, end in spans.tolist()])
         return Tokens(numbers[: ends[-1]], starts[: ends[-1]], ends)
 
-    def _add(self, keys: Sequence[int], tokens: Iterable[str]) -> list[int]:
-        """Return the numbers of tokens that were not in the table."""
-        first, new, numbers = len(self.tokens), dict[int, int](), []
-        for key, token in zip(keys, tokens, strict=True):
-            number = new.get(key)
-            if number is None:
-                number = new[key] = first + len(new)
-                self._learn(token)
-                self.tokens.append(token)
-            numbers.append(number)
-        entries, size = np.array([*new.items()], np.int64), len(self._slots)
+    def _add(self, keys: Ints, tokens: Sequence[str]) -> None:
+        """Number tokens that were not in the table."""
+        entries, size = np.column_stack((keys, np.arange(len(keys)) + len(self.tokens))), len(self._slots)
+        self.tokens += tokens
+        for token in tokens:
+            self._learn(token)
         while size < 2 * len(self.tokens):
             size *= 2
         if size > len(self._slots):
             entries = np.concatenate((entries, self._slots[self._slots[:, 0] != 0]))
             self._slots = np.zeros((size, 2), np.int64)
         _insert(entries, self._slots)
-        return numbers
 
 
-class SpanFinder:
-    """Finds words in texts by their names; each word must be within one token. It caches the tokens."""
+class TermTable:
+    """Numbers and finds the terms of texts; each must be within one token. It caches the tokens with their terms."""
 
     def __init__(self, split: Callable[[str], Iterable[tuple[str, int, int]]], capacity: int) -> None:
-        """split: returns the words of a token in order, each with name, start and end. capacity: in tokens."""
+        """split: returns the terms of a token in order, each with name, start and end. capacity: in tokens."""
         self._split, self._capacity = split, capacity
         self._lock = threading.Lock()
         self._clear()
@@ -106,7 +132,7 @@ class SpanFinder:
     def _clear(self) -> None:
         self._new: list[str] = []
         self._table = TokenTable(self._new.append)
-        self._ids: dict[str, int] = {}
+        self._ids, self._names = dict[str, int](), list[str]()
         self._words, self._word_ends = array("q"), array("q", [0])
 
     def find(self, texts: Sequence[str], names: Iterable[str]) -> list[list[tuple[str, int, int]]]:
@@ -114,12 +140,27 @@ class SpanFinder:
         with self._lock:  # no view of an array may outlive the call, since an array with views cannot grow
             return self._find(texts, names)
 
-    def _find(self, texts: Sequence[str], names: Iterable[str]) -> list[list[tuple[str, int, int]]]:
+    def number(self, texts: Sequence[str]) -> NumberedTerms:
+        """Return the terms of the texts."""
+        with self._lock:
+            tokens = self._number_tokens(texts)
+            words, word_ends = as_array(self._words), as_array(self._word_ends)
+            ends = np.zeros(len(texts) + 1, np.int64)
+            ids = np.empty(_count_words(tokens, word_ends, ends), np.int64)
+            _list_words(tokens, words, word_ends, ids)
+            distinct, places = number_distinct(ids)
+            return NumberedTerms([self._names[n] for n in distinct.tolist()], places, ends)
+
+    def _number_tokens(self, texts: Sequence[str]) -> Tokens:
         if len(self._table) > self._capacity:
             self._clear()
         tokens = self._table.number(texts)
         if self._new:
             self._learn()
+        return tokens
+
+    def _find(self, texts: Sequence[str], names: Iterable[str]) -> list[list[tuple[str, int, int]]]:
+        tokens = self._number_tokens(texts)
         ids: Mapping[int, str] = {self._ids[name]: name for name in names if name in self._ids}
         found: list[list[tuple[str, int, int]]] = [[] for _ in texts]
         if not ids:
@@ -135,15 +176,18 @@ class SpanFinder:
 
     def _learn(self) -> None:
         """Find the words of the new tokens as one text, joined by white space."""
-        found, begin = iter((*self._split(" ".join(self._new)), ("", LAST, LAST))), 0
-        name, start, end = next(found)
-        for token in self._new:
-            after = begin + len(token) + 1
-            while start < after:
-                self._words.extend((self._ids.setdefault(name, len(self._ids)), start - begin, end - begin))
-                name, start, end = next(found)
-            self._word_ends.append(len(self._words) // 3)
-            begin = after
+        begins = np.cumsum([0, *(len(token) + 1 for token in self._new)])
+        spans = list(self._split(" ".join(self._new)))
+        names = [name for name, _, _ in spans]
+        new = [name for name in dict.fromkeys(names) if name not in self._ids]
+        self._ids.update(zip(new, count(len(self._names)), strict=False))
+        self._names += new
+        starts, ends = np.array([span[1:] for span in spans], np.int64).reshape(-1, 2).T
+        tokens = np.searchsorted(begins, starts, "right") - 1
+        words = np.column_stack(([self._ids[name] for name in names], starts - begins[tokens], ends - begins[tokens]))
+        counts = np.bincount(tokens, minlength=len(self._new))
+        self._word_ends.frombytes((len(self._words) // 3 + np.cumsum(counts)).tobytes())
+        self._words.frombytes(words.tobytes())
         self._new.clear()
 
 
@@ -229,6 +273,27 @@ def _find_distinct(numbers: Ints, slots: Ints, distinct: Ints, places: Ints) -> 
             n += 1
         places[i] = slots[slot]
     return n
+
+
+@compiled()
+def _count_words(tokens: Tokens, word_ends: Ints, ends: Ints) -> int:
+    """Write the index of each text's first word, and of its end; return the number of all words."""
+    n = 0
+    for text in range(len(tokens.ends) - 1):
+        for i in range(tokens.ends[text], tokens.ends[text + 1]):
+            n += word_ends[tokens.numbers[i] + 1] - word_ends[tokens.numbers[i]]
+        ends[text + 1] = n
+    return n
+
+
+@compiled()
+def _list_words(tokens: Tokens, words: Ints, word_ends: Ints, ids: Ints) -> None:
+    """Write the id of each word of the tokens. words: id, start and end of each word of a token."""
+    n = 0
+    for i in range(len(tokens.numbers)):
+        for w in range(word_ends[tokens.numbers[i]], word_ends[tokens.numbers[i] + 1]):
+            ids[n] = words[3 * w]
+            n += 1
 
 
 @compiled()

@@ -1,9 +1,10 @@
 """Queries whose terms are looked up: what each of them weighs, and what the query would score for its own words."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from askalike.index.lexical.query_batch import QueryBatch
 from askalike.index.lexical.term_scores import TermScorer, TermScores, integer_scale
 from askalike.index.lexical.terms import mark_terms, word_of
 from askalike.index.rows import Array
-from askalike.native.compiled import prechecked
+from askalike.native.compiled import compiled, prechecked
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class PreparedQueries:
     """Queries whose terms a searcher has looked up; only that searcher can use them."""
 
     queries: Sequence[QueryTerms]
+    columns: "TermColumns"
     similarity: TermScorer
     fields: FieldWeights
     batch: "PreparedBatch | None"
@@ -72,28 +74,26 @@ class PreparedBatch:
         return len(self.columns.scales)
 
     @classmethod
-    def of_queries(
-        cls, queries: Sequence[QueryTerms], terms: "TermColumns", scores: TermScores, numbers: NDArray[np.int64],
-        fields: FieldWeights,
-    ) -> Self:  # fmt: skip
+    def of_terms(
+        cls, terms: "TermColumns", scores: TermScores, numbers: NDArray[np.int64], weights_of_fields: FieldWeights
+    ) -> Self:
         """Weigh the queries' terms. numbers: (M), of each term among the known ones, whose scores are computed."""
-        counts, rows = np.array(terms.counts, np.float64), np.array(terms.rows, np.int64)
+        rows = np.repeat(np.arange(len(terms)), np.diff(terms.offsets))
         in_fields = scores.terms.fields[numbers].astype(np.int64)
-        weights = counts * np.array(fields)[in_fields] if fields else counts
-        factors = np.ones((len(queries), len(scores.terms.statistics)))
-        if any(query.field_factors for query in queries):
-            factors = np.array([query.field_factors or factors[0] for query in queries], np.float64)
+        weights = terms.counts * np.array(weights_of_fields)[in_fields] if weights_of_fields else terms.counts
+        factors = terms.field_factors
+        if factors is None:
+            factors = np.ones((len(terms), len(scores.terms.statistics)))
+        else:
             weights = weights * factors[rows, in_fields]
-        if any(query.word_factors for query in queries):
-            words = zip(terms.rows, map(word_of, terms.names), strict=True)
-            weights = weights * np.array([queries[row].word_factors.get(word, 1.0) for row, word in words], np.float64)
-        bounds = np.bincount(rows, weights * scores.bounds[numbers], len(queries))
+        if terms.word_factors is not None:
+            weights = weights * terms.word_factors
+        bounds = np.bincount(rows, weights * scores.bounds[numbers], len(terms))
         columns = QueryBatch(
-            np.array(terms.offsets, np.int64), numbers, weights, in_fields, np.array(terms.completes, np.int64),
-            integer_scale(bounds.astype(np.float64)), np.array([q.excluded_docid for q in queries], np.int64),
-            np.array([q.excluded_phrasing for q in queries], np.int64),
+            terms.offsets, numbers, weights, in_fields, terms.completes, integer_scale(bounds.astype(np.float64)),
+            terms.excluded_docids, terms.excluded_phrasings,
         )  # fmt: skip
-        return cls(prechecked(columns), scores, counts, factors)
+        return cls(prechecked(columns), scores, terms.counts, factors)
 
     @lazy_property
     def self_scores(self) -> Floats:
@@ -169,34 +169,137 @@ class PreparedBatch:
         return rows * self.factors.shape[1] + self.columns.fields
 
 
-class TermColumns(NamedTuple):
-    """The terms of Q queries, M in total. See QueryBatch for the columns."""
+@dataclass(frozen=True, slots=True, eq=False)
+class TermColumns(Sequence[QueryTerms]):
+    """Q queries as columns, M terms in total, each once per query. F fields.
 
-    offsets: list[int]
-    rows: list[int]
-    """(M): the query of each term."""
-    names: list[str]
-    counts: list[float]
-    completes: list[int]
+    names: terms, marked with their fields. offsets: (Q + 1), where each query's terms begin. terms: (M), the index of
+    each in the names. counts: (M), its frequency in the query. completes: (M), see QueryBatch. excluded_docids,
+    excluded_phrasings: (Q). field_factors: (Q, F), factors of the fields' weights, and word_factors: (M), of the
+    terms'; None for 1 each.
+    """
+
+    names: Sequence[str]
+    offsets: Array
+    terms: Array
+    counts: Floats
+    completes: Array
+    excluded_docids: Array
+    excluded_phrasings: Array
+    field_factors: Floats | None = None
+    word_factors: Floats | None = None
 
     @classmethod
     def of_queries(cls, queries: Sequence[QueryTerms], complete: Callable[[str], Sequence[str]], fields: int) -> Self:
-        """Collect the terms. complete: returns the completions of a prefix. fields: their number."""
-        columns = cls([0], [], [], [], [])
-        for row, query in enumerate(queries):
-            counts = query.weights if query.weights is not None else Counter(query.terms)
-            columns._add(row, counts, counts.values(), 0)
+        """Collect the terms of queries. complete: returns the completions of a prefix. fields: their number."""
+        offsets, names, counts, completes = [0], list[str](), list[float](), list[int]()
+        for query in queries:
+            own = query.weights if query.weights is not None else Counter(query.terms)
+            names += own
+            counts += own.values()
+            completes += [0] * len(own)
             prefixed = [*query.prefix_terms, *complete(query.prefix)] if query.prefix else []
+            weight_of = query.completion_weights.get
             for number in range(fields if prefixed else 0):
                 marked = zip(prefixed, mark_terms(prefixed, number), strict=True)
-                weight_of = query.completion_weights.get
-                completions = {term: w for word, term in marked if term not in counts and (w := weight_of(word, 1.0))}
-                columns._add(row, completions, completions.values(), 1 + number)
-            columns.offsets.append(len(columns.names))
+                found = {term: w for word, term in marked if term not in own and (w := weight_of(word, 1.0))}
+                names += found
+                counts += found.values()
+                completes += [1 + number] * len(found)
+            offsets.append(len(names))
+        columns = cls(
+            names, np.array(offsets, np.int64), np.arange(len(names)), np.array(counts, np.float64),
+            np.array(completes, np.int64),
+            np.array([query.excluded_docid for query in queries], np.int64),
+            np.array([query.excluded_phrasing for query in queries], np.int64),
+        )  # fmt: skip
+        if any(query.field_factors for query in queries):
+            factors = [query.field_factors or (1.0,) * fields for query in queries]
+            columns = replace(columns, field_factors=np.array(factors, np.float64))
+        if any(query.word_factors for query in queries):
+            rows = zip(np.repeat(np.arange(len(queries)), np.diff(columns.offsets)).tolist(), names, strict=True)
+            light = [queries[row].word_factors.get(word_of(name), 1.0) for row, name in rows]
+            columns = replace(columns, word_factors=np.array(light, np.float64))
         return columns
 
-    def _add(self, row: int, terms: Collection[str], counts: Collection[float], completes: int) -> None:
-        self.rows.extend([row] * len(terms))
-        self.names.extend(terms)
-        self.counts.extend(counts)
-        self.completes.extend([completes] * len(terms))
+    @classmethod
+    def of_texts(
+        cls, terms: tuple[Sequence[str], Array, Array], reads_bodies: Sequence[bool],
+        excluded: Sequence[tuple[int, int]], field_factors: Floats | None = None,
+    ) -> Self:  # fmt: skip
+        """Count the terms of queries with a title and a body each, without unfinished words.
+
+        terms: the distinct words, the index in these of each word of the queries' texts, and the index of each text's
+        first word: a title's, then its body's. reads_bodies: of each field, whether it is compared with bodies, too.
+        excluded: what each query must not find, see QueryTerms.
+        """
+        words, numbers, ends = terms
+        fields, queries = len(reads_bodies), len(ends) // 2
+        offsets, found = np.zeros(queries + 1, np.int64), np.empty((2, fields * len(numbers)), np.int64)
+        reads = np.array(reads_bodies, np.bool_)
+        _count_words(numbers, ends, reads, np.full(fields * len(words), -1), offsets, found[0], found[1])
+        keys, counts = found[:, : offsets[-1]]
+        used = np.zeros(fields * len(words), np.bool_)
+        used[keys] = True
+        names = [
+            name for field, own in enumerate(used.reshape(fields, len(words)))
+            for name in mark_terms(compress(words, own.tolist()), field)
+        ]  # fmt: skip
+        docids, phrasings = np.array(excluded, np.int64).reshape(queries, 2).T.copy()
+        return cls(
+            names, offsets, (np.cumsum(used) - 1)[keys], counts.astype(np.float64), np.zeros(len(keys), np.int64),
+            docids, phrasings, field_factors,
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: Any) -> Any:
+        """Return a query as its terms, for searchers that read queries one by one."""
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        own = self.select(slice(row, row + 1))
+        counted = zip(map(self.names.__getitem__, own.terms.tolist()), own.counts.astype(int).tolist(), strict=True)
+        factors = () if own.field_factors is None else tuple(own.field_factors[0].tolist())
+        excluded = int(own.excluded_docids[0]), int(own.excluded_phrasings[0])
+        return QueryTerms([term for term, n in counted for _ in range(n)], None, *excluded, field_factors=factors)
+
+    def select(self, rows: slice) -> Self:
+        """Return some of the queries, which follow each other."""
+        first, last = self.offsets[[rows.start, rows.stop]]
+        own, of_terms = slice(rows.start, rows.stop), slice(first, last)
+        return replace(
+            self, offsets=self.offsets[rows.start : rows.stop + 1] - first, terms=self.terms[of_terms],
+            counts=self.counts[of_terms], completes=self.completes[of_terms],
+            excluded_docids=self.excluded_docids[own], excluded_phrasings=self.excluded_phrasings[own],
+            field_factors=None if self.field_factors is None else self.field_factors[own],
+            word_factors=None if self.word_factors is None else self.word_factors[of_terms],
+        )  # fmt: skip
+
+    def distinct_terms(self) -> tuple[list[str], Array]:
+        """Return the names that the queries have, and the index of each term in these."""
+        used = np.zeros(len(self.names), np.bool_)
+        used[self.terms] = True
+        return list(compress(self.names, used.tolist())), (np.cumsum(used) - 1)[self.terms]
+
+
+@compiled()
+def _count_words(
+    numbers: NDArray[np.int64], ends: NDArray[np.int64], reads_bodies: NDArray[np.bool_], last: NDArray[np.int64],
+    offsets: NDArray[np.int64], keys: NDArray[np.int64], counts: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Write the distinct words of each field of each query as field · W + word, with their counts.
+
+    See TermColumns.of_texts. last: (F · W), −1: where each word was last written.
+    """
+    words, n = len(last) // len(reads_bodies), 0
+    for q in range(len(offsets) - 1):
+        for f in range(len(reads_bodies)):
+            start = n
+            for at in range(ends[2 * q], ends[2 * q + 1 + reads_bodies[f]]):
+                key = f * words + numbers[at]
+                if last[key] < start:
+                    last[key], keys[n], counts[n] = n, key, 0
+                    n += 1
+                counts[last[key]] += 1
+        offsets[q + 1] = n

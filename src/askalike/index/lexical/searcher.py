@@ -102,8 +102,11 @@ class PostingsSearcher:
         self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights = ()
     ) -> PreparedQueries:
         """Look up the queries' terms, once for all of `search`, `score` and `contributions`."""
-        batch = self._prepare_batch(queries, similarity, fields) if len(queries) <= BATCH_SIZE else None
-        return PreparedQueries(queries, similarity, fields, batch)
+        columns = queries
+        if not isinstance(columns, TermColumns):
+            columns = TermColumns.of_queries(queries, self.complete, len(self._statistics))
+        batch = self._prepare_batch(columns, similarity, fields) if len(queries) <= BATCH_SIZE else None
+        return PreparedQueries(queries, columns, similarity, fields, batch)
 
     def search(self, prepared: PreparedQueries, k: int, allowed: AllowedDocs | None = None) -> list[TopDocs]:
         """Return the k best questions of each query, each by its best phrasing.
@@ -170,8 +173,8 @@ class PostingsSearcher:
             yield slice(0, len(prepared.queries)), prepared.batch
             return
         for start in range(0, len(prepared.queries), BATCH_SIZE):
-            rows = slice(start, start + BATCH_SIZE)
-            yield rows, self._prepare_batch(prepared.queries[rows], prepared.similarity, prepared.fields)
+            rows = slice(start, min(start + BATCH_SIZE, len(prepared.queries)))
+            yield rows, self._prepare_batch(prepared.columns.select(rows), prepared.similarity, prepared.fields)
 
     def _search_rows(self, batch: PreparedBatch, rows: slice, k: int, allowed_masks: Sequence[Array]) -> list[TopDocs]:
         n = rows.stop - rows.start
@@ -206,13 +209,11 @@ class PostingsSearcher:
             )
         return matches
 
-    def _prepare_batch(
-        self, queries: Sequence[QueryTerms], similarity: TermScorer, fields: FieldWeights
-    ) -> PreparedBatch:
-        terms = TermColumns.of_queries(queries, self.complete, len(self._statistics))
+    def _prepare_batch(self, columns: TermColumns, similarity: TermScorer, fields: FieldWeights) -> PreparedBatch:
+        names, places = columns.distinct_terms()
         with self._lock:
-            numbers, scores = self._compute_scores(terms.names, similarity)
-        return PreparedBatch.of_queries(queries, terms, scores, numbers, fields)
+            numbers, scores = self._compute_scores(names, similarity)
+        return PreparedBatch.of_terms(columns, scores, numbers[places], fields)
 
     def _compute_scores(self, terms: Sequence[str], similarity: TermScorer) -> tuple[NDArray[np.int64], TermScores]:
         """Return the terms' numbers and the scores of the similarity. A cache that exceeds its limit is replaced."""

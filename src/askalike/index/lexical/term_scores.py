@@ -11,11 +11,13 @@ from askalike.core.types import Collection, Floats
 from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment, Segment
 from askalike.index.lexical.terms import field_of
-from askalike.index.rows import Array
+from askalike.native.compiled import Matrix, compiled
 
 MAX_REPHRASING_GAIN = 4
 """A term's score in a rephrasing is at most this many times its maximum score in a question's own text."""
 
+TABLE_ENTRIES = 1 << 12
+"""Number of entries of term tables that are computed at a time."""
 MAX_INTEGER_SCORE = 2.0**28
 """Integer scores of questions' own texts stay below this."""
 
@@ -165,12 +167,32 @@ class TermScores:
             return
         self.bounds[new] = self._compute_bounds(new)
         for at, live in enumerate(self.terms.segments):
-            ids = self.terms.segment_ids[at][new]
-            present = new[ids >= 0]
-            codes, sizes = _table_codes(live.segment, ids[ids >= 0])
-            start = self._entries[at].append(self.score_codes(live.segment, codes, np.repeat(present, sizes)))
-            self._starts[at][present] = start + np.cumsum(sizes) - sizes
+            present = new[self.terms.segment_ids[at][new] >= 0]
+            for field, own in enumerate(self.terms.statistics):
+                in_field = present[self.terms.fields[present] == field]
+                self._compute_tables(at, live.segment, in_field, own.collection)
         self._computed[new] = True
+
+    def _compute_tables(self, at: int, segment: Segment, numbers: NDArray[np.int64], collection: Collection) -> None:
+        """Append the tables of some terms of a field, a few at a time, so that their columns stay in the cache."""
+        ids = self.terms.segment_ids[at][numbers]
+        sizes = np.minimum(segment.starts[ids + 1] - segment.starts[ids], len(segment.code_tf))
+        ends = np.cumsum(sizes)
+        first = 0
+        while first < len(numbers):
+            begin = ends[first] - sizes[first]
+            last = max(first + 1, int(np.searchsorted(ends, begin + TABLE_ENTRIES, "right")))
+            some = slice(first, last)
+            values = np.stack((self.terms.df[numbers[some]], self.terms.ttf[numbers[some]], self.bounds[numbers[some]]))
+            columns = np.empty((5, ends[last - 1] - begin))
+            _fill_columns(
+                segment.starts, segment.codes, segment.code_tf, segment.code_length, ids[some], values, columns
+            )
+            tf, length, df, ttf, bound = columns
+            scores = self._similarity.score(tf, length, df, ttf, collection)
+            start = self._entries[at].append(np.minimum(scores, MAX_REPHRASING_GAIN * bound))
+            self._starts[at][numbers[some]] = start + ends[some] - sizes[some] - begin
+            first = last
 
     def segment_tables(self, at: int) -> ScoreTables:
         """Return the tables of one segment."""
@@ -188,12 +210,6 @@ class TermScores:
             return self._similarity.score(tf[at], length[at], df[at], ttf[at], own.collection)
 
         return score_fields(self.terms.fields[numbers], self.terms.statistics, score)
-
-    def score_codes(self, segment: Segment, codes: Array, numbers: Array) -> Floats:
-        """Return the score of each term in a document with this code."""
-        tf, length = segment.code_tf[codes].astype(np.float64), segment.code_length[codes].astype(np.float64)
-        scores = self.score_in_text(numbers, tf, length)
-        return np.minimum(scores, MAX_REPHRASING_GAIN * self.bounds[numbers])
 
     def _compute_bounds(self, numbers: NDArray[np.int64]) -> Floats:
         """Return the maximum score of each term in a question's own text."""
@@ -223,10 +239,20 @@ class _GrowableArray:
         return start
 
 
-def _table_codes(segment: Segment, ids: Array) -> tuple[Array, Array]:
-    """Return the codes of the entries of these terms' tables, concatenated, and the tables' sizes."""
-    code_count = len(segment.code_tf)
-    lists = (segment.codes[segment.starts[i] : segment.starts[i + 1]] for i in ids)
-    tables = [codes if len(codes) <= code_count else np.arange(code_count) for codes in lists]
-    sizes = np.array([len(table) for table in tables], np.int64)
-    return np.concatenate([*tables, np.empty(0, np.int64)]).astype(np.int64), sizes
+@compiled()
+def _fill_columns(
+    starts: NDArray[np.int64], codes: NDArray[np.uint16], code_tf: NDArray[np.int32], code_length: NDArray[np.int32],
+    ids: NDArray[np.int64], values: Matrix[np.float64], columns: Matrix[np.float64],
+) -> None:  # fmt: skip
+    """Write frequency and length of each entry of the terms' tables, and the values of its term.
+
+    ids: the terms' positions in the dictionary. values: (3, terms). columns: (5, entries).
+    """
+    n = 0
+    for i in range(len(ids)):
+        start, size = starts[ids[i]], starts[ids[i] + 1] - starts[ids[i]]
+        for j in range(min(size, len(code_tf))):
+            code = np.int64(codes[start + j]) if size <= len(code_tf) else j
+            columns[0, n], columns[1, n] = code_tf[code], code_length[code]
+            columns[2, n], columns[3, n], columns[4, n] = values[0, i], values[1, i], values[2, i]
+            n += 1

@@ -76,7 +76,7 @@ async def record_feedback(archive: ServedArchive, feedback: FeedbackRequest) -> 
         raise HTTPException(422, f"body.chosen_id: {feedback.chosen_id!r} is not among those shown")
     query = LoggedQuery(feedback.title, feedback.body, feedback.shown_ids, archive.model)
     verdict, chosen_id, days = feedback.verdict, feedback.chosen_id, archive.retention_days
-    await archive.run_on_store(lambda store: insert_feedback(store, query, verdict, chosen_id, days))
+    await archive.write(lambda store: insert_feedback(store, query, verdict, chosen_id, days))
     telemetry.FEEDBACK.labels(archive.name, feedback.verdict).inc()
     if events := _use_events(feedback):
         await record_use(archive, *events)

@@ -149,7 +149,7 @@ async def commit(
     """Add or replace records and set the status, 201 if one is new; 409 if the question of one is missing."""
     editor = caller_id(request)
     try:
-        edit = await archive.run_on_store(lambda store: put_records(store, records, editor))
+        edit = await archive.write(lambda store: put_records(store, records, editor))
     except MissingRecordError as error:
         raise HTTPException(409, str(error)) from None
     response.status_code = 201 if edit.created else 200

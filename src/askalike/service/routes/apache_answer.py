@@ -148,7 +148,7 @@ async def query(archive: ReadableArchive, name: CollectionName, request: Collect
 @router.post("/api/v1/collections/{name}/delete")
 async def delete(archive: WritableArchive, name: CollectionName, request: DeleteRequest) -> list[str]:
     """Delete questions, with their answers, and answers."""
-    return await archive.run_on_store(lambda store: _delete(store, request.ids))
+    return await archive.write(lambda store: _delete(store, request.ids))
 
 
 def encode_text(text: str) -> list[float]:

@@ -98,7 +98,7 @@ async def get_revisions(archive: WritableArchive, question: Id) -> RevisionsResp
 @questions.delete("/questions/{id:path}", summary="Delete a question", status_code=204)
 async def delete_question(archive: WritableArchive, id: QuestionId) -> None:
     """Delete a question with its answers and links."""
-    if not await archive.run_on_store(lambda store: store.delete([id])):
+    if not await archive.write(lambda store: store.delete([id])):
         raise HTTPException(404, f"no question {id!r}")
 
 
@@ -142,7 +142,7 @@ async def get_answer(archive: ReadableArchive, id: AnswerId) -> AnswerRecord:
 @answers.delete("/answers/{id:path}", summary="Delete an answer", status_code=204)
 async def delete_answer(archive: WritableArchive, id: AnswerId) -> None:
     """Delete an answer."""
-    if not await archive.run_on_store(lambda store: editing.delete_answers(store, [id])):
+    if not await archive.write(lambda store: editing.delete_answers(store, [id])):
         raise HTTPException(404, f"no answer {id!r}")
 
 
@@ -176,6 +176,6 @@ async def get_links(
 @links.delete("/links", summary="Delete a link", status_code=204)
 async def delete_link(archive: WritableArchive, link: Annotated[LinkFields, Query()]) -> None:
     """Delete a link."""
-    if not await archive.run_on_store(lambda store: editing.delete_link(store, link.to_link())):
+    if not await archive.write(lambda store: editing.delete_link(store, link.to_link())):
         ends = f"{link.source} → {link.target}"
         raise HTTPException(404, f"no link {ends!r}")

@@ -1,12 +1,24 @@
-"""Requests that wait for the same engine are searched as a batch, which takes less time than one after the other."""
+"""Requests that wait are answered as a batch, which takes less time than one after the other: searches, and writes."""
 
+import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
 
 from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
+from askalike.service.settings import ServiceSettings
+from askalike.service.state.executors import BoundedExecutor, OverloadedError
+from askalike.store import Archive
+from askalike.store.editing import write_together
 
 MAX_BATCH = 4
 """Maximum number of requests in a batch: more save little, and each waits for the whole batch."""
+
+WRITE_WINDOW_S = 0.1
+"""Time after the beginning of a batch of writes in which further ones are collected for the next batch."""
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(eq=False)
@@ -53,3 +65,41 @@ class RequestBatcher:
             return
         for pending, result in zip(batch, results, strict=True):
             pending.result = result
+
+
+class WriteBatcher:
+    """Collects writes and makes those of a window in one transaction, in order of arrival.
+
+    A write that comes after a pause is made at once. Each is answered when it is durable; one that fails, alone.
+    """
+
+    def __init__(self, executor: BoundedExecutor[Archive], settings: ServiceSettings) -> None:
+        self._executor, self._settings = executor, settings
+        self._waiting: list[tuple[Callable[[Archive], Any], asyncio.Future[Any]]] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._next_at = 0.0
+
+    async def run(self, write: Callable[[Archive], ResultT]) -> ResultT:
+        """Return the result of a write. Raises OverloadedError, TimeoutError, and what the write raises."""
+        if len(self._waiting) >= self._settings.max_waiting:
+            raise OverloadedError
+        result: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
+        self._waiting.append((write, result))
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write_waiting())
+        async with asyncio.timeout(self._settings.timeout_s):
+            return await result
+
+    async def _write_waiting(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while self._waiting:
+            await asyncio.sleep(self._next_at - clock())
+            self._next_at = clock() + WRITE_WINDOW_S
+            batch, self._waiting = [(write, result) for write, result in self._waiting if not result.done()], []
+            try:
+                outcomes = await self._executor.run(partial(write_together, writes=[write for write, _ in batch]))
+            except Exception as error:  # which each of the requests reports
+                outcomes = [error] * len(batch)
+            for (_, result), outcome in zip(batch, outcomes, strict=True):
+                if not result.done():
+                    result.set_exception(outcome) if isinstance(outcome, Exception) else result.set_result(outcome)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
@@ -14,8 +13,9 @@ from askalike.search.engine import LocalEngine, SearchRequest, SearchResult
 from askalike.service.log import log_event
 from askalike.service.settings import ServiceSettings
 from askalike.service.state.archive_encoders import ArchiveEncoders
-from askalike.service.state.batching import RequestBatcher
+from askalike.service.state.batching import RequestBatcher, WriteBatcher
 from askalike.service.state.engine_state import IndexStatus, ServedEngine, index_status, is_present
+from askalike.service.state.executors import BoundedExecutor, OverloadedError
 from askalike.service.state.peers import PeerRouter
 from askalike.store import Archive
 
@@ -25,43 +25,7 @@ RETRY_S = 60
 """The wait before another attempt after an engine could not be opened."""
 NOTE_S = 1
 """Maximum time that a response waits for a `note`."""
-ResourceT = TypeVar("ResourceT")
 ResultT = TypeVar("ResultT")
-
-
-class OverloadedError(Exception):
-    """The queue of an executor is full, so the request is rejected."""
-
-
-class BoundedExecutor(Generic[ResourceT]):
-    """Runs tasks on one resource, one after the other, in a thread of its own, so as not to block the event loop."""
-
-    def __init__(self, resource: ResourceT, settings: ServiceSettings) -> None:
-        self._resource = resource
-        self._settings = settings
-        self._n_waiting = 0
-        self._thread = ThreadPoolExecutor(1)
-
-    async def run(self, work: Callable[[ResourceT], ResultT]) -> ResultT:
-        """Return the result of the work.
-
-        Raises OverloadedError if the queue is full, TimeoutError if the result is late. Work that has not begun by then
-        is dropped; work that has begun is finished and its result discarded.
-        """
-        if self._n_waiting >= self._settings.max_waiting:
-            raise OverloadedError
-        self._n_waiting += 1
-        future = asyncio.get_running_loop().run_in_executor(self._thread, work, self._resource)
-        future.add_done_callback(self._release_slot)
-        async with asyncio.timeout(self._settings.timeout_s):
-            return await future
-
-    def close(self) -> None:
-        """Finish the work in the queue, then end the thread."""
-        self._thread.shutdown()
-
-    def _release_slot(self, _: object) -> None:
-        self._n_waiting -= 1
 
 
 class Singleflight(Generic[ResultT]):
@@ -95,6 +59,7 @@ class ServedArchive:
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
         self._batcher = RequestBatcher()
         self._archive_executor = BoundedExecutor(self._archive, settings)
+        self._write_batcher = WriteBatcher(self._archive_executor, settings)
         self._note_executor = BoundedExecutor(self._note_archive, settings)
         self._notes: set[asyncio.Task[None]] = set()
         self._encoder_executor = BoundedExecutor(ArchiveEncoders(path), settings)
@@ -130,6 +95,10 @@ class ServedArchive:
     async def run_on_store(self, work: Callable[[Archive], ResultT]) -> ResultT:
         """Return the result of work on the archive, once it is committed. Raises OverloadedError, TimeoutError."""
         return await self._archive_executor.run(work)
+
+    async def write(self, work: Callable[[Archive], ResultT]) -> ResultT:
+        """Return the result of work that changes records, once it is durable; see WriteBatcher."""
+        return await self._write_batcher.run(work)
 
     async def note(self, work: Callable[[Archive], object]) -> None:
         """Write something that no response depends on, such as a count; wait for it only briefly, and log errors.
