@@ -26,7 +26,7 @@ from askalike.index.rows import DocAttributes, FoundTitles, find_positions, scor
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
-from askalike.rankers._explanations import explain_by_vectors
+from askalike.rankers._explanations import explain_network
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
 from askalike.rankers._queries import ANSWER_WEIGHT, FieldSettings, ResolvedQuery
@@ -41,7 +41,7 @@ from askalike.rankers._searcher import (
     fill_missing,
     find_typed_titles,
 )
-from askalike.rankers._word_vectors import WordReader
+from askalike.rankers._word_vectors import WordReader, explain_by_words
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
 from askalike.store.encoding import record_encoding
@@ -327,7 +327,11 @@ class DenseSearcher(Searcher):
         documents = [self._phrasing_fields(retrieved.encoded, row, texts[docid], docid) for docid in docids.tolist()]
         encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
         text = self._fields.select_explained(query.finished or query.query)
-        reasons = explain_by_vectors(encoder, self.name, text, documents, scores, reader)
+        if reader:
+            reasons = explain_by_words(reader, self.name, text, documents, scores)
+        else:
+            pairs = zip(documents, scores, strict=True)
+            reasons = [explain_network(encoder, self.name, text, fields, score) for fields, score in pairs]
         of_fields = cache(partial(self._score_fields, retrieved.encoded, row, docids, scores))
 
         def share(place: int) -> Mapping[str, float]:
