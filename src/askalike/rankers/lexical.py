@@ -309,7 +309,7 @@ class LexicalSearcher(Searcher):
         super().__init__(ranker.name, view)
         self._ranker, self._extractor = ranker, ranker.extractor
         self._postings, self._finds_titles = postings, ranker.settings.finds_titles
-        self._weights = ranker.settings.weights if view.kind == "questions" else ()
+        self._field_weights = ranker.settings.weights if view.kind == "questions" else ()
         self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
         self.detects_language = ranker.settings.language == "auto"
 
@@ -343,8 +343,10 @@ class LexicalSearcher(Searcher):
 
     def _look_up(self, queries: Sequence[ResolvedQuery]) -> Any:
         """Return the queries' terms as the index knows them."""
-        terms = self._extractor.many_query_terms(queries, self.view.kind)
-        return self._postings.prepare(terms, self._ranker.similarity, self._weights)
+        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, self._field_weights)
+
+    def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> Sequence[QueryTerms]:
+        return self._extractor.many_query_terms(queries, self.view.kind)
 
     def _explain_query(
         self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions], texts: Texts
