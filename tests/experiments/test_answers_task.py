@@ -5,11 +5,13 @@ import json
 import pytest
 from small import TEMPLATES, TOPICS, toml_at
 
+from askalike import rankers
 from askalike.core.errors import ArchiveError, SettingsError
 from askalike.core.types import Answer, Question
 from askalike.evaluation.trec import read_run
 from askalike.experiments.comparing import compare_runs, load_judgements, parse_sources
 from askalike.experiments.declaration import read_experiment
+from askalike.experiments.measuring import evaluate_ranker
 from askalike.experiments.run import run_experiment
 from askalike.store.archive import Archive
 
@@ -66,6 +68,13 @@ def test_a_part_is_measured_and_settings_are_tuned_on_another(archive, tmp_path)
     }
     outcome = run_experiment(read_experiment(declared(tmp_path, archive, **changes)), tmp_path / "out")
     assert set(outcome.systems[0].tuned) == {"k1", "Success@1 on topic/dev (n = 12)"}
+
+
+def test_evaluate_ranks_the_answers_of_a_split_of_answers(archive, tmp_path):
+    outcome = run_experiment(read_experiment(declared(tmp_path, archive)), tmp_path / "out")
+    with Archive.open(archive) as opened:
+        found = evaluate_ranker(opened, rankers.create("bm25"), "answers", ["RR"])
+    assert found.means["RR"] == outcome.systems[0].mean("RR")
 
 
 def test_a_folder_can_be_compared_again(archive, tmp_path):

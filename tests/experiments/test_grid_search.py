@@ -7,7 +7,7 @@ from askalike.core import registry
 from askalike.core.errors import SettingsError
 from askalike.core.types import Question, Split
 from askalike.experiments import grid_search
-from askalike.experiments.grid_search import combinations, sample_queries, search_grid, tune_ranker, tuning_grids
+from askalike.experiments.grid_search import combinations, search_grid, tune_ranker, tuning_grids
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import Trial, TrialEvaluator
 from askalike.store import Archive
@@ -117,12 +117,3 @@ def test_fields_have_weights_where_there_are_titles_and_bodies(archive):
     archive.upsert([Question("more", "egg", "how long")])
     assert tuning_grids(archive, "bm25", {"fields": "title,text"})[0]["field_weights"][0] == (1.0, 1.5)
     assert "field_weights" not in tuning_grids(archive, "bm25", {"fields": "title"})[0]
-
-
-def test_sample_queries_seeded():
-    queries = {f"q{n}": Question(f"q{n}", "egg") for n in range(60)}
-    labels = Split(queries, {q: {"long": 1} for q in queries})
-    drawn = sample_queries(labels, 7, seed=3)
-    assert len(drawn.queries) == len(drawn.qrels) == 7
-    assert drawn == sample_queries(labels, 7, seed=3) != sample_queries(labels, 7, seed=4)
-    assert sample_queries(labels, 1000) is labels

@@ -16,7 +16,9 @@ from small import archive_at, toml_at
 from askalike.core.errors import SettingsError
 from askalike.core.types import EvaluationQuery, Judgement, Question
 from askalike.evaluation.trec import read_run
-from askalike.experiments.declaration import read_experiment
+from askalike.experiments.comparing import load_judgements, parse_sources
+from askalike.experiments.declaration import read_experiment, resolve
+from askalike.experiments.quick import shorten
 from askalike.experiments.run import run_experiment
 from askalike.store.archive import Archive
 from askalike.store.statistics import content_hash
@@ -209,6 +211,24 @@ def test_a_folder_with_something_in_it_is_refused(toml, tmp_path):
     for options in ({}, {"force": True}, {"resume": True}):
         with pytest.raises(SettingsError, match="is not an experiment"):
             run_experiment(read_experiment(toml), tmp_path / "other", **options)
+
+
+def test_a_quick_run_has_few_queries_one_seed_and_few_values(archive, tmp_path):
+    system = [{"ranker": "bm25", "tune": {"k1": [0.3, 0.6, 1.2]}}, {"ranker": "cnn", "settings": {"init": "skipgram"}}]
+    parts = {"source_split": "rephrasings", "name": "few", "shares": [0.2, 0.4, 0.4]}
+    toml = toml_at(tmp_path / "x.toml", archive, split="few/test", dev="few/dev", seeds=[3, 4], system=system,
+                   partition=parts, max_queries=7)  # fmt: skip
+    with Archive.open(archive) as opened:
+        short = shorten(resolve(read_experiment(toml), opened))
+    assert (short.seeds, short.max_queries) == ((3,), 7)
+    assert short.system[0].tune == ({"k1": (0.3, 0.6)},)
+    settings = short.system[1].settings
+    assert (settings["training.epochs"], settings["embeddings.init"], settings["data.max_pairs"]) == (1, "random", 1000)
+    outcome = run_experiment(read_experiment(toml, {"system": system[:1]}), tmp_path / "out", quick=True)
+    assert outcome.known_differences[0].startswith("A quick run: ")
+    assert len(outcome.labels.queries) == 7
+    sources = parse_sources([str(tmp_path / "out")])
+    assert load_judgements(sources, None, None, None).qrels == outcome.labels.qrels
 
 
 def test_the_data_s_hash_does_not_depend_on_order_or_imports(tmp_path):

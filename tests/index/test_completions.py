@@ -38,3 +38,24 @@ def test_terms_of_deleted_questions_take_no_place(tmp_path):
         writer.delete(range(90))
         writer.commit(2)
     assert index.searcher.complete("a") == [*(f"a{n:03}" for n in range(90, 100)), "azz"]
+
+
+def test_a_reader_takes_over_deletions_and_reads_its_segments_only_once(tmp_path):
+    documents = {n: [f"a{n % 7}", "ab" if n % 2 else "ac"] for n in range(60)}
+    committed(tmp_path, [documents])
+    reader, writer = (LexicalIndex.open(tmp_path, LexicalLayout("x")) for _ in range(2))
+    [before] = reader.segments
+    for gone in (range(9), range(20, 29)):
+        assert reader.searcher.complete("a")
+        writer.delete(gone)
+        assert reader.refresh()
+        [after] = reader.segments
+        documents = {n: own for n, own in documents.items() if n not in gone}
+        expected = fresh({n: [(0, terms)] for n, terms in documents.items()})
+        assert after.live.segment is before.live.segment
+        assert reader.searcher.complete("a") == expected.complete("a")
+        assert reader.searcher.speller.docids("ab", 5) == expected.speller.docids("ab", 5)
+        rebuilt = LexicalIndex.create()
+        rebuilt.add(documents)
+        [found], [wanted] = (index.search([["a1", "ab"]]) for index in (reader, rebuilt))
+        assert (found.docids.tolist(), found.scores.tolist()) == (wanted.docids.tolist(), wanted.scores.tolist())

@@ -6,9 +6,16 @@ import pytest
 
 from askalike import rankers
 from askalike.core.errors import ArchiveError
-from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question
+from askalike.core.types import Answer, EvaluationQuery, Judgement, Link, Question, Split
 from askalike.labels.partitions import create_partition
-from askalike.labels.splits import KNOWN_QUERIES, default_split, labelled_splits, load_split, splits_to_hold_out
+from askalike.labels.splits import (
+    KNOWN_QUERIES,
+    default_split,
+    labelled_splits,
+    load_split,
+    sample_queries,
+    splits_to_hold_out,
+)
 from askalike.readers import import_archive
 from askalike.store import Archive
 from askalike.store.labels import imported_splits
@@ -193,3 +200,12 @@ def test_known_questions_are_drawn_the_same_in_any_order(tmp_path):
             drawn.append(set(load_split(archive, "known").queries))
     assert drawn[0] == drawn[1]
     assert len(drawn[0]) == KNOWN_QUERIES
+
+
+def test_sampled_queries_depend_on_the_seed():
+    queries = {f"q{n}": Question(f"q{n}", "egg") for n in range(60)}
+    labels = Split(queries, {q: {"long": 1} for q in queries})
+    drawn = sample_queries(labels, 7, seed=3)
+    assert len(drawn.queries) == len(drawn.qrels) == 7
+    assert drawn == sample_queries(labels, 7, seed=3) != sample_queries(labels, 7, seed=4)
+    assert sample_queries(labels, 1000) is labels

@@ -27,9 +27,10 @@ def scores(positive, forward, backward=None, forward_mask=None, backward_mask=No
     )
 
 
-def test_logistic_ranking_counts_the_hardest_of_both_sides():
+def test_logistic_ranking_sums_the_hardest_of_each_side():
     loss = LogisticRankingLoss(gamma=10)(scores([0.8], [[0.1, 0.5]], [[0.7, 0.9]], backward_mask=[[T, F]]))
-    assert loss.tolist() == [pytest.approx(math.log(1 + math.exp(-10 * (0.8 - 0.7))))]
+    expected = math.log(1 + math.exp(-10 * (0.8 - 0.5))) + math.log(1 + math.exp(-10 * (0.8 - 0.7)))
+    assert loss.tolist() == [pytest.approx(expected)]
 
 
 def test_contrastive():

@@ -9,11 +9,9 @@ from askalike.papers.lstm import (
     POOLINGS,
     HierarchicalLstmNetwork,
     HierarchicalLstmNetworkSettings,
-    LstmLayer,
     LstmNetwork,
     LstmNetworkSettings,
     pool_states,
-    read_texts,
 )
 from askalike.text.features.sentences import SentenceFeatures, SentenceSettings
 
@@ -78,19 +76,3 @@ def test_the_order_of_sentences_counts():
     vectors = network({"ids": ids, "mask": ids > 0})[0]
     torch.testing.assert_close(vectors[0], vectors[2])
     assert not torch.allclose(vectors[0], vectors[1])
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_texts_read_in_groups_have_the_vectors_of_texts_read_together(pooling):
-    torch.manual_seed(5)
-    layer, lengths = LstmLayer(3, 4).double(), torch.tensor([1, 9, 0, 2] * 12)
-    mask = torch.arange(9) < lengths[:, None]
-    words = torch.randn(48, 9, 3, dtype=torch.double)
-    groups = []
-
-    def reader(group):
-        groups.append(group.shape)
-        return layer(group)
-
-    torch.testing.assert_close(read_texts(pooling, reader, words, mask), pool_states(pooling, layer(words), mask))
-    assert [shape[:2] for shape in groups] == [(16, 1), (16, 2), (16, 9)]

@@ -18,6 +18,16 @@ def test_trigrams_are_a_set_of_stems_trigrams():
     np.testing.assert_array_equal(*(rows.batch(np.array([n]))["ids"] for n in (0, 1)))
 
 
+def test_each_trigram_has_its_own_row_where_none_is_hashed(tmp_path):
+    egg, egret = Question("1", "eggs"), Question("2", "egrets")
+    known = TrigramFeatures.from_texts(TrigramSettings(trigrams=0), [egg, Question("3", "gg")])
+    assert sorted(known.tokens[2:]) == ["#eg", "#gg", "egg", "gg#"]
+    known.save(tmp_path)
+    for features in (known, TrigramFeatures.load(TrigramSettings(trigrams=0), tmp_path)):
+        rows = features.encode([egg, egret])
+        assert rows.lengths.tolist() == [3, 1]  # of egret, #eg alone is known
+
+
 @pytest.mark.parametrize(("filters", "stride", "pool"), [((4,), 1, 2), ((2, 3), 2, 2), ((2, 2, 2), 1, 3)])
 def test_every_shape_that_is_accepted_runs(filters, stride, pool):
     settings = ScqaNetworkSettings(dim=64, filters=filters, kernel=5, stride=stride, pool=pool, units=7)

@@ -84,6 +84,15 @@ def test_an_anchor_keeps_its_words_unless_they_are_a_url() -> None:
     assert plain_text('<a href="http://a.b">http://a.b</a>', "html") == LINK_TOKEN
 
 
+def test_a_link_with_its_words_is_one_token_where_anchors_are_links() -> None:
+    body = (
+        '<p>see <A title="x" HREF="/b">these <b>words</b></a>, <a name="c">here</a> and http://d.e</p><a href="f">open'
+    )
+    assert plain_text(body, "html", links="anchors") == "see xxurl , here and xxurl \nopen".replace(" \n", "\n")
+    assert plain_text('<a href="b">c</a>', "text", links="anchors") == '<a href="b">c</a>'
+    assert plain_text("<a href " * 20_000, "html", links="anchors") == ""
+
+
 @pytest.mark.parametrize("algorithm", Stemmer.algorithms())
 def test_no_stemmer_changes_the_link_token(algorithm: str) -> None:
     assert Stemmer.Stemmer(algorithm).stemWord(LINK_TOKEN) == LINK_TOKEN

@@ -127,7 +127,8 @@ def evaluate_command(
             result = evaluate_ranker(archive, built, name, wanted, rule=rule, k=k, progress=report, resume=True)
             measured = _Measured(_describe_ranking(archive, directory, built, name), result)
             if writer:
-                queries = list(load_split(archive, name).queries.values())[:grounded]
+                labels = load_split(archive, name, document_kind(archive, name))
+                queries = list(labels.queries.values())[:grounded]
                 measured.support = measure_support(LocalEngine(archive, built), queries, writer)
     else:
         raise SettingsError("evaluate: expected an archive's directory, or --run FILE together with --qrels FILE")
@@ -299,6 +300,9 @@ def experiment_command(
         Option("-o", "--output", metavar="FOLDER", help="The folder of results.", show_default="runs/ and FILE's name"),
     ] = None,
     changes: Annotated[list[str] | None, assignment_option("A key of FILE to change")] = None,
+    quick: Annotated[
+        bool, Option("--quick", help="Try it out in minutes: few queries, pairs, epochs and values, one seed.")
+    ] = False,
     force: Annotated[bool, Option("--force", help="Discard an earlier experiment in the folder.")] = False,
     jobs: Jobs = 1,
     ray: Ray = None,
@@ -313,6 +317,7 @@ def experiment_command(
     ```
     askalike experiment two.toml
     askalike experiment two.toml --set k=10 -o runs/shallow
+    askalike experiment two.toml --quick
     ```
     """
     from askalike.experiments.declaration import read_experiment
@@ -320,13 +325,13 @@ def experiment_command(
     from askalike.experiments.run import run_experiment
 
     experiment = read_experiment(file, parse_assignments(changes or []))
-    folder = output or Path("runs") / file.stem
+    folder = output or Path("runs") / (file.stem + "-quick" * quick)
     announce_compilation()
     log = lines_without_terminal()
     with use_workers(jobs, ray), nested_progress_bars() as watch:
         outcome = run_experiment(
-            experiment, folder, resume=True, force=force, open_bar=watch, log=log,
-            command=_experiment_command_line(file, output, changes or []),
+            experiment, folder, quick=quick, resume=True, force=force, open_bar=watch, log=log,
+            command=_experiment_command_line(file, output, changes or [], quick=quick),
         )  # fmt: skip
     if json:
         print(to_json(outcome.as_dict()))
@@ -335,7 +340,8 @@ def experiment_command(
         print(f"{folder}: report.html, report.json, runs/")
 
 
-def _experiment_command_line(file: Path, output: Path | None, changes: Sequence[str]) -> str:
+def _experiment_command_line(file: Path, output: Path | None, changes: Sequence[str], *, quick: bool) -> str:
     """Return the command that was given, for the report."""
     given = [part for change in changes for part in ("--set", change)] + (["-o", str(output)] if output else [])
+    given += ["--quick"] if quick else []
     return shlex.join(["askalike", "experiment", str(file), *given])

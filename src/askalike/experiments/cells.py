@@ -22,7 +22,7 @@ from askalike.experiments.declaration import GIVEN_ORDER, Experiment, SystemSett
 from askalike.experiments.folder import ExperimentFolder, cell_name, file_name
 from askalike.experiments.measuring import RankingTask, merge_runs
 from askalike.experiments.outcome import SeedResult
-from askalike.labels.splits import KNOWN_SPLIT, labelled_splits, splits_to_hold_out, type_titles
+from askalike.labels.splits import KNOWN_SPLIT, labelled_splits, sample_queries, splits_to_hold_out, type_titles
 from askalike.rankers import Ranker, Searcher, open_current
 from askalike.store import Archive, View
 from askalike.store.labels import parse_typed_split
@@ -63,6 +63,8 @@ class CellContext:
             raise SettingsError(
                 f"dev = {experiment.dev!r}: {', '.join(tuned)} cannot be tuned on it; expected {expected}"
             )
+        if limit := experiment.max_queries:
+            labels, dev = sample_queries(labels, limit), dev and sample_queries(dev, limit)
         if not labels.candidates:
             systems = tuple(system for system in experiment.system if system.run != GIVEN_ORDER)
             experiment = experiment.model_copy(update={"system": systems})

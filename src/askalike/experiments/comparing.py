@@ -19,7 +19,7 @@ from askalike.evaluation.trec import read_qrels, read_run
 from askalike.experiments.folder import file_name
 from askalike.experiments.measuring import RankingTask, as_evaluation, evaluate_groups, evaluation_split
 from askalike.experiments.texts import ReportTexts, load_texts
-from askalike.labels.splits import document_kind, group_names
+from askalike.labels.splits import document_kind, group_names, sample_queries
 from askalike.store import Archive
 
 RUN_ENDINGS = (".trec", ".trec.gz")
@@ -144,6 +144,8 @@ def load_judgements(
         name = split_name or declared_value(sources, "split") or (evaluation_split(opened) if judged is None else None)
         kind: DocumentKind = declared_value(sources, "task") or (document_kind(opened, name) if name else "questions")
         labels = RankingTask.from_archive(opened, kind).labels(name) if name else Split({}, {})
+        if limit := declared_value(sources, "max_queries"):
+            labels = sample_queries(labels, limit)
         groups = group_names(opened)
     return RunJudgements(labels.qrels if judged is None else judged, labels.queries, path, kind, groups)
 

@@ -185,6 +185,9 @@ class Experiment(Settings):
         "trec_eval", description="how ties, self-hits and unanswered queries count"
     )
     k: StrictInt = Field(100, ge=1, description="number of documents per query")
+    max_queries: StrictInt | None = Field(
+        None, ge=1, description="maximum number of queries of split and of dev, drawn at random; by default all"
+    )
     seeds: tuple[Annotated[StrictInt, Field(ge=0)], ...] = Field(
         (0,), description="seeds of everything that is drawn at random"
     )

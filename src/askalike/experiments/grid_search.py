@@ -6,8 +6,6 @@ from itertools import product
 from math import fsum, prod
 from typing import Any
 
-import numpy as np
-
 from askalike import rankers
 from askalike.core import registry
 from askalike.core.errors import InputError, SettingsError
@@ -15,7 +13,6 @@ from askalike.core.types import Progress, Qrels, Split
 from askalike.experiments.measuring import RankingTask
 from askalike.experiments.trials import QueryValues, RankerSettings, Trial, TrialEvaluator, trial_key
 from askalike.labels.clusters import assign_folds, clusters_from_qrels
-from askalike.labels.splits import restrict_split
 from askalike.rankers import Tunable
 from askalike.store import Archive
 
@@ -177,12 +174,3 @@ def nested_folds(
         if fold:
             members = set(fold)
             yield fold, [query for query in queries if query not in members]
-
-
-def sample_queries(labels: Split, size: int, seed: int = SEED) -> Split:
-    """Return at most `size` of a split's judged queries, drawn without replacement, in the split's order."""
-    judged = [q for q in labels.queries if q in labels.qrels]
-    if len(judged) <= size:
-        return labels
-    drawn = np.random.default_rng(seed).choice(len(judged), size, replace=False)
-    return restrict_split(labels, {judged[i] for i in drawn})

@@ -100,9 +100,11 @@ def evaluate_ranker(
     """Return a ranker's measures on a split; for an archive of several groups (CQADupStack's forums), their average.
 
     The ranker's own order counts: ties are broken before the rule is applied, as when a run is written.
-    A query that is a question of the archive never finds itself. resume: see RankingTask.fit_and_rank.
+    A query that is a question of the archive never finds itself. On the split `answers` and its parts, answers are
+    ranked; identical ones count as one. resume: see RankingTask.fit_and_rank.
     """
-    task, labels = RankingTask(archive), load_split(archive, split_name)
+    task = RankingTask.from_archive(archive, document_kind(archive, split_name))
+    labels = task.labels(split_name)
     run = task.fit_and_rank(ranker, labels, k, splits_to_hold_out(archive, split_name), progress, resume)
     return task.measure_groups(separate_ties(run), labels, measures, rule)
 

@@ -23,6 +23,7 @@ from askalike.experiments.grid_search import search_grid
 from askalike.experiments.measuring import describe_choice
 from askalike.experiments.outcome import ExperimentResult, SystemResult
 from askalike.experiments.provenance import collect_provenance
+from askalike.experiments.quick import shorten
 from askalike.experiments.trials import TrialEvaluator
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
@@ -45,18 +46,19 @@ def no_bar(description: str) -> Iterator[None]:
 
 
 def run_experiment(
-    experiment: Experiment, folder: Path, *, resume: bool = False, force: bool = False, open_bar: OpenBar = no_bar,
-    log: LogCallback = lambda line: None, command: str | None = None,
+    experiment: Experiment, folder: Path, *, quick: bool = False, resume: bool = False, force: bool = False,
+    open_bar: OpenBar = no_bar, log: LogCallback = lambda line: None, command: str | None = None,
 ) -> ExperimentResult:  # fmt: skip
     """Rank and measure every system with every seed, and write all results into a folder.
 
-    The same experiment on the same data writes the same run files. resume: skip cells whose run is already written.
-    force: discard an experiment in the folder. log: called with each line of the log. command: the command line, for
-    the report. Raises SettingsError if the folder is refused, or if resuming would mix runs of two states of the
-    archive.
+    The same experiment on the same data writes the same run files. quick: try it out, see `shorten`. resume: skip cells
+    whose run is already written. force: discard an experiment in the folder. log: called with each line of the log.
+    command: the command line, for the report. Raises SettingsError if the folder is refused, or if resuming would mix
+    runs of two states of the archive.
     """
     with Archive.open(experiment.archive, experiment.engine) as archive:
         experiment = resolve(experiment, archive)
+        experiment = shorten(experiment) if quick else experiment
         place = ExperimentFolder(folder, log)
         if partition := experiment.partition:
             create_partition(

@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -163,8 +163,8 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
         return self._state.segments
 
     @abstractmethod
-    def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> LiveT:
-        """Map a segment's files. `deletions` contains the arrays of the file of deletions, if there is one.
+    def _load_segment(self, folder: Path) -> LiveT:
+        """Map a segment's files, without its deletions.
 
         Raises FileNotFoundError for a missing file, and one of UNREADABLE for a damaged one.
         """
@@ -177,15 +177,20 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
     def _make_writer(self) -> WriterT:
         """Return a new writer."""
 
-    def open_segment(self, name: str, deletions: str | None = None) -> CommittedSegment[LiveT]:
-        """Open the segment of that name. Raises FileNotFoundError, and UnusableIndexError for a damaged segment."""
-        folder = self.folder / name
+    def open_segment(
+        self, name: str, deletions: str | None = None, opened: CommittedSegment[LiveT] | None = None
+    ) -> CommittedSegment[LiveT]:
+        """Open the segment of that name. opened: the same one with other deletions, whose files are not read again.
+
+        Raises FileNotFoundError, and UnusableIndexError for a damaged segment.
+        """
         try:
             arrays: dict[str, Array] = {}
             if deletions is not None:
                 with np.load(self.folder / deletions, allow_pickle=False) as file:
                     arrays = dict(file)
-            return CommittedSegment(name, self._load_segment(folder, arrays), deletions)
+            live = opened.live if opened else self._load_segment(self.folder / name)
+            return CommittedSegment(name, live.with_stored_deletions(arrays) if opened or arrays else live, deletions)
         except UNREADABLE as error:
             raise UnusableIndexError(self.folder, f"damaged ({name}: {error})") from None
 
@@ -323,9 +328,11 @@ class CommittedIndex(ABC, Generic[LiveT, SearcherT, LayoutT, WriterT]):
             verify_files(self.folder, new, all_known=checksums)
         except ChecksumError as error:
             raise UnusableIndexError(self.folder, f"damaged ({error})") from None
-        opened = {(s.name, s.deletions): s for s in self.segments if new.keys().isdisjoint(_segment_files(s, known))}
-        names = map(tuple, manifest["segments"])
-        segments = tuple(opened.get(name) or self.open_segment(*name) for name in names)
+        opened = {s.name: s for s in self.segments if new.keys().isdisjoint(_segment_files(s, known))}
+        segments = tuple(
+            own if own and own.deletions == deletions else self.open_segment(name, deletions, own)
+            for name, deletions, own in ((*names, opened.get(names[0])) for names in manifest["segments"])
+        )
         return CommittedState(stamp, manifest["change"], manifest["change_date"], segments, checksums=checksums)
 
     def _load_manifest(self) -> dict[str, Any]:

@@ -91,6 +91,10 @@ class LiveRows(ABC):
         """Return the same segment with these rows deleted (ascending; they include those deleted before)."""
 
     @abstractmethod
+    def with_stored_deletions(self, arrays: Mapping[str, Array]) -> Self:
+        """Return the same segment with the deletions of a file, see `deletion_arrays`; without any for no arrays."""
+
+    @abstractmethod
     def save(self, folder: Path) -> None:
         """Write the segment, without its deletions, into a new directory. A commit makes it durable."""
 
@@ -152,7 +156,7 @@ class LiveRows(ABC):
         if not len(known):
             return
         first = known.searchsorted(keys)
-        for query in (known[first.clip(max=len(known) - 1)] == keys).nonzero()[0].tolist():
+        for query in (known[np.minimum(first, len(known) - 1)] == keys).nonzero()[0].tolist():
             at = int(first[query])
             while at < len(known) and known[at] == keys[query]:
                 row = int(rows[at])

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
+
 from askalike.core.errors import ArchiveError
 from askalike.core.iteration import chunks
 from askalike.core.types import DocumentKind, Question, Split
@@ -223,6 +225,15 @@ def restrict_split(parent: Split, query_ids: set[str]) -> Split:
 
     candidates = None if parent.candidates is None else restrict(parent.candidates)
     return replace(parent, queries=restrict(parent.queries), qrels=restrict(parent.qrels), candidates=candidates)
+
+
+def sample_queries(labels: Split, size: int, seed: int = 0) -> Split:
+    """Return at most `size` of a split's judged queries, drawn without replacement, in the split's order."""
+    judged = [q for q in labels.queries if q in labels.qrels]
+    if len(judged) <= size:
+        return labels
+    drawn = np.random.default_rng(seed).choice(len(judged), size, replace=False)
+    return restrict_split(labels, {judged[i] for i in drawn})
 
 
 def group_names(archive: Archive) -> Sequence[str]:

@@ -67,15 +67,17 @@ class Objective(nn.Module):
 
     @torch.no_grad()
     def _keep_hardest_negatives(self, batch: TrainingBatch) -> TrainingBatch:
-        """Return the batch with only each pair's highest-scoring negative: the same gradient with fewer texts."""
+        """Return the batch with only the highest-scoring negative of each side: the same gradient with fewer texts."""
         vectors = self.network(batch.texts)
         scores = [self._score_negatives(vectors, side, batch.negatives) for side in self._select_sides(batch)]
-        hardest = torch.stack(scores).amax(0).masked_fill(~batch.mask, -torch.inf).argmax(1, keepdim=True)
-        needed = torch.cat((batch.query, batch.positive, batch.negatives.gather(1, hardest)[:, 0]))
+        hardest = torch.stack(scores, 1).masked_fill(~batch.mask[:, None], -torch.inf).argmax(2)
+        needed = torch.cat((batch.query, batch.positive, batch.negatives.gather(1, hardest).flatten()))
         old_rows, new_rows = torch.unique(needed, return_inverse=True)
-        query, positive, negative = new_rows.chunk(3)
+        query, positive, negatives = new_rows.tensor_split((len(batch.query), 2 * len(batch.query)))
         texts = {name: array[old_rows] for name, array in batch.texts.items()}
-        return TrainingBatch(texts, query, positive, batch.clusters, negative[:, None], batch.mask.gather(1, hardest))
+        return TrainingBatch(
+            texts, query, positive, batch.clusters, negatives.view(hardest.shape), batch.mask.gather(1, hardest)
+        )
 
     def _compute_scores(self, batch: TrainingBatch, vectors: PartVectors) -> Scores:
         query, positive = _select_rows(vectors, batch.query), _select_rows(vectors, batch.positive)

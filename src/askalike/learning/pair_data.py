@@ -34,6 +34,7 @@ def collect_training_data(view: TrainingView, settings: DataSettings, limit: int
     pairs = _draw_pairs(
         max_pairs_per_query, settings.max_pairs_per_cluster, seed, lambda pair: pair.cluster, balanced=settings.balanced
     )
+    pairs = _draw_pairs(pairs, settings.max_pairs, seed, lambda pair: pair.signal)
     irrelevant = _irrelevant_pairs(view) if settings.irrelevant else []
     if view.dev is not None:
         are_answers = view.kind == "answers"

@@ -22,7 +22,7 @@ class NegativesSettings(Settings):
         0, ge=0, description="number of documents for each pair that are judged irrelevant to its query"
     )
     in_batch: bool = Field(False, description="whether the other pairs of the batch are negatives")
-    hardest: bool = Field(False, description="whether only the highest-scoring drawn negative is used")
+    hardest: bool = Field(False, description="whether only the highest-scoring drawn negative of each side is used")
     sides: Literal["both", "query"] = Field(
         "both", description="whether negatives are scored with the query only, or also with the positive"
     )

@@ -20,7 +20,7 @@ from askalike.learning.networks import (
     make_embedding,
 )
 from askalike.papers.generator import Decoder, beam_search
-from askalike.papers.lstm import LstmLayer, pool_sentences, read_texts
+from askalike.papers.lstm import LstmLayer, pool_sentences, read_words
 
 
 class TwoTowerNetworkSettings(WordVectorSettings):
@@ -65,7 +65,7 @@ class TwoTowerNetwork(WordVectorNetwork):
 
     @abstractmethod
     def make_tower(self) -> nn.Module:
-        """Return a module that encodes word vectors (batch, …, dim) and their mask as (batch, hidden)."""
+        """Return a module that encodes texts, by word vectors, ids and mask (batch, …, tokens), as (batch, hidden)."""
 
     @property
     def generates_answers(self) -> bool:
@@ -93,7 +93,7 @@ class TwoTowerNetwork(WordVectorNetwork):
         for rows, tower, out in ((~answers, self.question, self.question_out), (answers, self.answer, self.answer_out)):
             if rows.any():
                 ids, mask = _trim_padding(batch["ids"][rows], batch["mask"][rows])
-                vectors = out(tower(self.words(ids), mask))
+                vectors = out(tower(self.words, ids, mask))
                 present = mask.flatten(1).any(1, keepdim=True)
                 encoded = encoded.masked_scatter(rows[:, None], vectors.masked_fill(~present, 0).to(encoded))
         return (encoded,)
@@ -137,9 +137,9 @@ class LastStateTower(nn.Module):
         super().__init__()
         self.recurrent = LstmLayer(dim, hidden)
 
-    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
-        """Encode words (batch, tokens, dim), mask (batch, tokens) as (batch, hidden)."""
-        return read_texts("last", self.recurrent, words, mask)
+    def forward(self, words: nn.Embedding, ids: Tensor, mask: Tensor) -> Tensor:
+        """Encode ids, mask (batch, tokens) as (batch, hidden)."""
+        return read_words("last", words, self.recurrent, ids, mask)
 
 
 class DssmNetwork(TwoTowerNetwork):
@@ -157,10 +157,11 @@ class MeanTower(nn.Module):
         self.weight = nn.Linear(dim, 1)
         self.dense = nn.Linear(dim, hidden)
 
-    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
-        """Encode words (batch, tokens, dim), mask (batch, tokens) as (batch, hidden)."""
-        weights = self.weight(words)[..., 0].sigmoid() * mask
-        mean = (weights[:, :, None] * words).sum(1) / weights.sum(1, keepdim=True).clamp_min(1e-6)
+    def forward(self, words: nn.Embedding, ids: Tensor, mask: Tensor) -> Tensor:
+        """Encode ids, mask (batch, tokens) as (batch, hidden)."""
+        vectors = words(ids)
+        weights = self.weight(vectors)[..., 0].sigmoid() * mask
+        mean = (weights[:, :, None] * vectors).sum(1) / weights.sum(1, keepdim=True).clamp_min(1e-6)
         return self.dense(mean).tanh()  # type: ignore[no-any-return]
 
 
@@ -179,9 +180,9 @@ class SentenceTower(nn.Module):
         self.recurrent = LstmLayer(dim, hidden)
         self.over = LstmLayer(hidden, hidden)
 
-    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
-        """Encode words (batch, sentences, tokens, dim), mask (batch, sentences, tokens) as (batch, hidden)."""
-        return pool_sentences(self.recurrent, self.over, words, mask)
+    def forward(self, words: nn.Embedding, ids: Tensor, mask: Tensor) -> Tensor:
+        """Encode ids, mask (batch, sentences, tokens) as (batch, hidden)."""
+        return pool_sentences(words, self.recurrent, self.over, ids, mask)
 
 
 class DssmHierarchicalLstmNetwork(TwoTowerNetwork):

@@ -10,12 +10,11 @@ from torch.nn import functional
 
 from askalike import Settings, SettingsError
 from askalike.learning.networks import Batch, PartVectors, WordVectorNetwork, WordVectorSettings, make_embedding
+from askalike.papers.recurrence import pack, read_packed
 
 Pooling = Literal["last", "max", "mean", "mean_max"]
-TEXTS_PER_GROUP = 16
-"""Number of texts that a processor reads together: fewer have less padding, more have faster products of matrices."""
 MIN_DENSITY = 0.8
-"""Share of real tokens above which a batch is read at once."""
+"""Share of real tokens above which torch's own LSTM encodes texts as fast."""
 
 
 class LstmLayer(nn.Module):
@@ -29,6 +28,31 @@ class LstmLayer(nn.Module):
         """Return the hidden state after each step: (batch, steps, dim) to (batch, steps, hidden)."""
         return self.lstm(steps)[0]  # type: ignore[no-any-return]
 
+    def read(self, pooling: Pooling, vectors: Tensor, mask: Tensor, rows: Tensor | None = None) -> Tensor:
+        """Return the pooled states over texts, (batch, hidden) or (batch, 2 · hidden).
+
+        vectors: (batch, steps, dim); with rows, (batch, steps), each step's row of vectors (n, dim). mask: (batch,
+        steps), True = real step. On a processor, learning reads no padding, and multiplies each row by the input's
+        weights once; to a GPU, a step costs the same whatever the number of texts.
+        """
+        is_dense = not torch.is_grad_enabled() and int(mask.sum()) > MIN_DENSITY * mask.numel()
+        if vectors.is_cuda or is_dense:
+            return pool_states(pooling, self(vectors if rows is None else functional.embedding(rows, vectors)), mask)
+        packing = pack(mask)
+        if not packing.sizes:
+            return vectors.new_zeros(len(mask), self.lstm.hidden_size * (2 if pooling == "mean_max" else 1))
+        weight, recurrent, *biases = self.lstm.all_weights[0]
+        if rows is None:
+            vectors, places = vectors.flatten(0, 1)[packing.places], torch.arange(len(packing.places))
+        else:
+            places = rows.flatten()[packing.places]
+        inputs = functional.linear(vectors, weight, biases[0] + biases[1]).to(weight.dtype)
+        states = read_packed(inputs, places, recurrent, packing.sizes)
+        if pooling == "last":
+            return states[packing.last].masked_fill(~mask.any(1, keepdim=True), 0)
+        padded = states.new_zeros(mask.numel(), states.shape[1]).index_copy(0, packing.places, states)
+        return pool_states(pooling, padded.view(*mask.shape, -1), mask)
+
 
 class WordLstm(nn.Module):
     """Word vectors, and an LSTM over them."""
@@ -39,9 +63,17 @@ class WordLstm(nn.Module):
         self.recurrent = LstmLayer(words.dim, hidden)
         self.dropout = dropout
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """Return the hidden state after each word: ids (batch, tokens) to (batch, tokens, hidden)."""
-        return self.recurrent(functional.dropout(self.words(ids), self.dropout, self.training))  # type: ignore[no-any-return]
+    def forward(self, pooling: Pooling, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return the pooled states over texts: ids, mask (batch, tokens) to (batch, hidden) or (batch, 2 · hidden)."""
+        if self.training and self.dropout:
+            return self.recurrent.read(pooling, functional.dropout(self.words(ids), self.dropout), mask)
+        return read_words(pooling, self.words, self.recurrent, ids, mask)
+
+
+def read_words(pooling: Pooling, words: nn.Embedding, layer: LstmLayer, ids: Tensor, mask: Tensor) -> Tensor:
+    """Return an LSTM's pooled states over word vectors: ids, mask (batch, tokens) to (batch, hidden or 2 · hidden)."""
+    distinct, rows = torch.unique(ids, return_inverse=True)
+    return layer.read(pooling, words(distinct), mask, rows)
 
 
 def pool_states(pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
@@ -52,32 +84,15 @@ def pool_states(pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
     return POOLINGS[pooling](states, mask).masked_fill(~mask.any(1, keepdim=True), 0)
 
 
-def read_texts(pooling: Pooling, reader: nn.Module, words: Tensor, mask: Tensor) -> Tensor:
-    """Return the pooled states of `reader` over texts, (batch, hidden): it reads groups of texts of similar lengths.
+def pool_sentences(words: nn.Embedding, layer: LstmLayer, over: LstmLayer, ids: Tensor, mask: Tensor) -> Tensor:
+    """Return the last state of the LSTM `over` sentences, each being the last state of `layer` over its words.
 
-    words: (batch, tokens, …), the input of `reader`. mask: (batch, tokens), True = real token. A batch has questions
-    of ten words beside answers of hundreds; a processor computes every step of padding, so each group has its own
-    length. A GPU reads all texts at once, as a step costs it the same whatever the number of texts.
-    """
-    lengths = mask.sum(1)
-    if words.is_cuda or len(mask) <= TEXTS_PER_GROUP or int(lengths.sum()) > MIN_DENSITY * mask.numel():
-        return pool_states(pooling, reader(words), mask)
-    order = lengths.argsort(stable=True)
-    groups = [(rows, max(int(lengths[rows[-1]]), 1)) for rows in torch.split(order, TEXTS_PER_GROUP)]
-    pooled = [pool_states(pooling, reader(words[rows, :end]), mask[rows, :end]) for rows, end in groups]
-    return torch.cat(pooled)[order.argsort()]
-
-
-def pool_sentences(reader: nn.Module, over: LstmLayer, words: Tensor, mask: Tensor) -> Tensor:
-    """Return the last state of an LSTM over sentences, each being the last state of `reader` over its words.
-
-    words: (batch, sentences, tokens, …), the input of `reader`. mask: (batch, sentences, tokens), True = real token.
-    Returns (batch, hidden). No LSTM reads padding.
+    ids, mask: (batch, sentences, tokens), True = real token. Returns (batch, hidden). No LSTM reads padding.
     """
     present = mask.any(2)
-    sentences = read_texts("last", reader, words[present], mask[present])
+    sentences = read_words("last", words, layer, ids[present], mask[present])
     steps = sentences.new_zeros(*present.shape, sentences.shape[1]).masked_scatter(present[:, :, None], sentences)
-    return read_texts("last", over, steps, present)
+    return over.read("last", steps, present)
 
 
 def _pool_last(states: Tensor, mask: Tensor) -> Tensor:
@@ -137,7 +152,7 @@ class LstmNetwork(WordVectorNetwork):
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, vector_dim)."""
-        return (read_texts(self.settings.pooling, self.reader, batch["ids"], batch["mask"]),)
+        return (self.reader(self.settings.pooling, batch["ids"], batch["mask"]),)
 
     def part_weights(self) -> Tensor:
         """Return w, above 0, (1,); 1 for the pair classifier."""
@@ -181,7 +196,7 @@ class SiameseLstmNetwork(WordVectorNetwork):
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, tokens) as one part (batch, vector_dim)."""
-        return (read_texts(self.settings.pooling, self.reader, batch["ids"], batch["mask"]),)
+        return (self.reader(self.settings.pooling, batch["ids"], batch["mask"]),)
 
 
 class SiameseLstmTopicsNetworkSettings(SiameseLstmNetworkSettings):
@@ -220,7 +235,7 @@ class SiameseLstmTopicsNetwork(WordVectorNetwork):
         """Encode ids, mask (batch, tokens) as one part (batch, vector_dim)."""
         words, topics = self.words(batch["ids"]), self.topics(batch)[0]
         steps = torch.cat((words, topics[:, None].expand(-1, words.shape[1], -1)), -1)
-        return (read_texts(self.settings.pooling, self.recurrent, steps, batch["mask"]),)
+        return (self.recurrent.read(self.settings.pooling, steps, batch["mask"]),)
 
 
 class HierarchicalLstmNetworkSettings(WordVectorSettings):
@@ -248,4 +263,4 @@ class HierarchicalLstmNetwork(WordVectorNetwork):
 
     def forward(self, batch: Batch) -> PartVectors:
         """Encode ids, mask (batch, sentences, tokens) as one part (batch, hidden)."""
-        return (pool_sentences(self.reader, self.over, batch["ids"], batch["mask"]),)
+        return (pool_sentences(self.reader.words, self.reader.recurrent, self.over, batch["ids"], batch["mask"]),)

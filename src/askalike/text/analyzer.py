@@ -6,14 +6,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
-from typing import Final, Literal
+from typing import Final
 
 import Stemmer
 from pydantic import Field, field_validator
 
 from askalike.core.config import Settings
 from askalike.core.types import Markup
-from askalike.text.clean import SURROGATE, CodeRule, normalise, plain_text
+from askalike.text.clean import SURROGATE, CodeRule, LinkRule, normalise, plain_text
 from askalike.text.language import LANGUAGES
 from askalike.text.stems import stem, word_language
 from askalike.text.stop_words import stop_words
@@ -28,8 +28,6 @@ _MAX_CACHED_WORDS = 100_000
 _MAX_CACHED_TOKENS = 1 << 18
 """Maximum number of cached white-space tokens per language: about 40 MB."""
 
-MIN_TABLE_TEXTS = 4
-"""Number of texts from which a table of tokens is faster than a regular expression."""
 _MAX_JOINED = 3
 """Maximum number of words with hyphens between them that are also one word."""
 _CONTRACTING: Final = ("en", "de", "nl")
@@ -61,8 +59,9 @@ class AnalyzerSettings(Settings):
         False, description="whether can't is also found as cant, and e-mail as email; for the tokenizer standard"
     )
     code: CodeRule = Field("keep", description="whether code blocks are read")
-    links: Literal["token", "keep"] = Field(
-        "token", description="whether a URL becomes one token or is divided like text"
+    links: LinkRule = Field(
+        "token",
+        description="whether a URL becomes one token, also a link with its text (anchors), or is divided like text",
     )
 
     @field_validator("language")
@@ -124,9 +123,7 @@ class Analyzer:
 
     def number_terms(self, texts: Sequence[str], languages: Sequence[str | None]) -> NumberedTerms:
         """Return the terms of `analyze` of many plain texts, each with its language, as numbers."""
-        if len(texts) < MIN_TABLE_TEXTS:
-            return NumberedTerms.of_terms(list(map(self.analyze, texts, languages)))
-        codes = {language: self._language_code(language) for language in set(languages)}
+        codes = {language: self._language_code(language) for language in {*languages} or {None}}
         rows: dict[str, list[int]] = {code: [] for code in codes.values()}
         for row, language in enumerate(languages):
             rows[codes[language]].append(row)

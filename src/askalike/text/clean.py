@@ -10,6 +10,8 @@ from askalike.core.types import Markup
 
 CodeRule = Literal["drop", "keep"]
 """Whether text in `<pre>` and `<code>` is kept."""
+LinkRule = Literal["token", "anchors", "keep"]
+"""Whether URLs become LINK_TOKEN, and in HTML also links with their text (anchors)."""
 LINK_TOKEN = "xxurl"
 """The token that replaces every URL. No tokenizer splits it and no Snowball stemmer changes it."""
 
@@ -32,6 +34,7 @@ _TAG_END = r"""(?=[\s/>])[^<>"']*(?:(?:"[^"]*"|'[^']*')[^<>"']*)*>"""
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS}){_TAG_END}", re.I)
 _PRE = re.compile(rf"</?pre{_TAG_END}", re.I)
 _PRE_BLOCK = re.compile(r"<pre(?=[\s>])[^<>]*>(.*?)</pre\s*>", re.I | re.DOTALL)
+_ANCHOR = re.compile(r"<a(\s[^<>]*)>(?:(?!</?a\b).)*</a\s*>", re.I | re.DOTALL)
 _CODE_TAG = re.compile(r"</?[a-z][^<>]*>", re.I)
 _CODE = re.compile(r"<(/?)(?:pre|code)(?=[\s/>])", re.I)
 
@@ -49,15 +52,16 @@ _URL = re.compile(  # re.I for the whole pattern would expand a range of 27,000 
 )
 
 
-def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: Literal["token", "keep"] = "token") -> str:
+def plain_text(text: str, markup: Markup, *, code: CodeRule = "drop", links: LinkRule = "token") -> str:
     """Return the plain text of `text`, NFKC-normalised, which is tokenised and displayed, and to which offsets refer.
 
     HTML tags are removed (block elements become line breaks) and entities are resolved; `<script>` and `<style>` are
-    dropped, and `<pre>` and `<code>` too unless `code` is "keep". URLs become LINK_TOKEN unless `links` is "keep".
+    dropped, and `<pre>` and `<code>` too unless `code` is "keep". URLs become LINK_TOKEN unless `links` is "keep"; with
+    "anchors", `<a href="…">text</a>` becomes it, too.
     Control characters become spaces, invisible ones (soft hyphens, zero width) are removed, a lone surrogate becomes
     U+FFFD. White space is collapsed to single spaces and single line breaks (in HTML only those of block elements).
     """
-    text = _extract_words(text, markup, code)
+    text = _extract_words(text, markup, code, links == "anchors")
     if links == "keep" or not ("://" in text or "www." in text):
         return text
     return _collapse_lines(_URL.sub(f" {LINK_TOKEN} ", text))
@@ -90,17 +94,21 @@ def readable_blocks(text: str, markup: Markup) -> list[TextBlock]:
 
 
 @lru_cache(MAX_CACHED_TEXTS)
-def _extract_words(text: str, markup: Markup, code: CodeRule) -> str:
-    """Return the plain text with links unchanged."""
+def _extract_words(text: str, markup: Markup, code: CodeRule, anchors: bool) -> str:
+    """Return the plain text with links unchanged; with anchors, links with their text are a URL."""
     if not text.isascii():
         text = SURROGATE.sub("\ufffd", text)
     if markup == "html":
-        text = _strip_tags(text, code)
+        text = _strip_tags(_ANCHOR.sub(_drop_anchor, text) if anchors else text, code)
     if not text.isascii():
         text = normalise("NFKC", _INVISIBLE.sub("", text))
     if not text.isprintable():
         text = _CONTROL.sub(" ", text)
     return _collapse_lines(text)
+
+
+def _drop_anchor(match: re.Match[str]) -> str:
+    return " https://link " if "href" in match[1].lower() else match[0]
 
 
 def looks_like_html(text: str) -> bool:

@@ -7,9 +7,8 @@ from typing import Any
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError
 from askalike.core.types import Split
-from askalike.experiments.grid_search import sample_queries
 from askalike.labels import partitions
-from askalike.labels.splits import load_split, uncut_splits
+from askalike.labels.splits import load_split, sample_queries, uncut_splits
 from askalike.store import Archive, content_hash, imported_splits
 from askalike.store.labels import delete_partition
 from askalike.tuning.pseudo_queries import MIN_QUERIES, make_pseudo_queries

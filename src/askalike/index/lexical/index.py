@@ -17,7 +17,7 @@ from askalike.index.lexical.prepared import QueryTerms
 from askalike.index.lexical.searcher import PostingsSearcher
 from askalike.index.lexical.segment import LiveSegment, Segment
 from askalike.index.lexical.term_scores import TermScorer
-from askalike.index.rows import NO_ATTRIBUTES, Array, DocAttributes
+from askalike.index.rows import NO_ATTRIBUTES, DocAttributes
 from askalike.index.writing import IndexWriter
 
 BYTES_PER_TOKEN, BYTES_PER_MERGED_POSTING = 40, 64
@@ -75,11 +75,8 @@ class LexicalIndex(CommittedIndex[LiveSegment, PostingsSearcher, LexicalLayout, 
     def _make_searcher(self, segments: Sequence[CommittedSegment[LiveSegment]]) -> PostingsSearcher:
         return PostingsSearcher([segment.live for segment in segments], self.layout.field_count)
 
-    def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> LiveSegment:
-        segment = Segment.open(folder)
-        if not deletions:
-            return LiveSegment.from_segment(segment)
-        return LiveSegment.from_segment(segment, deletions["deleted"], deletions["changed"])
+    def _load_segment(self, folder: Path) -> LiveSegment:
+        return LiveSegment.from_segment(Segment.open(folder))
 
 
 class LexicalWriter(IndexWriter[LiveSegment]):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from askalike.index.lexical.terms import MARKS, find_prefix_range, find_terms, t
 from askalike.index.rows import Array, LiveRows, TitleRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 
-STEP = 64
-"""Number of postings decoded at a time when only the first few are needed."""
-MAX_REMEMBERED_TERMS = 1 << 18
+MAX_REMEMBERED_TERMS, MAX_REMEMBERED_PREFIXES = 1 << 18, 10_000
+OF_TERMS = ("postings", "term_signatures", "_positions")
+"""What a segment has cached that does not depend on deletions."""
 NO_DELETIONS = np.empty(0, np.int32)
 NO_DELETED_STATISTICS = np.empty((0, 3), np.int64)
 
@@ -110,6 +110,14 @@ class Segment:
             raise ValueError("its documents do not ascend, or a bitmap is missing")
 
 
+class Completions(NamedTuple):
+    """Words that begin with a prefix. is_all: whether no other does. next_df: the df of the next one, 0 without any."""
+
+    words: Sequence[str]
+    is_all: bool
+    next_df: int
+
+
 @dataclass(frozen=True, eq=False)
 class LiveSegment(LiveRows):
     """A segment with the deletions made since it was written. Its rows are documents."""
@@ -130,8 +138,14 @@ class LiveSegment(LiveRows):
         own_text = np.zeros(len(s.docids), np.bool_)
         own_text[deleted] = s.phrasings[deleted] == 0
         rows = np.empty((len(s.starts) - 1, 3), np.int64)
-        changed = _sum_statistics(s.starts, s.docs, s.codes, s.code_tf, own_text, rows)
+        changed = _sum_statistics(s.starts, s.blocks, s.places, s.codes, s.code_tf, own_text, rows)
         return self.from_segment(s, deleted, rows[:changed].copy())
+
+    def with_stored_deletions(self, arrays: Mapping[str, Array]) -> Self:
+        live = self.from_segment(self.segment, *(arrays[name] for name in ("deleted", "changed") if arrays))
+        known = vars(self)
+        vars(live).update((name, known[name]) for name in OF_TERMS if name in known)
+        return live
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -189,21 +203,19 @@ class LiveSegment(LiveRows):
 
     def has_live_documents(self, ids: Array) -> Array:
         """Return which terms, given by their positions in the dictionary, occur in a live document."""
-        if not len(self.deleted):
-            return ids >= 0
-        starts, decode = self.segment.starts, self.segment.decode_docs
-        return np.array([i >= 0 and self.live_mask[decode(starts[i], starts[i + 1])].any() for i in ids], np.bool_)
+        return self._read_docids(ids, 1)[1] > 0 if len(self.deleted) else ids >= 0
 
-    def first_docids(self, term: int, count: int) -> list[int]:
-        """Return the first live docids of a term, given by its position in the dictionary, up to a limit."""
-        docids: dict[int, None] = {}
-        start, end = self.segment.starts[term : term + 2]
-        for first in range(start, end, STEP):
-            docs = self.segment.decode_docs(first, min(first + STEP, end))
-            docids |= dict.fromkeys(self.docids[docs[self.live_mask[docs]] if len(self.deleted) else docs].tolist())
-            if len(docids) >= count:
-                break
-        return list(docids)[:count]
+    def first_docids(self, term: int, count: int) -> Array:
+        """Return the first live docids of a term, given by its position in the dictionary, up to a limit: int64."""
+        [docids], [found] = self._read_docids(np.array([term]), count)
+        return docids[:found]
+
+    def _read_docids(self, ids: Array, count: int) -> tuple[Array, Array]:
+        """Return the first live docids of terms, int64 (n, count), and how many there are, int64 (n)."""
+        s, live = self.segment, self.live_mask if len(self.deleted) else np.empty(0, np.bool_)
+        docids, found = np.empty((len(ids), count), np.int64), np.zeros(len(ids), np.int64)
+        _read_docids(s.starts, s.blocks, s.places, s.docids, live, ids, docids, found)
+        return docids, found
 
     def prefix_range(self, field: int, prefix: str) -> range:
         """Return the positions of a field's terms whose words begin with a prefix."""
@@ -213,13 +225,26 @@ class LiveSegment(LiveRows):
         fields = len(self.segment.lengths)
         return range(find_prefix_range(*dictionary, MARKS[fields - 1]).stop if fields > 1 else 0, len(self.segment.df))
 
-    def complete(self, field: int, prefix: str) -> tuple[Array, Array]:
-        """Return a field's terms that begin with a prefix, by descending df: their positions, and df."""
-        between = self.prefix_range(field, prefix)
-        ids = np.arange(between.start, between.stop)
-        df, _ = self.term_statistics(ids)
-        order = np.argsort(-df, kind="stable")
-        return ids[order], df[order]
+    def complete(self, field: int, prefix: str, count: int) -> Completions:
+        """Return the words of a field that begin with a prefix, at most `count`, by descending df; see Completions."""
+        known = self._completions.get((field, prefix))
+        if known is None or not (known.is_all or len(known.words) >= count):
+            between = self.prefix_range(field, prefix)
+            ids = np.arange(between.start, between.stop)
+            df, _ = self.term_statistics(ids)
+            order = np.argsort(-df, kind="stable")[: count + 1]
+            words = [term[len(MARKS[field]) :] for term in self.terms_at(ids[order[:count]])]
+            if len(self._completions) >= MAX_REMEMBERED_PREFIXES:
+                self._completions.clear()
+            is_all = len(order) <= count
+            known = Completions(words, is_all, 0 if is_all else int(df[order[count]]))
+            self._completions[field, prefix] = known
+        return known
+
+    @cached_property
+    def _completions(self) -> dict[tuple[int, str], Completions]:
+        """Cached completions of prefixes; kept, as positions are."""
+        return {}
 
     def terms_at(self, ids: Array) -> list[str]:
         """Return the terms at these positions of the dictionary."""
@@ -227,16 +252,34 @@ class LiveSegment(LiveRows):
 
 
 @compiled()
+def _read_docids(
+    starts: NDArray[np.int64], blocks: NDArray[np.uint16], places: NDArray[np.uint16], docids: NDArray[np.int64],
+    live: NDArray[np.bool_], ids: NDArray[np.int64], firsts: Matrix[np.int64], found: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Write the first distinct live docids of each term, and their number. live: empty if all documents are."""
+    for t in range(len(ids)):
+        n = 0
+        for i in range(starts[max(ids[t], 0)], starts[ids[t] + 1]):
+            row = np.int64(blocks[i]) << 16 | np.int64(places[i])
+            if (len(live) == 0 or live[row]) and (n == 0 or firsts[t, n - 1] != docids[row]):
+                firsts[t, n] = docids[row]
+                n += 1
+                if n == firsts.shape[1]:
+                    break
+        found[t] = n
+
+
+@compiled()
 def _sum_statistics(
-    starts: NDArray[np.int64], docs: NDArray[np.int32], codes: NDArray[np.uint16], code_tf: NDArray[np.int32],
-    mask: NDArray[np.bool_], rows: Matrix[np.int64],
+    starts: NDArray[np.int64], blocks: NDArray[np.uint16], places: NDArray[np.uint16], codes: NDArray[np.uint16],
+    code_tf: NDArray[np.int32], mask: NDArray[np.bool_], rows: Matrix[np.int64],
 ) -> int:  # fmt: skip
     """Write (term, documents, occurrences) of each term in the documents of the mask; return the number of terms."""
     n = 0
     for v in range(len(starts) - 1):
         df = ttf = 0
         for i in range(starts[v], starts[v + 1]):
-            if mask[docs[i]]:
+            if mask[np.int64(blocks[i]) << 16 | np.int64(places[i])]:
                 df += 1
                 ttf += code_tf[codes[i]]
         if df:

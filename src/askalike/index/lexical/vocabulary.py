@@ -8,7 +8,7 @@ import numpy as np
 from askalike.index.lexical.edits import code_points, find_near_terms
 from askalike.index.lexical.segment import MAX_REMEMBERED_TERMS, LiveSegment
 from askalike.index.lexical.terms import mark_terms, word_of
-from askalike.index.rows import Array
+from askalike.index.rows import Array, find_distinct
 
 MAX_COMPLETIONS = 24
 MAX_CACHED_PREFIXES = 10_000
@@ -61,12 +61,13 @@ class TermVocabulary:
 
     def docids(self, term: str, count: int) -> list[int]:
         """Return the lowest docids of the live questions that contain a term, up to a limit."""
-        docids: set[int] = set()
+        docids = [np.empty(0, np.int64)]
         for live in self._segments:
             for field in self._fields:
-                [at] = live.find(mark_terms([term], field))
-                docids |= set(live.first_docids(at, count)) if at >= 0 else set()
-        return sorted(docids)[:count]
+                [at] = live.find(mark_terms([term], field)).tolist()
+                docids += [live.first_docids(at, count)] if at >= 0 else []
+        lowest: list[int] = find_distinct(np.concatenate(docids))[:count].tolist()
+        return lowest
 
     def docids_of_each(self, terms: Sequence[str], count: int) -> list[list[int]]:
         """Return the `docids` of each term."""
@@ -106,28 +107,31 @@ class TermVocabulary:
         return rank_near_terms(word, tail, [(-count, near[term]) for count, term in counted])
 
     def _find_completions(self, prefix: str) -> list[str]:
-        lists: list[tuple[LiveSegment, Array, Array]] = [
-            (live, *live.complete(field, prefix)) for live in self._segments for field in self._fields
-        ]
-        size = MAX_COMPLETIONS
-        while True:  # a term may be at the top overall without being so in any segment or field
-            terms = {word_of(term) for live, ids, _ in lists for term in live.terms_at(ids[:size])}
-            ranked = sorted(self._count_live_documents(sorted(terms)))
-            unseen = sum(int(df[size]) for _, _, df in lists if len(df) > size)
-            certain = sum(-count > unseen for count, _ in ranked)
-            if certain >= MAX_COMPLETIONS or all(len(df) <= size for _, _, df in lists):
-                return [term for _, term in ranked[:MAX_COMPLETIONS]]
+        size = 2 * MAX_COMPLETIONS
+        while True:  # a word may be at the top overall without being so in any segment or field
+            found = [[live.complete(field, prefix, size) for live in self._segments] for field in self._fields]
+            words = {word for of_field in found for own in of_field for word in own.words}
+            ranked = sorted(self._count_live_documents(sorted(words)))
+            unseen = max(sum(own.next_df for own in of_field) for of_field in found)
+            is_certain = sum(-count > unseen for count, _ in ranked[:MAX_COMPLETIONS]) == MAX_COMPLETIONS
+            if is_certain or all(own.is_all for of_field in found for own in of_field):
+                return [word for _, word in ranked[:MAX_COMPLETIONS]]
             size *= 4
 
-    def _count_live_documents(self, terms: Sequence[str]) -> list[tuple[int, str]]:
-        """Return (−df, term) for the terms that a live document contains."""
-        df, held = np.zeros((len(self._fields), len(terms)), np.int64), np.zeros(len(terms), np.bool_)
+    def _count_live_documents(self, words: Sequence[str]) -> list[tuple[int, str]]:
+        """Return (−df, word) for the words that a live document contains."""
+        df, places = np.zeros((len(self._fields), len(words)), np.int64), list[tuple[LiveSegment, Array]]()
         for live in self._segments:
             for field in self._fields:
-                ids = live.find(mark_terms(terms, field))
+                ids = live.find(mark_terms(words, field))
                 df[field] += live.term_statistics(ids)[0]
-                held |= live.has_live_documents(ids)
-        return [(-int(n), term) for n, term, is_held in zip(df.max(axis=0), terms, held, strict=True) if is_held]
+                places.append((live, ids))
+        most = df.max(axis=0)
+        held = most > 0
+        rest = np.flatnonzero(~held)  # words of rephrasings only, or of deleted documents
+        for live, ids in places if len(rest) else ():
+            held[rest] |= live.has_live_documents(ids[rest])
+        return [(-n, word) for n, word, is_held in zip(most.tolist(), words, held.tolist(), strict=True) if is_held]
 
 
 def rank_near_terms(word: str, tail: int, counted: Iterable[tuple[int, NearTerm]]) -> list[NearTerm]:

@@ -4,7 +4,7 @@ A segment contains vectors by ascending docid, memory-mapped if there are files.
 the others, so that an incrementally updated index gives exactly the same results as one built from scratch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -117,8 +117,8 @@ class VectorIndex(CommittedIndex[VectorSegment, VectorSearcher, VectorLayout, "V
     def _make_searcher(self, segments: Sequence[CommittedSegment[VectorSegment]]) -> VectorSearcher:
         return VectorSearcher([segment.live for segment in segments], _schemas_of(segments))
 
-    def _load_segment(self, folder: Path, deletions: Mapping[str, Array]) -> VectorSegment:
-        return VectorSegment.open(folder, deletions["deleted"] if deletions else np.empty(0, np.int32))
+    def _load_segment(self, folder: Path) -> VectorSegment:
+        return VectorSegment.open(folder)
 
 
 class VectorWriter(IndexWriter[VectorSegment]):

@@ -16,6 +16,7 @@ from askalike.index.vectors.codes import Codes
 from askalike.index.vectors.parts import Bounds, DensePart, PartSchema, SparsePart, StoredPart
 
 SCHEMA_FILE = "parts.json"
+NO_DELETIONS = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class VectorSegment(LiveRows):
     """The codes of the only part; None if there are none."""
 
     @classmethod
-    def open(cls, folder: Path, deleted: Array) -> Self:
+    def open(cls, folder: Path) -> Self:
         """Map the files of a segment. Raises FileNotFoundError; ValueError, TypeError or KeyError for a damaged one."""
         schemas = tuple(PartSchema(**s) for s in json.loads((folder / SCHEMA_FILE).read_text(encoding="utf-8")))
         arrays = open_arrays(folder)
@@ -39,10 +40,14 @@ class VectorSegment(LiveRows):
             part.check_bounds(len(arrays["docids"]))
         titles = TitleRows(arrays["title_keys"], arrays["title_rows"])
         titles.check_bounds(len(arrays["docids"]))
-        return cls(arrays["docids"], arrays["phrasings"], deleted, titles, folder, schemas, parts, Codes.open(folder))
+        rows = arrays["docids"], arrays["phrasings"]
+        return cls(*rows, NO_DELETIONS, titles, folder, schemas, parts, Codes.open(folder))
 
     def with_deleted(self, deleted: Array) -> Self:
         return replace(self, deleted=deleted)
+
+    def with_stored_deletions(self, arrays: Mapping[str, Array]) -> Self:
+        return self.with_deleted(arrays["deleted"] if arrays else NO_DELETIONS)
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True)

@@ -60,6 +60,9 @@ class DataSettings(Settings):
     max_pairs_per_query: int = Field(
         0, ge=0, description="maximum number of pairs of one query, applied before max_pairs_per_cluster; 0: no limit"
     )
+    max_pairs: int = Field(
+        0, ge=0, description="maximum number of pairs of one signal, applied last and drawn at random; 0: no limit"
+    )
     balanced: bool = Field(
         False,
         description="whether a cluster with fewer pairs repeats its own, so that each cluster counts the same",
