@@ -2,11 +2,11 @@
 
 import json
 import os
-import time
 
 import pytest
 
 from askalike import rankers
+from askalike.calibration.calibration import ABSTENTION_SUFFIX, FOLDER
 from askalike.core.errors import InputError
 from askalike.core.files import compute_sha256
 from askalike.core.types import Question
@@ -21,6 +21,7 @@ from askalike.tuning.encoder_trials import try_encoders
 from commands import askalike
 from needs import need
 from small_models import WORDS, write_encoder
+from waiting import wait_for
 
 need("onnxruntime", "onnx", "safetensors", "tokenizers")
 
@@ -154,9 +155,7 @@ def test_the_background_process_builds_what_is_active(tmp_path):
     with Archive.create(tmp_path / "archive") as archive:
         archive.upsert([Question(str(n), title) for n, title in enumerate(TITLES)])
     interim.start_encoding(tmp_path / "archive")
-    until = time.monotonic() + 120
-    while not list((tmp_path / "archive").glob("calibrations/*abstention*")) and time.monotonic() < until:
-        time.sleep(0.1)
+    wait_for(lambda: list((tmp_path / "archive" / FOLDER).glob(f"*{ABSTENTION_SUFFIX}")))  # the last file it writes
     with Archive.open(tmp_path / "archive") as archive:
         assert all(index.change for index in rankers.create(None, {}, archive).indexes(archive.view()))
 
