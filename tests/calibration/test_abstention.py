@@ -69,9 +69,8 @@ def test_thresholds_of_a_searcher_that_was_opened_before_a_commit_are_not_kept(t
         monkeypatch.setattr("askalike.calibration.abstention.find_rule", find_while_another_process_commits)
         assert threshold.prepare(view).threshold == 0  # nothing was found in an empty index
         assert threshold.saved_rule is None
-        [least] = threshold.min_scores(
-            archive.view(), rankers.search(ranker.open(archive.view()), {"q": Question("q", ON_TOPIC[0])}, 1)
-        )
+        found = rankers.search(ranker.open(archive.view()), {"q": Question("q", ON_TOPIC[0])}, 1)
+        [least] = threshold.current_rule(archive.view()).min_scores(found)
         assert least > 0.2
         assert threshold.saved_rule
 

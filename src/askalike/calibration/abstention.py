@@ -117,10 +117,6 @@ class AbstentionThreshold:
             self._rule = rule
         return rule
 
-    def min_scores(self, view: View, retrieved: Retrieved) -> Floats:
-        """Return the absolute score below which no hit is shown, for each query of a search."""
-        return self._current_rule(view).min_scores(retrieved)
-
     @property
     def saved_rule(self) -> AbstentionRule | None:
         """The rule that was saved; None if there is none, or the archive or the ranker has changed."""
@@ -135,7 +131,7 @@ class AbstentionThreshold:
         background = BackgroundSimilarity(vectors)
         return AbstentionRule(saved.threshold, saved.lenient, saved.typical, background, saved.languages)
 
-    def _current_rule(self, view: View) -> AbstentionRule:
+    def current_rule(self, view: View) -> AbstentionRule:
         """Return the rule, prepared again once the archive has changed and all of it is indexed."""
         change = self._view.change
         if self._rule and (change == self._checked_change or min(self._indexed_changes(), default=change) < change):
