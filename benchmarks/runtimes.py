@@ -94,14 +94,21 @@ def export_graph(folder: Path) -> None:
     from onnxruntime.quantization import quantize_dynamic
     from transformers import AutoModel
 
-    model = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    names = ["input_ids", "attention_mask"]
-    example = {name: torch.ones(2, 8, dtype=torch.int64) for name in names}
-    axes = {name: {0: "texts", 1: "tokens"} for name in (*names, "last_hidden_state")}
+    class States(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+
+        def forward(self, ids: Any, mask: Any) -> Any:
+            return self.model(input_ids=ids, attention_mask=mask).last_hidden_state
+
+    names = ("input_ids", "attention_mask", "states")
+    axes = {name: {0: "texts", 1: "tokens"} for name in names}
+    example = torch.full((2, 8), 5, dtype=torch.int64), torch.ones(2, 8, dtype=torch.int64)
     with torch.no_grad():
         torch.onnx.export(
-            model, (example,), str(folder / GRAPH), input_names=names, output_names=["last_hidden_state"],
-            dynamic_axes=axes, opset_version=17, dynamo=False,
+            States(), example, str(folder / GRAPH), input_names=names[:2], output_names=names[2:], dynamic_axes=axes,
+            opset_version=17, dynamo=False,
         )  # fmt: skip
     quantize_dynamic(folder / GRAPH, folder / GRAPH_8_BITS, per_channel=True)
 

@@ -3,6 +3,7 @@
 import argparse
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -27,22 +28,27 @@ def processor_time(arguments: Sequence[str], environment: dict[str, str]) -> flo
 
 
 def measure(runs: int, folder: Path) -> dict[str, float]:
-    """Return command → seconds. The first search has neither machine code nor an index."""
+    """Return command → seconds. First searches have no index, and no machine code or that of `askalike compile`."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment = {**kept, "NUMBA_CACHE_DIR": str(folder / "code")}  # bytecode is written, as in an installation
-    archive, first = str(folder / "archive"), []
+    archive = str(folder / "archive")
+    taken: dict[str, list[float]] = {"first search": [], "compile": [], "first search, compiled": []}
     processor_time(["import", "table", str(EXAMPLE), "-o", archive], environment)
     for n in range(min(runs, 3)):
         fresh = {**environment, "NUMBA_CACHE_DIR": str(folder / f"fresh-{n}")}
-        first.append(processor_time(["search", archive, QUESTION], fresh))
-        processor_time(["index", archive, "--rebuild"], environment)
+        taken["first search"].append(processor_time(["search", archive, QUESTION], fresh))
+        shutil.rmtree(f"{archive}/index")
+        ahead = {**environment, "NUMBA_CACHE_DIR": str(folder / f"ahead-{n}")}
+        taken["compile"].append(processor_time(["compile"], ahead))
+        taken["first search, compiled"].append(processor_time(["search", archive, QUESTION], ahead))
+        shutil.rmtree(f"{archive}/index")
     commands = {"--version": ["--version"], "--help": ["--help"], "search": ["search", archive, QUESTION]}
     processor_time(commands["search"], environment)
     seconds = {
         name: statistics.median(processor_time(arguments, environment) for _ in range(runs))
         for name, arguments in commands.items()
     }
-    return {**seconds, "first search": statistics.median(first)}
+    return seconds | {name: statistics.median(own) for name, own in taken.items()}
 
 
 def main() -> None:
@@ -53,7 +59,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         seconds = measure(options.runs, Path(folder))
     for name, value in seconds.items():
-        print(f"{name:14}{value:8.2f} s")
+        print(f"{name:24}{value:8.2f} s")
         add_row(options.output, {"command": name, "processor_s": value, "runs": options.runs}, ("command",))
 
 
