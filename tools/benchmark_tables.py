@@ -87,7 +87,8 @@ def lucene_section(rows: Sequence[Row]) -> Section:
 
 
 def _by_size(key: Sequence[Any]) -> Any:
-    return int(key[0].removeprefix("made-")) if key[0].startswith("made-") else 0, *key
+    size = key[0].rpartition("-")[2]
+    return int(size) if size.isdigit() else 0, *key
 
 
 def search_section(rows: Sequence[Row]) -> Section:
@@ -140,7 +141,9 @@ def scale_section(rows: Sequence[Row]) -> Section:
 
 
 def _questions(data: str) -> str:
-    return f"{int(data.removeprefix('made-')):,}" if data.startswith("made-") else data
+    """Return the size of made data, else the name of a real archive."""
+    name = data.removeprefix("lucene-")
+    return f"{int(name.removeprefix('made-')):,}" if name.startswith("made-") else name
 
 
 def serve_section(rows: Sequence[Row]) -> Section:
