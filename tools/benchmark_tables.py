@@ -106,6 +106,20 @@ def search_section(rows: Sequence[Row]) -> Section:
     yield from measured_table(("questions", "queries", "engine", "per second", "times", "memory"), lines, "search")
 
 
+def rank_section(rows: Sequence[Row]) -> Section:
+    """Yield the table of many queries ranked at once, beside bm25s."""
+    yield from ("## Ranking many queries: end to end", "")
+    yield f"{rows[0]['n']:,} queries, BM25 over title and body as one text, the ten best, one thread, processor time,"
+    yield "in turns. Only `askalike rank` and `rankers.rank` read texts. *times* is as above."
+    yield ""
+    lines = []
+    for row in sorted(rows, key=lambda row: _by_size((row["data"], row["queries"]))):
+        times = "" if row["engine"] == "bm25s" else f"{row['ratio_to_bm25s']:.2f} ({row['lowest_ratio']:.2f})"
+        cells = (_questions(row["data"]), row["queries"], row["engine"], f"{row['per_s']:,.0f}", times)
+        lines.append((row, cells))
+    yield from measured_table(("questions", "queries", "what", "per second", "times"), lines, "rank")
+
+
 def runtimes_section(rows: Sequence[Row]) -> Section:
     """Yield the table of pre-trained encoders in several runtimes."""
     yield from ("## Encoding titles: two cores", "")
@@ -261,6 +275,7 @@ _SIMILARITIES = {
 SECTIONS = {
     "lucene": lucene_section,
     "search": search_section,
+    "rank": rank_section,
     "runtimes": runtimes_section,
     "scale": scale_section,
     "serve": serve_section,

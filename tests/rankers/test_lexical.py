@@ -290,7 +290,7 @@ def test_terms_of_many_queries_are_those_of_each(fields):
                 one.field_factors or [1.0] * len(found.field_factors)
             )
         collected = TermColumns.of_queries(one_by_one, lambda _: (), len(extractor.fields))
-        names = [columns.names[n] for n in columns.terms]
-        assert names == [collected.names[n] for n in collected.terms]
+        names, places = columns.distinct_terms()
+        assert [names[place] for place in places] == collected.names
         assert columns.counts.tolist() == collected.counts.tolist()
         assert columns.offsets.tolist() == collected.offsets.tolist()

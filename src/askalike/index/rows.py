@@ -156,7 +156,7 @@ class LiveRows(ABC):
         if not len(known):
             return
         first = known.searchsorted(keys)
-        for query in (known[first.clip(max=len(known) - 1)] == keys).nonzero()[0].tolist():
+        for query in (known[np.minimum(first, len(known) - 1)] == keys).nonzero()[0].tolist():
             at = int(first[query])
             while at < len(known) and known[at] == keys[query]:
                 row = int(rows[at])

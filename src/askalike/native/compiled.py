@@ -94,13 +94,14 @@ def elementwise(formula: Callable[..., float]) -> Callable[..., NDArray[np.float
 
     def apply(*arguments: Any) -> NDArray[np.float64]:
         shapes = {argument.shape for argument in arguments if isinstance(argument, np.ndarray) and argument.ndim}
-        if len(shapes) == 1:  # as usual; broadcast_arrays takes longer than the formula
-            [shape] = shapes
-            columns = tuple(own if getattr(own, "ndim", 0) else np.full(shape, own, np.float64) for own in arguments)
-        else:
-            columns = np.broadcast_arrays(*arguments)
-        out = np.empty(columns[0].shape)
-        native(out.reshape(-1), *(np.ascontiguousarray(column, np.float64).ravel() for column in columns))
+        if len(shapes) != 1:  # otherwise as usual; broadcast_arrays takes longer than the formula
+            arguments = np.broadcast_arrays(*arguments)
+            shapes = {arguments[0].shape}
+        [shape] = shapes
+        out, columns = np.empty(shape), np.empty((len(arguments), *shape))
+        for n, argument in enumerate(arguments):
+            columns[n, ...] = argument
+        native(out.reshape(-1), *columns.reshape(len(arguments), -1))
         return out
 
     return update_wrapper(apply, formula)

@@ -104,11 +104,7 @@ class SpellingCorrector:
         return self._join_words(corrected) if is_joining else corrected
 
     def _correct_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
-        names, numbers, ends = self._analyzer.number_terms([q.text for q in queries], [q.language for q in queries])
-        if not (unknown := self._postings.speller.unknown(names)):
-            return queries
-        places = np.flatnonzero(np.array([name in unknown for name in names])[numbers])
-        rows = find_distinct(np.searchsorted(ends, places, "right") - 1).tolist()
+        unknown, rows = self._find_unknown(queries)
         words = {row: list(self._long_words(queries[row])) for row in rows}
         misspelt = {row: [word for word in own if word.term in unknown] for row, own in words.items()}
         meant = self._look_up(_typed(queries[row], word) for row, own in misspelt.items() for word in own)
@@ -121,6 +117,16 @@ class SpellingCorrector:
             if not is_foreign or len(read.corrections) - len(one.corrections) == len(distinct):
                 corrected[row] = read
         return corrected
+
+    def _find_unknown(self, queries: Sequence[ResolvedQuery]) -> tuple[set[str], list[int]]:
+        """Return the terms that the archive does not have, and the indexes of the queries with any."""
+        if len(queries) == 1:
+            unknown = self._postings.speller.unknown(self._analyzer.analyze(queries[0].text, queries[0].language))
+            return unknown, [0] if unknown else []
+        names, numbers, ends = self._analyzer.number_terms([q.text for q in queries], [q.language for q in queries])
+        unknown = self._postings.speller.unknown(names)
+        places = np.flatnonzero(np.array([name in unknown for name in names], np.bool_)[numbers])
+        return unknown, find_distinct(np.searchsorted(ends, places, "right") - 1).tolist()
 
     def _join_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         """Return the queries with a hyphen between words that the archive often writes as one, and no other hyphen.

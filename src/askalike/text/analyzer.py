@@ -28,8 +28,6 @@ _MAX_CACHED_WORDS = 100_000
 _MAX_CACHED_TOKENS = 1 << 18
 """Maximum number of cached white-space tokens per language: about 40 MB."""
 
-MIN_TABLE_TEXTS = 4
-"""Number of texts from which a table of tokens is faster than a regular expression."""
 _MAX_JOINED = 3
 """Maximum number of words with hyphens between them that are also one word."""
 _CONTRACTING: Final = ("en", "de", "nl")
@@ -125,9 +123,7 @@ class Analyzer:
 
     def number_terms(self, texts: Sequence[str], languages: Sequence[str | None]) -> NumberedTerms:
         """Return the terms of `analyze` of many plain texts, each with its language, as numbers."""
-        if len(texts) < MIN_TABLE_TEXTS:
-            return NumberedTerms.of_terms(list(map(self.analyze, texts, languages)))
-        codes = {language: self._language_code(language) for language in set(languages)}
+        codes = {language: self._language_code(language) for language in {*languages} or {None}}
         rows: dict[str, list[int]] = {code: [] for code in codes.values()}
         for row, language in enumerate(languages):
             rows[codes[language]].append(row)

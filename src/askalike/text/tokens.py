@@ -10,7 +10,7 @@ for a single title (13.6 instead of 16.4 µs).
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, chain, count
+from itertools import accumulate, count
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -54,13 +54,6 @@ class NumberedTerms(NamedTuple):
     """The index of each text's terms in `names`, in order, concatenated."""
     ends: Ints
     """The index of each text's first term, with one more entry than texts."""
-
-    @classmethod
-    def of_terms(cls, terms: Sequence[Sequence[str]]) -> Self:
-        """Number the terms of each text."""
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(chain.from_iterable(terms)))}
-        found = np.array([numbers[name] for own in terms for name in own], np.int64)
-        return cls(list(numbers), found, np.array([*accumulate(map(len, terms), initial=0)], np.int64))
 
     @classmethod
     def joined(cls, parts: Sequence[Self], rows: Sequence[int]) -> Self:

@@ -30,7 +30,6 @@ BIT = np.uint64(1)
 NUMBER, NUMBER_BITS = np.uint64(0xFFFF), np.uint64(16)  # the lowest of four numbers in 64 bits
 EXTRA_SEEDS = 6  # documents scored first, beyond k, for a first estimate of the k-th best score
 MAX_SEED_POSTINGS = 4_096
-MAX_SEED_LISTS = 20
 USUAL_TERMS = 64  # minimum number of terms in buffers, so that few queries need larger ones
 MAX_KEPT_SCORES = 1 << 21  # term scores up to which a thread keeps its working memory: 8 MiB
 _kept = threading.local()
@@ -415,11 +414,12 @@ def _seed_score(p: PostingArrays, t: SegmentTerms, query: SegmentQuery, count: i
     n = _filter_candidates(p, query, candidates, sums, n, buffers.seed_docids)
     if n < k:
         return 0
-    # Scores of lists without a bitmap are left out: the seed is then too low, which is safe, and need not search them.
-    for j in range(i - 1, max(i - 1 - MAX_SEED_LISTS, -1), -1):
+    for j in range(i - 1, -1, -1):
         one = _get_posting_list(p, t, j)
         if one.bitmap_row >= 0:
             n = _rescore_by_bitmap(codes, bitmaps, ranks, scores, one, candidates, sums, n, ZERO)
+        else:
+            n = _rescore_by_search(blocks, places, codes, scores, one, candidates, sums, n, ZERO)
     return _select_nth(sums, n, n - k)
 
 

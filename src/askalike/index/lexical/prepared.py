@@ -78,7 +78,7 @@ class PreparedBatch:
         cls, terms: "TermColumns", scores: TermScores, numbers: NDArray[np.int64], weights_of_fields: FieldWeights
     ) -> Self:
         """Weigh the queries' terms. numbers: (M), of each term among the known ones, whose scores are computed."""
-        rows = np.repeat(np.arange(len(terms)), np.diff(terms.offsets))
+        rows = np.zeros(len(numbers), np.int64) if len(terms) == 1 else terms.rows
         in_fields = scores.terms.fields[numbers].astype(np.int64)
         weights = terms.counts * np.array(weights_of_fields)[in_fields] if weights_of_fields else terms.counts
         factors = terms.field_factors
@@ -174,14 +174,14 @@ class TermColumns(Sequence[QueryTerms]):
     """Q queries as columns, M terms in total, each once per query. F fields.
 
     names: terms, marked with their fields. offsets: (Q + 1), where each query's terms begin. terms: (M), the index of
-    each in the names. counts: (M), its frequency in the query. completes: (M), see QueryBatch. excluded_docids,
-    excluded_phrasings: (Q). field_factors: (Q, F), factors of the fields' weights, and word_factors: (M), of the
-    terms'; None for 1 each.
+    each in the names; None if these are the terms in order. counts: (M), its frequency in the query. completes: (M),
+    see QueryBatch. excluded_docids, excluded_phrasings: (Q). field_factors: (Q, F), factors of the fields' weights, and
+    word_factors: (M), of the terms'; None for 1 each.
     """
 
     names: Sequence[str]
     offsets: Array
-    terms: Array
+    terms: Array | None
     counts: Floats
     completes: Array
     excluded_docids: Array
@@ -208,7 +208,7 @@ class TermColumns(Sequence[QueryTerms]):
                 completes += [1 + number] * len(found)
             offsets.append(len(names))
         columns = cls(
-            names, np.array(offsets, np.int64), np.arange(len(names)), np.array(counts, np.float64),
+            names, np.array(offsets, np.int64), None, np.array(counts, np.float64),
             np.array(completes, np.int64),
             np.array([query.excluded_docid for query in queries], np.int64),
             np.array([query.excluded_phrasing for query in queries], np.int64),
@@ -217,7 +217,7 @@ class TermColumns(Sequence[QueryTerms]):
             factors = [query.field_factors or (1.0,) * fields for query in queries]
             columns = replace(columns, field_factors=np.array(factors, np.float64))
         if any(query.word_factors for query in queries):
-            rows = zip(np.repeat(np.arange(len(queries)), np.diff(columns.offsets)).tolist(), names, strict=True)
+            rows = zip(columns.rows.tolist(), names, strict=True)
             light = [queries[row].word_factors.get(word_of(name), 1.0) for row, name in rows]
             columns = replace(columns, word_factors=np.array(light, np.float64))
         return columns
@@ -254,12 +254,18 @@ class TermColumns(Sequence[QueryTerms]):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def rows(self) -> Array:
+        """The query of each term, (M)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
     def __getitem__(self, row: Any) -> Any:
         """Return a query as its terms, for searchers that read queries one by one."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         own = self.select(slice(row, row + 1))
-        counted = zip(map(self.names.__getitem__, own.terms.tolist()), own.counts.astype(int).tolist(), strict=True)
+        names, places = own.distinct_terms()
+        counted = zip(map(names.__getitem__, places.tolist()), own.counts.astype(int).tolist(), strict=True)
         factors = () if own.field_factors is None else tuple(own.field_factors[0].tolist())
         excluded = int(own.excluded_docids[0]), int(own.excluded_phrasings[0])
         return QueryTerms([term for term, n in counted for _ in range(n)], None, *excluded, field_factors=factors)
@@ -269,7 +275,8 @@ class TermColumns(Sequence[QueryTerms]):
         first, last = self.offsets[[rows.start, rows.stop]]
         own, of_terms = slice(rows.start, rows.stop), slice(first, last)
         return replace(
-            self, offsets=self.offsets[rows.start : rows.stop + 1] - first, terms=self.terms[of_terms],
+            self, offsets=self.offsets[rows.start : rows.stop + 1] - first,
+            terms=np.arange(first, last) if self.terms is None else self.terms[of_terms],
             counts=self.counts[of_terms], completes=self.completes[of_terms],
             excluded_docids=self.excluded_docids[own], excluded_phrasings=self.excluded_phrasings[own],
             field_factors=None if self.field_factors is None else self.field_factors[own],
@@ -278,6 +285,8 @@ class TermColumns(Sequence[QueryTerms]):
 
     def distinct_terms(self) -> tuple[list[str], Array]:
         """Return the names that the queries have, and the index of each term in these."""
+        if self.terms is None:
+            return list(self.names), np.arange(len(self.names))
         used = np.zeros(len(self.names), np.bool_)
         used[self.terms] = True
         return list(compress(self.names, used.tolist())), (np.cumsum(used) - 1)[self.terms]

@@ -25,8 +25,7 @@ from askalike.index.lexical.query_batch import search_queries, sort_heaps
 from askalike.index.lexical.segment import LiveSegment
 from askalike.index.lexical.term_scores import KnownTerms, TermScorer, TermScores, sum_statistics
 from askalike.index.lexical.vocabulary import TermVocabulary
-from askalike.index.rows import Array, FoundTitles, find_distinct, find_titles
-from askalike.native.compiled import prechecked
+from askalike.index.rows import Array, FoundTitles, find_titles
 
 MAX_CACHED_SCORES = 1 << 23
 """Maximum number of cached scores per segment and similarity: 64 MiB."""
@@ -200,8 +199,8 @@ class PostingsSearcher:
         docids = np.concatenate([*candidates, np.empty(0, np.int64)]).astype(np.int64, copy=False)
         queries = np.repeat(np.arange(len(candidates)), list(map(len, candidates)))
         fields = len(self._statistics)
-        matches = prechecked(DocumentMatches.of_pairs(len(docids), fields, max_terms if keeps_terms else None))
-        cursors = prechecked(ListCursors.of_terms(len(batch.columns.terms), fields))
+        matches = DocumentMatches.of_pairs(len(docids), fields, max_terms if keeps_terms else None)
+        cursors = ListCursors.of_terms(len(batch.columns.terms), fields)
         for at, live in enumerate(self.segments if len(docids) else ()):
             tables, mask = batch.scores.segment_tables(at), live.mask_allowed(None)
             match_documents(
@@ -225,7 +224,7 @@ class PostingsSearcher:
             if len(self._term_scores) >= MAX_CACHED_SIMILARITIES:
                 self._term_scores.clear()
             scores = self._term_scores[similarity] = TermScores(self._terms, similarity)
-        scores.compute(find_distinct(numbers))
+        scores.compute(numbers)
         return numbers, scores
 
 

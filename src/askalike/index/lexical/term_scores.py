@@ -11,6 +11,7 @@ from askalike.core.types import Collection, Floats
 from askalike.index.lexical.query_batch import ScoreTables
 from askalike.index.lexical.segment import LiveSegment, Segment
 from askalike.index.lexical.terms import field_of
+from askalike.index.rows import find_distinct
 from askalike.native.compiled import Matrix, compiled
 
 MAX_REPHRASING_GAIN = 4
@@ -165,6 +166,7 @@ class TermScores:
         new = numbers[~self._computed[numbers]]
         if not len(new):
             return
+        new = find_distinct(new)
         self.bounds[new] = self._compute_bounds(new)
         for at, live in enumerate(self.terms.segments):
             present = new[self.terms.segment_ids[at][new] >= 0]
