@@ -178,8 +178,8 @@ def draw_engines(lucene: Rows, others: Rows) -> tuple[str, str]:
         svg = render_figure(figure, "engines", "Queries per second of each engine over the size of the archive").svg
     return (
         "Queries per second over size\nThe kernels, with one thread, by BM25, ten hits, synthetic questions with "
-        "titles and bodies. Both axes are logarithmic. bm25s and tantivy were measured at another time than Lucene, in turns "
-        "with askalike, too; their rates are scaled by that of askalike.",
+        "titles and bodies. Both axes are logarithmic. bm25s and tantivy were measured at another time than Lucene, in "
+        "turns with askalike, too; their rates are scaled by that of askalike.",
         svg,
     )
 
