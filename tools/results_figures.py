@@ -161,7 +161,7 @@ def draw_engines(lucene: Rows, others: Rows) -> tuple[str, str]:
         ours, theirs = first.get((kind, size, "askalike")), second.get((kind, size, "askalike"))
         scale = 1.0 if (kind, size, engine) in first or not ours or not theirs else ours / theirs
         found.setdefault((kind, engine), {})[size] = scale * rate
-    engines = list(dict.fromkeys(engine for _, engine in found))
+    engines = sorted({engine for _, engine in found}, key=lambda engine: (engine != "askalike", engine))
     with open_figure(WIDTH, 560, rows=len(QUERIES)) as (figure, panels):
         for axes, (kind, title) in zip(panels, QUERIES.items(), strict=True):
             for i, engine in enumerate(engines):
