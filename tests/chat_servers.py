@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from queue import Empty, Queue
@@ -19,17 +19,6 @@ Fields = Mapping[str, Any]
 Answer = tuple[int, Any]
 BOT, ASKER, HELPER, OTHER_BOT = 1, 2, 3, 4
 """The people of each server; the products write them in their own ways."""
-WAIT_S = 10.0
-
-
-def wait_for(condition: Callable[[], Any]) -> Any:
-    """Return what a condition returns once it is true. Fails after WAIT_S."""
-    until = time.monotonic() + WAIT_S
-    while time.monotonic() < until:
-        if value := condition():
-            return value
-        time.sleep(0.01)
-    raise AssertionError("it did not come to that in time")
 
 
 class ChatServer:

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,42 +27,43 @@ from askalike.core import parallel
 from askalike.store.archive import Archive
 from calibration.riverside import DEFAULT_RANKER, riverside
 from chromium import CHROMIUM, launch_chromium
+from preloaded import await_template, start_template
 from shared_cluster import shared_cluster
 from without_torch import needs_torch
 
-COMPILES = """
-import tempfile, askalike
-with tempfile.TemporaryDirectory() as directory:
-    with askalike.Archive.create(directory) as archive:
-        archive.upsert([askalike.Question("a", "How long do I boil an egg?")])
-    with askalike.load(directory) as engine:
-        engine.search("boiling eg", prefix=True)
-"""
+pytest_plugins = ("forked_workers",)
+SLOW_WITH_TORCH = ("lightning_fabric", "sentence_transformers")
+RUN = os.getpid()
+"""The process that starts all others of this run."""
 # Ray reads these on import: its cluster listens at 127.0.0.1, with a token of its own instead of one in the home
 os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid4().hex}
-compiling = pytest.StashKey[subprocess.Popen[bytes]]()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compiles the search once, while tests are collected: workers would compile it side by side, and say so."""
-    if not hasattr(session.config, "workerinput"):
-        session.config.stash[compiling] = subprocess.Popen([sys.executable, "-c", COMPILES], stderr=subprocess.DEVNULL)
+    """Starts the process that others are copies of, while tests are collected; it compiles the search, too."""
+    if session.config.option.workers:
+        start_template()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """Waits until the search is compiled; what was imported and collected until then is never garbage."""
-    if process := session.config.stash.get(compiling, None):
-        process.wait()
+    """Waits until the search is compiled, and loads what takes long once for all workers; nothing of it is garbage."""
+    if session.config.option.workers:
+        await_template()
+        for name in ("warmed", *(filter(find_spec, SLOW_WITH_TORCH) if is_torch_run(session.config) else ())):
+            import_module(name)
     gc.freeze()
+
+
+def is_torch_run(config: pytest.Config) -> bool:
+    return str(config.option.markexpr).startswith("torch")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Reads only files with tests of the chosen kind: those that need torch, or the others."""
     if os.environ.get("WITHOUT_TORCH"):
         return True if needs_torch(collection_path) else None
-    only_torch = str(config.option.markexpr).startswith("torch")
-    if not only_torch or collection_path.suffix != ".py" or needs_torch(collection_path):
+    if not is_torch_run(config) or collection_path.suffix != ".py" or needs_torch(collection_path):
         return None
     return True if "mark.torch" not in collection_path.read_text("utf-8") else None
 
@@ -86,8 +89,7 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that all processes of a run share."""
-    folder = tmp_path_factory.getbasetemp()
-    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    return tmp_path_factory.getbasetemp()
 
 
 @pytest.fixture(scope="session")
@@ -111,9 +113,8 @@ def calibrated_riverside(run_folder: Path, tmp_path_factory: pytest.TempPathFact
 def cluster_url(run_folder: Path) -> str:
     """The address of an OpenSearch node that all tests of a run share; they skip where none can be started."""
     pytest.importorskip("opensearchpy", reason="needs the extra opensearch")
-    in_worker = "PYTEST_XDIST_WORKER" in os.environ
     try:
-        return shared_cluster(run_folder, os.getppid() if in_worker else os.getpid())
+        return shared_cluster(run_folder, RUN)
     except NoClusterError as error:
         pytest.skip(str(error))
 

@@ -3,12 +3,16 @@
 import atexit
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
+from multiprocessing import forkserver
+from pathlib import Path
 from unittest.mock import patch
 
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -17,20 +21,44 @@ CONTEXT.set_forkserver_preload(
         "askalike.cli",
         "askalike.service.processes.indexer",
         "askalike.service.processes.worker",
-        "askalike.rankers.lexical",
+        "warmed",
     ]
 )
+
+
+@cache
+def start_template() -> None:
+    """Start the process that others are copies of, once, without waiting until it has imported and compiled all."""
+    folder = tempfile.mkdtemp()  # what it imports depends on the variable that names one; a service then sets its own
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with patch.dict(os.environ, PROMETHEUS_MULTIPROC_DIR=folder):
+        forkserver.ensure_running()
+
+
+def await_template() -> None:
+    """Wait until copies can be made. Processes that are forked from this one then use the same template."""
+    process = CONTEXT.Process(target=os.getpid)
+    process.start()
+    process.join()
+    os.register_at_fork(after_in_child=_use_template_of_parent)
+
+
+def _use_template_of_parent() -> None:
+    forkserver._forkserver.ensure_running = lambda: None  # which looks for a child of its own
 
 
 class PreloadedProcess:
     """`askalike ARGUMENTS` in a session of its own, with the methods of Popen that tests need."""
 
-    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(self, arguments: Sequence[object], environment: Mapping[str, str], output: Path | None = None) -> None:
+        """output: the file for its standard output."""
+        start_template()
         reader, writer = socket.socketpair()
         self.stderr = reader.makefile()
-        self._process = CONTEXT.Process(target=_run, args=(arguments, dict(environment), writer))
-        with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, PROMETHEUS_MULTIPROC_DIR=folder):
-            self._process.start()  # the variable decides what is imported; the service then sets its own
+        self._process = CONTEXT.Process(
+            target=_run, args=(list(map(str, arguments)), dict(environment), output, writer)
+        )
+        self._process.start()
         reader.close()
         writer.close()
         self.pid = self._process.pid or 0
@@ -54,13 +82,24 @@ class PreloadedProcess:
             os.killpg(self.pid, signal.SIGKILL)
 
 
-def _run(arguments: Sequence[str], environment: Mapping[str, str], stderr: socket.socket) -> None:
+def run_preloaded(*arguments: object) -> tuple[int, str]:
+    """Run a command line to its end; returns its exit code and standard error."""
+    process = PreloadedProcess(arguments, os.environ)
+    with process.stderr as lines:
+        said = lines.read()
+    return process.wait(60), said
+
+
+def _run(arguments: list[str], environment: Mapping[str, str], output: Path | None, stderr: socket.socket) -> None:
     from askalike.cli import main
 
     os.setsid()
     os.dup2(stderr.fileno(), sys.stderr.fileno())
+    if output:
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT), sys.stdout.fileno())
     stderr.close()
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # which the template has chosen
     sys.argv = ["askalike", *arguments]
     main()

@@ -174,7 +174,7 @@ def propose_pair(path: Path, *titles: str) -> None:
 
 
 def test_pages_of_two_sites(page, mixed) -> None:
-    from serving import wait_for
+    from waiting import wait_for
 
     page.goto("/a/mix")
     page.locator("#title").fill("Is sorting fast?")

@@ -24,8 +24,10 @@ def test_a_reader_that_stops_is_no_error(tmp_path, read) -> None:
         assert (process.wait(60), errors) == (0, "")
 
 
-@pytest.mark.parametrize("buffered", [{"PYTHONUNBUFFERED": "1"}, {"PYTHONUNBUFFERED": ""}])
-@pytest.mark.parametrize("command", ["info", "search"])
+@pytest.mark.parametrize(
+    ("command", "buffered"),
+    [("search", {"PYTHONUNBUFFERED": "1"}), ("search", {"PYTHONUNBUFFERED": ""}), ("info", {"PYTHONUNBUFFERED": ""})],
+)
 def test_a_full_disk_is_one_line(tmp_path, command, buffered) -> None:
     with Archive.create(tmp_path / "desk") as archive:
         archive.upsert([Question(str(n), f"How do I boil rice in pot {n}?", "rice " * 400) for n in range(100)])

@@ -2,8 +2,6 @@
 
 import csv
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from askalike.moderation import neighbours
 from askalike.moderation.dedupe import DEFAULT_SIMILARITY
 from askalike.store import Archive, get_served_ranker
 from askalike.tuning import successive_candidates
-from commands import MAIN, environment, run_command
+from commands import run_command
 
 WORDS = ("-r", "lm_jelinek_mercer")
 
@@ -102,11 +100,3 @@ def test_calibrate_titles_and_whole_questions(tmp_path) -> None:
         ranker = rankers.create(WORDS[1], {}, archive)
         uses = [load_calibration(archive, ranker, use).has_bodies for use in ("question", "title")]
     assert uses == [True, False]
-
-
-def test_search_with_closed_output(tmp_path) -> None:
-    path = riverside(tmp_path / "riverside")
-    command = [sys.executable, "-c", MAIN, "search", str(path), "library card", *WORDS]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
-        process.stdout.close()
-        assert (process.stderr.read(), process.wait()) == (b"", 0)

@@ -59,6 +59,7 @@ def test_workers_pass_errors_on(workers):
         list(map_pieces(int, ["1", "one"]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", ["auto", "127.0.0.1", "127.0.0.1:1", "127.0.0.1:99999"])
 def test_no_ray_cluster_at_an_address_is_an_error(ray, address):
     with pytest.raises(SettingsError, match=rf"--ray {address}: no Ray cluster"), use_workers(ray=address):

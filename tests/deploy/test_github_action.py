@@ -5,9 +5,7 @@ comments", both of API version 2022-11-28.
 """
 
 import json
-import os
 import re
-import stat
 import subprocess
 import sys
 import threading
@@ -20,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from askalike.readers import import_archive
-from commands import environment
+from commands import Finished, askalike
 
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 ROOT = Path(__file__).parents[2]
@@ -298,14 +296,14 @@ def test_lines_of_templates_are_left_out() -> None:
 
 
 @pytest.fixture
-def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command askalike, as pip installs it."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "askalike").write_text(f"#!{sys.executable}\nfrom askalike.cli import main\n\nmain()\n")
-    (folder / "askalike").chmod(stat.S_IRWXU)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+def commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command askalike within this process; in one of its own it is run by first_day/test_afternoon.py."""
+
+    def run_command(command: list[str], **_: Any) -> Finished:
+        assert command[0] == "askalike"
+        return askalike(*command[1:])
+
+    monkeypatch.setattr(subprocess, "run", run_command)
     monkeypatch.setenv("ASKALIKE_RANKER", "bm25")
 
 
@@ -323,18 +321,16 @@ def issue_node(number: int, title: str, **fields: Any) -> dict[str, Any]:
 
 
 def workflow_run(hub: GitHubAndService, folder: Path, sent: Any, **inputs: str) -> str:
-    """Run both scripts as the action's steps do; return what the job's summary says."""
+    """Run both scripts' main functions, as the action's steps do; return what the job's summary says."""
     file, summary = folder / "event.json", folder / "summary.md"
     file.write_text(json.dumps(sent))
     summary.write_text("")
     env = {
-        **os.environ, "GITHUB_API_URL": hub.address, "GITHUB_GRAPHQL_URL": f"{hub.address}/graphql", "TOKEN": "t",
+        "GITHUB_API_URL": hub.address, "GITHUB_GRAPHQL_URL": f"{hub.address}/graphql", "TOKEN": "t",
         "GITHUB_REPOSITORY": "octo-org/desk", "GITHUB_EVENT_PATH": str(file), "GITHUB_STEP_SUMMARY": str(summary),
         "ARCHIVE": str(folder / "desk"), **inputs,
     }  # fmt: skip
-    for script in ("issue_index.py", "suggest.py"):
-        done = subprocess.run([sys.executable, ACTION / script], env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    assert (issue_index.main(env), suggest.main(env)) == (0, 0)
     return summary.read_text()
 
 

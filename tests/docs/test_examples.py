@@ -35,8 +35,8 @@ PORT = "8470"
 MISSING = [mark for mark, module in EXTRAS.items() if importlib.util.find_spec(module) is None]
 ROOT = Path(__file__).parents[2]
 SLOW_PAGES = {
-    "assistants.md", "calibration.md", "drop-in.md", "encoders.md", "experiments.md", "operator.md", "researcher.md",
-    "service.md", "tune.md", "vectors.md",
+    "assistants.md", "backtest.md", "calibration.md", "drop-in.md", "encoders.md", "experiments.md", "operator.md",
+    "researcher.md", "service.md", "static-site.md", "tune.md", "vectors.md",
 }  # fmt: skip
 """Pages whose examples take seconds each."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

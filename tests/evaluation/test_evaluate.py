@@ -48,8 +48,9 @@ def test_the_trec_eval_rule_is_trec_eval(run: dict[str, dict[str, float]], qrels
 def test_negative_grades_alone_corrupt_no_memory() -> None:
     program = f"""
 from askalike import evaluate
-for n in range(3000):
-    evaluation = evaluate({{"q": {{"a": 1.0}}}}, {{"q": {{"a": -1, "b": -2}}}}, {[*NAMES, "Judged@1"]})
+queries = [f"q{{n}}" for n in range(3000)]
+run, qrels = ({{query: scores for query in queries}} for scores in ({{"a": 1.0}}, {{"a": -1, "b": -2}}))
+evaluation = evaluate(run, qrels, {[*NAMES, "Judged@1"]})
 print(*evaluation.means.values())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -1,11 +1,12 @@
 """The example package is installed into a folder, and used from the command line as any built-in part."""
 
-import importlib.util
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,13 @@ import askalike
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "plugin"
-MAIN = "import sys; from askalike.cli import main; sys.argv[0] = 'askalike'; main()"
+COMMANDS = """
+import json, sys
+from commands import askalike
+for words in map(json.loads, sys.stdin):
+    done = askalike(*words)
+    print(json.dumps([done.returncode, done.stdout, done.stderr]), flush=True)
+"""
 QUESTIONS = """# about cards
 How do I renew my library card?
 I have lost my library card
@@ -25,43 +32,35 @@ When is the library open on Sundays?
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder with the installed package: by pip where it is there and can build, else as pip would write it."""
-    source = tmp_path_factory.mktemp("plugin") / "source"
-    shutil.copytree(EXAMPLE, source)
-    site = source.parent / "site"
-    if importlib.util.find_spec("pip") and importlib.util.find_spec("setuptools"):
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-        subprocess.run([*pip, "--target", site, source], check=True, timeout=300, capture_output=True)
-    else:
-        install_by_hand(source, site)
-    return site
-
-
-def install_by_hand(source: Path, site: Path) -> None:
-    project = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    """A folder with the installed package, as pip would write it."""
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    site = tmp_path_factory.mktemp("plugin") / "site"
     metadata = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    shutil.copytree(source / "askalike_example", site / "askalike_example")
+    shutil.copytree(EXAMPLE / "askalike_example", site / "askalike_example")
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1.0\n")
     lines: list[str] = []
     for group, entries in project["entry-points"].items():
         lines += [f"[{group}]", *(f"{name} = {value}" for name, value in entries.items())]
     (metadata / "entry_points.txt").write_text("\n".join(lines))
+    return site
 
 
 @pytest.fixture(scope="module")
 def run(site):
-    """Run a command line where the package is installed; return its exit code, output and errors."""
-    path = os.pathsep.join([str(Path(askalike.__file__).parents[1]), str(site)])
+    """Run command lines in a process where the package is installed; return exit code, output and errors of each."""
+    path = [Path(askalike.__file__).parents[1], site, ROOT / "tests"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path)), "COLUMNS": "200"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMANDS], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
     def run(*words: object) -> tuple[int, str, str]:
-        done = subprocess.run(
-            [sys.executable, "-c", MAIN, *map(str, words)],
-            env=os.environ | {"PYTHONPATH": path, "COLUMNS": "200"}, capture_output=True, text=True,
-        )  # fmt: skip
-        return done.returncode, done.stdout, done.stderr
+        print(json.dumps([str(word) for word in words]), file=process.stdin, flush=True)
+        return tuple(json.loads(process.stdout.readline()))
 
-    return run
+    with process:
+        yield run
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +111,21 @@ def test_its_names_are_listed(run, archive):
     _, _, err = run("search", archive, "card", "--ranker", "nothing")
     assert "binary" in err
     assert "jaccard" in err
+
+
+def read_entry_points(site):
+    [package] = distributions(path=[str(site)])
+    return sorted(package.entry_points)
+
+
+@pytest.mark.long
+def test_pip_installs_the_same(site, tmp_path):
+    for package in ("pip", "setuptools"):
+        pytest.importorskip(package)
+    source = shutil.copytree(EXAMPLE, tmp_path / "source")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*pip, "--target", tmp_path / "site", source], check=True, timeout=300, capture_output=True)
+    assert read_entry_points(tmp_path / "site") == read_entry_points(site)
 
 
 def test_the_page_shows_its_files():

@@ -98,7 +98,8 @@ def test_the_action_shows_in_a_dry_run_what_it_would_write(tmp_path: Path) -> No
 
 def test_the_page_of_bots_as_a_new_user_follows_it(tmp_path: Path) -> None:
     pytest.importorskip("websockets", reason="needs the extra bots, as does the test's server")
-    from chat_servers import ZulipServer, wait_for
+    from chat_servers import ZulipServer
+    from waiting import wait_for
 
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     [block] = re.findall(r"```console\n(.*?)```", (ROOT / "docs" / "bots.md").read_text(), re.DOTALL)

@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import count
 
-FUZZ_S = float(os.environ.get("FUZZ_S", "2"))
+from random_examples import LONG
+
+FUZZ_S = float(os.environ.get("FUZZ_S", 2 if LONG else 0.5))
 """Seconds for each test; without `make fuzz` a look."""
 
 

@@ -59,13 +59,21 @@ def has_codes(index):
     return any(segment.live.codes for segment in index.segments)
 
 
-@pytest.mark.parametrize("storage", ["f16", "int8"])
+@pytest.fixture(scope="module", params=["f16", "int8"])
+def plain_and_coded(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("codes")
+    plain = build(folder / "plain", storage=request.param)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(codes_module, "MIN_CODED_ROWS", 500)
+        coded = build(folder / "coded", storage=request.param)
+    return plain, coded
+
+
 @pytest.mark.parametrize("exclusion", [(-1, -1), (600, -1), (600, 1)])
 @pytest.mark.parametrize("allowed", [None, range(0, DOCUMENTS, 7), range(40)], ids=["all", "some", "few"])
-def test_codes_find_what_the_sketch_finds(tmp_path, monkeypatch, storage, exclusion, allowed):
-    plain = build(tmp_path / "plain", storage=storage)
-    monkeypatch.setattr(codes_module, "MIN_CODED_ROWS", 500)
-    coded = build(tmp_path / "coded", storage=storage)
+@pytest.mark.usefixtures("small_segments_have_codes")
+def test_codes_find_what_the_sketch_finds(plain_and_coded, exclusion, allowed):
+    plain, coded = plain_and_coded
     assert has_codes(coded)
     assert not has_codes(plain)
     docs = None if allowed is None else AllowedDocs(lambda: np.array(allowed, np.int64))

@@ -1,11 +1,12 @@
 """Bots for chats, against small servers that speak the products' protocols and misbehave."""
 
 import json
-import subprocess
-import sys
+import os
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from shutil import copytree
 from threading import Event, Thread
@@ -38,9 +39,9 @@ from chat_servers import (
     SlackServer,
     SocketServer,
     ZulipServer,
-    wait_for,
 )
-from commands import MAIN, environment
+from preloaded import PreloadedProcess
+from waiting import wait_for
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 LOST_CARD = "Hello all! I have lost my library card. What should I do?"
@@ -439,27 +440,25 @@ class BotProcess:
     """`askalike bot` in a process of its own."""
 
     def __init__(self, server: Any, archive: Path, *options: str, **changes: str) -> None:
-        command = [sys.executable, "-c", MAIN, "bot", product_of(server), str(archive), "-r", "bm25"]
-        command += ["--address", server.address, *options]
-        self._files = [archive.parent / name for name in ("output", "log")]
-        with self._files[0].open("w") as output, self._files[1].open("w") as log:
-            env = environment() | dict(server.credentials) | changes
-            self.process = subprocess.Popen(command, stdout=output, stderr=log, env=env)
+        command = ["bot", product_of(server), archive, "-r", "bm25", "--address", server.address, *options]
+        self._output = archive.parent / f"output-{len(changes)}"
+        self.process = PreloadedProcess(command, os.environ | dict(server.credentials) | changes, self._output)
 
     def __enter__(self) -> "BotProcess":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.stderr.close()
 
     @property
     def output(self) -> str:
-        return self._files[0].read_text()
+        return self._output.read_text() if self._output.exists() else ""
 
-    @property
+    @cached_property
     def log(self) -> str:
-        return self._files[1].read_text()
+        """What it has logged until its end."""
+        return self.process.stderr.read()
 
 
 def test_the_command_prints_what_it_would_say_and_ends_when_asked(server: Any, archive: Path) -> None:
@@ -467,7 +466,7 @@ def test_the_command_prints_what_it_would_say_and_ends_when_asked(server: Any, a
         wait_for(lambda: server.connections or bot.process.poll() is not None)
         first = server.ask(LOST_CARD)
         wait_for(lambda: "👎" in bot.output)
-        bot.process.terminate()
+        bot.process.send_signal(signal.SIGTERM)
         assert bot.process.wait(20) == 0
         assert first in bot.output
         assert "https://desk.example/q/r013" in bot.output

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import os
 import re
+import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from askalike.search.engine import LocalEngine
 from askalike.store import Archive
 from askalike.store.keys import create_key
 from commands import MAIN, askalike, environment
+from preloaded import PreloadedProcess
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 WORDS = "lm_jelinek_mercer"
@@ -53,12 +55,10 @@ def http_server(archive: Path) -> Iterator[str]:
 
 
 def serve(archive: Path, *options: str) -> Iterator[str]:
-    command = [sys.executable, "-c", MAIN, "mcp", str(archive), "-r", WORDS, "--http", "--port", "0", *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
-    assert process.stderr
+    process = PreloadedProcess(["mcp", archive, "-r", WORDS, "--http", "--port", "0", *options], os.environ)
     lines = iter(process.stderr.readline, "")
     yield next(match[0] for line in lines if (match := re.search(r"http://\S+", line)))
-    process.terminate()
+    process.send_signal(signal.SIGTERM)
     assert process.wait(30) in (0, -15)
     process.stderr.close()
 

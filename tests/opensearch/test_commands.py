@@ -9,7 +9,8 @@ import askalike
 from askalike.store import Archive
 from calibration.riverside import riverside
 from commands import run_command
-from service.serving import Service, wait_for
+from service.serving import Service
+from waiting import wait_for
 
 RANKER = ("-r", "lm_jelinek_mercer")
 

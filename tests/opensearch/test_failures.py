@@ -9,13 +9,13 @@ from opensearch.load import Load, find_samovars, health, manager_index
 from opensearch.network import open_network
 from opensearch.nodes import Cluster
 
+import waiting
 from askalike import rankers
 from askalike.core.errors import EngineError
 from askalike.core.types import Question
 from askalike.opensearch.management import connect_to, init_cluster
 from askalike.search.engine import LocalEngine
 from askalike.store import Archive
-from service import serving
 
 pytestmark = pytest.mark.long
 
@@ -61,7 +61,7 @@ def make_archive(tmp_path):
 
 
 def wait_for(condition):
-    return serving.wait_for(condition, MIN_TIMEOUT_S)
+    return waiting.wait_for(condition, MIN_TIMEOUT_S)
 
 
 def outlast(load: Load) -> None:

@@ -1,6 +1,5 @@
 """Real archives in three shards: the lists and the scores are those of the local indexes."""
 
-import os
 import random
 
 import pytest
@@ -31,10 +30,10 @@ CASES = [
 @pytest.fixture(scope="module")
 def archives(shared_data, tmp_path_factory):
     """Opens an archive with a cluster, or without."""
-    folder, worker = tmp_path_factory.mktemp("parity"), os.environ.get("PYTEST_XDIST_WORKER", "main")
+    folder = tmp_path_factory.mktemp("parity")
 
     def opened(name, engine=None):
-        archive = folder / f"three-shards-{worker}-{name}"
+        archive = folder / f"three-shards-{name}"
         if not archive.exists():
             reader, path, options = ARCHIVES[name]
             import_archive(reader, [shared_data / path], archive, options=options)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from needs import need
-from service.serving import Service, wait_for
+from service.serving import Service
+from waiting import wait_for
 
 pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[2]

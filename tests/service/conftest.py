@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from serving import Service
+from serving import Service, index
 
 from askalike.readers import import_archive
 from askalike.service import REQUIRED_MODULES
@@ -18,10 +18,10 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 
 @pytest.fixture(scope="session")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled archive, imported once; tests must not change it."""
+    """The bundled archive, imported and indexed once; tests must not change it."""
     path = tmp_path_factory.mktemp("example") / "riverside"
     import_archive("table", [EXAMPLE], path)
-    return path
+    return index(path)
 
 
 @pytest.fixture

@@ -7,18 +7,28 @@ import re
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from askalike import rankers
+from askalike.calibration.abstention import fit_abstention
+from askalike.store import Archive
 from preloaded import PreloadedProcess
+from waiting import wait_for
 
 RANKER = ("--ranker", "lm_jelinek_mercer")  # the default depends on what is installed
-PATIENCE_S = 120
-"""How long a test waits for something before it fails; no promise of the service."""
+
+
+def index(path: Path) -> Path:
+    """Index an archive as a service would do at its start."""
+    with Archive.open(path) as archive:
+        ranker = rankers.create(RANKER[1])
+        ranker.build(archive.view())
+        fit_abstention(archive, ranker)
+    return path
 
 
 @dataclass
@@ -106,16 +116,3 @@ class Service:
 def _start(program: Path, arguments: list[str], env: Mapping[str, str]) -> "subprocess.Popen[str]":
     env = {name: value for name, value in env.items() if name != "PYTHONPATH"}  # it finds its own packages
     return subprocess.Popen([program, *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True, env=env)
-
-
-def wait_for(condition: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
-    """Return what the condition returns once that is true; fail where it never is.
-
-    It is asked more and more rarely: often it is a request, which takes time from what is waited for.
-    """
-    started = time.monotonic()
-    while not (value := condition()):
-        waited = time.monotonic() - started
-        assert waited < patience_s, f"not true within {patience_s} s"
-        time.sleep(min(0.02 + waited / 5, 0.5))
-    return value

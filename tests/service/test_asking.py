@@ -5,9 +5,10 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
 from commands import askalike
+from waiting import wait_for
 
 V1 = "/v1/riverside"
 

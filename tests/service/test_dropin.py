@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
 from askalike.service.routes.apache_answer import (
     MAX_TEXT_BYTES,
@@ -16,6 +16,7 @@ from askalike.service.routes.apache_answer import (
     url_title,
 )
 from askalike.service.routes.discourse import slug_from_url, to_topic_id
+from waiting import wait_for
 
 V1 = "/v1/riverside"
 PLUGIN = f"{V1}/apache-answer"

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from serving import wait_for
-
 from askalike.store import Archive
 from commands import askalike
+from waiting import wait_for
 
 
 def test_an_empty_archive_is_filled_over_http(serve, tmp_path: Path) -> None:

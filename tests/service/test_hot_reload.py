@@ -5,13 +5,14 @@ import time
 from collections import Counter
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
 from askalike import rankers
 from askalike.calibration.calibrate import calibrate
 from askalike.store import Archive, deployments
 from askalike.tuning.adoption import adopt_encoder
 from small_models import make_model_folder
+from waiting import wait_for
 
 SIMILAR = "/v1/riverside/similar?title=lost+my+library+card"
 LEXICAL = "lm_jelinek_mercer"

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from serving import wait_for
 
 from askalike.core.errors import ArchiveError, AskalikeError
 from askalike.core.types import Question
@@ -16,6 +15,7 @@ from askalike.service.processes.indexer import Indexer
 from askalike.service.settings import ServiceSettings
 from askalike.store import Archive, deployments
 from askalike.store.query_log import LoggedQuery, delete_older_than, insert_feedback, log_query
+from waiting import wait_for
 
 
 @contextmanager

@@ -7,11 +7,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
 from askalike.store import Archive, keys
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
-from commands import askalike, askalike_process
+from commands import askalike
+from preloaded import run_preloaded
+from waiting import wait_for
 
 REQUIRED = ("--set", "require_keys=true")
 SIMILAR, QUESTION = "/v1/riverside/similar?title=card", "/v1/riverside/questions/k1"
@@ -40,9 +42,9 @@ def closed(guarded: Path) -> Iterator[Service]:
 
 
 def test_other_hosts_need_a_key(serve, archive) -> None:
-    refused = askalike_process("serve", archive, "--host", "0.0.0.0", "--port", "0")
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-    assert f"askalike keys create {archive}" in refused.stderr
+    code, said = run_preloaded("serve", archive, "--host", "0.0.0.0", "--port", "0")
+    assert (code, said.count("\n")) == (2, 1)
+    assert f"askalike keys create {archive}" in said
     reader = key_header(archive, "read")
     everywhere = serve(archive, options=("--host", "0.0.0.0"))
     everywhere.url = urlsplit(f"http://127.0.0.1:{everywhere.url.port}")

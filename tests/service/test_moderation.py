@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
-from askalike import rankers
-from askalike.calibration.calibrate import calibrate
 from askalike.core.types import Question
 from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals
+from waiting import wait_for
 
 V1 = "/v1/riverside"
 EAGER = ("--set", "propose=0.9")
@@ -51,10 +50,11 @@ def test_the_service_finds_likely_duplicates_by_itself_and_in_new_questions(serv
     wait_for(lambda: any("new" in pair for pair in list_duplicates(served, limit=100)))
 
 
-def test_likely_duplicates_have_probabilities_where_the_ranker_is_calibrated(serve, archive) -> None:
+def test_likely_duplicates_have_probabilities_where_the_ranker_is_calibrated(
+    serve, calibrated_riverside, tmp_path
+) -> None:
+    archive = Path(shutil.copytree(calibrated_riverside, tmp_path / "riverside"))
     repeat_questions(archive)
-    with Archive.open(archive) as opened:
-        calibrate(opened, rankers.create("lm_jelinek_mercer")).calibration.save(archive)
     served = serve(archive, options=EAGER)
     wait_for(lambda: ("again-r001", "r001") in list_duplicates(served, limit=100))
     probabilities = [d["probability"] for d in served.get(f"{V1}/duplicates?limit=100").json["duplicates"]]
@@ -65,7 +65,7 @@ def test_likely_duplicates_have_probabilities_where_the_ranker_is_calibrated(ser
 def test_new_questions_become_visible_while_it_looks_for_duplicates(serve, archive) -> None:
     with Archive.open(archive) as opened:
         texts = [q for _, q in opened.view().questions()]
-        opened.upsert(Question(f"{n}-{q.id}", f"{q.title} {n}", q.body) for n in range(20) for q in texts)
+        opened.upsert(Question(f"{n}-{q.id}", f"{q.title} {n}", q.body) for n in range(10) for q in texts)
     served = serve(archive, options=EAGER)
     wait_for(lambda: list_duplicates(served, limit=1))
     for n in range(5):

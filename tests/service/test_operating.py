@@ -16,10 +16,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
 from askalike.store import Archive
 from askalike.store.query_log import daily_use, delete_older_than, sum_use
+from waiting import wait_for
 
 V1 = "/v1/riverside"
 

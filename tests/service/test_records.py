@@ -4,10 +4,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from serving import Response, Service, wait_for
+from serving import Response, Service
 
 import askalike
 from askalike.service.processes import indexer
+from waiting import wait_for
 
 QUESTIONS, SIMILAR = "/v1/riverside/questions", "/v1/riverside/similar"
 EGG = {

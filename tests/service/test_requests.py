@@ -1,18 +1,18 @@
 """What all requests share: ids, errors, limits, the log, and the API's description."""
 
 import json
-import os
 import shutil
 import socket
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
-from preloaded import PreloadedProcess
+from commands import askalike
+from preloaded import run_preloaded
+from waiting import wait_for
 
 SIMILAR = "/v1/riverside/similar"
 
@@ -125,17 +125,16 @@ def test_the_api_describes_itself(service: Service) -> None:
     ],
 )
 def test_an_error_at_the_start_is_one_line(archive: Path, arguments: list[str], message: str) -> None:
-    process = PreloadedProcess(["serve", *(a.format(archive=archive) for a in arguments)], os.environ)
-    said = process.stderr.read()
-    assert process.wait(60) == 2
+    code, said = run_preloaded("serve", *(a.format(archive=archive) for a in arguments))
+    assert code == 2
     assert message in said
     assert said.count("\n") <= 2
     assert "Traceback" not in said
 
 
-def test_a_missing_extra_is_named_in_one_line(archive: Path) -> None:
-    hidden = "import sys; sys.modules['uvicorn'] = None; from askalike.cli import main; sys.argv = sys.argv[1:]; main()"
-    done = subprocess.run([sys.executable, "-c", hidden, "askalike", "serve", archive], capture_output=True, text=True)
+def test_a_missing_extra_is_named_in_one_line(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    done = askalike("serve", archive)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "pip install 'askalike[service]'" in done.stderr
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from serving import PATIENCE_S, RANKER, wait_for
+from serving import RANKER
 
 from askalike.service.processes.child import ChildProcess, StopRequest
 from askalike.service.settings import ServiceSettings
-from preloaded import CONTEXT, PreloadedProcess
+from preloaded import CONTEXT, PreloadedProcess, start_template
+from waiting import PATIENCE_S, wait_for
 
 
 def test_a_supervisor_notes_a_signal_at_every_line_of_its_wait() -> None:
@@ -47,6 +48,7 @@ def test_a_supervisor_leaves_a_signal_ignored_that_is_ignored() -> None:
 
 def exit_code_of(run: Callable[[], None]) -> int | None:
     """Return the exit code of a process that runs this; None where it hangs."""
+    start_template()
     process = CONTEXT.Process(target=run)
     process.start()
     process.join(PATIENCE_S)

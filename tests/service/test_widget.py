@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
 from askalike.core.types import Question
 from askalike.moderation.gaps import find_gaps
 from askalike.service.routes.widget import load_script
 from askalike.store import Archive, keys
 from askalike.store.query_log import daily_use, sum_use
+from waiting import wait_for
 
 MAX_BYTES = 5_000
 HOSTILE = "Zeppelin <img src=x onerror=\"document.title='taken'\"> & <b>more</b>"

@@ -3,9 +3,7 @@
 import hashlib
 import io
 import json
-import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tarfile
@@ -21,6 +19,7 @@ from askalike.store.archive import Archive
 from askalike.store.backup import MANIFEST_FILE, backup, restore, verify_backup
 from askalike.store.database import DATABASE_FILE
 from askalike.store.statistics import content_hash
+from commands import askalike
 
 N = 300
 
@@ -139,16 +138,12 @@ def test_a_backup_with_paths_outside_the_archive_is_refused(archive: Path, tmp_p
 
 
 @pytest.mark.parametrize("limit", [0, 2_000, 100_000])
-def test_on_a_full_disk_nothing_is_left(archive: Path, tmp_path: Path, limit: int) -> None:
+def test_on_a_full_disk_nothing_is_left(archive: Path, tmp_path: Path, limit_file_size, monkeypatch, limit) -> None:
     backup(archive, tmp_path / "good.tar")
-
-    def limit_file_size() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # else Python cuts its own caches off, too
+    limit_file_size(limit)
     for arguments in (("backup", archive, tmp_path / "b.tar"), ("restore", tmp_path / "good.tar", tmp_path / "again")):
-        command = [sys.executable, "-B", "-m", "askalike", *arguments]  # else Python cuts its own caches off, too
-        done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit_file_size)
+        done = askalike(*arguments)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
         assert file_names(tmp_path) == [f"desk/{n}" for n in file_names(archive)] + ["good.tar"]
 

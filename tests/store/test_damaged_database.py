@@ -2,8 +2,6 @@
 
 import random
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from askalike.health.checks import run_checks
 from askalike.store import Archive
 from askalike.store.backup import backup
 from askalike.store.database import DATABASE_FILE, MAX_PATH_BYTES
+from preloaded import run_preloaded
 
 PAGE_BYTES = 4096
 
@@ -61,10 +60,9 @@ def test_a_search_in_a_damaged_database_is_one_line(tmp_path: Path) -> None:
     for page in range(1, (path / DATABASE_FILE).stat().st_size // PAGE_BYTES):
         replace_page(path, page, b"\xff" * PAGE_BYTES)
     for arguments in (["search", path, "bicycle"], ["info", path], ["serve", path, "--port", "0"]):
-        command = [sys.executable, "-m", "askalike", *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-        assert "damaged" in done.stderr
+        code, said = run_preloaded(*arguments)
+        assert (code, said.count("\n")) == (2, 1), said
+        assert "damaged" in said
 
 
 @pytest.mark.parametrize("content", [b"", None])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import Service
+from serving import Service, index
 
 from askalike import Question, build
 from askalike.calibration.calibrate import calibrate
@@ -72,7 +72,7 @@ def filled(example: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled archive with something on every page; tests must not change it."""
     path = Path(shutil.copytree(example, tmp_path_factory.mktemp("filled") / "riverside"))
     fill_archive(path)
-    return path
+    return index(path)
 
 
 @pytest.fixture(scope="module")

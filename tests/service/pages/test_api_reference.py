@@ -5,9 +5,10 @@ import re
 import shlex
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
 from askalike.service.pages.api_reference import EXAMPLES
+from waiting import wait_for
 
 V1 = "/v1/riverside"
 ORDER = (
@@ -61,8 +62,7 @@ def test_v1_leads_people_to_the_reference_and_tells_programs_where_it_is(visit, 
     assert page.url.endswith("#SimilarQuestion")
 
 
-@pytest.mark.parametrize("width", [320, 1200])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (1200, "dark")])
 def test_the_reference_is_accessible_and_fits_every_screen(visit, width: int, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page = visit("/docs", color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True)

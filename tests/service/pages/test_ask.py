@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
 from askalike.moderation.gaps import find_gaps
 from askalike.store import Archive
+from waiting import wait_for
 
 ASK = "/a/riverside"
 

@@ -12,11 +12,11 @@ from threading import Barrier
 from urllib.parse import quote
 
 import pytest
-from serving import wait_for
 from test_login import Browser
 
 from askalike.service.pages.marking import render_difference
 from askalike.store import Archive, keys
+from waiting import wait_for
 
 PAGE = "/a/riverside/questions/{}"
 REVISIONS = "/v1/riverside/revisions?question={}"

@@ -1,9 +1,10 @@
 """*Drafts* in a browser: proposed FAQ entries are edited and accepted, or rejected."""
 
-from serving import Service, wait_for
+from serving import Service
 
 from askalike.store import Archive
 from askalike.store.drafts import accept_draft, list_drafts
+from waiting import wait_for
 
 DRAFTS = "/a/riverside/drafts"
 SIMILAR = "/v1/riverside/similar?title=print+a+zeppelin&k=1"

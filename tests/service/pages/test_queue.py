@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from serving import Service, wait_for
+from serving import Service
 
 from askalike.store import Archive
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, list_proposals, undo_decision
 from askalike.store.editing import get_links
+from waiting import wait_for
 
 QUEUE, GAPS = "/a/riverside/queue", "/a/riverside/gaps"
 

@@ -95,7 +95,9 @@ def test_pages_fit_their_screens_and_are_accessible(visit: Callable[..., Any], p
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, find_wide(page))
         if direction == "ltr":
-            results = sync.Axe().run(page)
+            # all rules but one are about what is there, whatever its colours
+            options = {"resultTypes": ["violations"]} | ({"runOnly": ["color-contrast"]} if scheme == "dark" else {})
+            results = sync.Axe().run(page, options=options)
             assert results.violations_count == 0, f"{scheme}: {results.generate_report()}"
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert max(int(n) for n in dark.removeprefix("rgb(").removesuffix(")").split(",")) < 64

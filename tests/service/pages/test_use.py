@@ -3,10 +3,9 @@
 Figures of use: shown, opened, accepted, and not asked after all; on Quality and in /metrics.
 """
 
-from serving import wait_for
-
 from askalike.store import Archive
 from askalike.store.query_log import daily_use, sum_use
+from waiting import wait_for
 
 ASK = "/a/riverside"
 
