@@ -124,8 +124,8 @@ def runtimes_section(rows: Sequence[Row]) -> Section:
     """Yield the table of pre-trained encoders in several runtimes."""
     yield from ("## Encoding titles: two cores", "")
     yield f"The same weights and {rows[0]['n']:,} titles, with tokenisation, in turns, two threads each, medians."
-    yield "*a core* counts the processor time of all threads. The cosine is that to torch in 32 bits, on average. 16"
-    yield "bits are bf16."
+    yield "*a core* counts the processor time of all threads, which says more where other work shares the machine. The"
+    yield "cosine is that to torch in 32 bits, on average. 16 bits are bf16."
     yield ""
     lines = []
     for row in sorted(rows, key=lambda row: (row["model"], -row["per_s"])):
