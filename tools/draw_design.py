@@ -351,8 +351,8 @@ class Step:
     """Whether the arrow points to the box on its left, which takes its result."""
 
 
-ENGINE, TOGETHER = "search.engine:LocalEngine", "search.engine:LocalEngine._search_together"
-SEARCHER, CALIBRATOR = "rankers._searcher:Searcher", "calibration.calibrator:Calibrator"
+ENGINE, TOGETHER = "search.engine:LocalEngine", "search.engine:LocalEngine._search"
+SEARCHER = "rankers._searcher:Searcher"
 ROWS: tuple[tuple[Step, ...], ...] = (
     (Step(0, "search.engine:SearchRequest", f"{ENGINE}.search"),),
     (
@@ -364,24 +364,29 @@ ROWS: tuple[tuple[Step, ...], ...] = (
         ),
     ),
     (
-        Step(0, f"{ENGINE}.searcher", f"{ENGINE}._search", "Opens the ranker once for the whole batch."),
+        Step(
+            0,
+            f"{ENGINE}._open",
+            f"{ENGINE}.search_batch",
+            "Opens the ranker, unless it is open and nothing has changed.",
+        ),
         Step(
             1,
-            "rankers:open_committed",
-            f"{ENGINE}.searcher",
+            "rankers:follow",
+            f"{ENGINE}._open",
             "Applies the archive's changes to the index, unless another process is doing so.",
         ),
         Step(
             2,
             "rankers._ranker:Ranker.open",
-            "rankers:open_committed",
+            f"{ENGINE}._open",
             "Returns a Searcher: the index as it was last committed, in mapped files.",
         ),
     ),
     (
         Step(
             0,
-            f"{CALIBRATOR}.retrieval_depth",
+            "calibration.calibration:Calibration.retrieval_depth",
             TOGETHER,
             "How many to retrieve, so that no probability depends on k.",
         ),

@@ -9,6 +9,7 @@ from askalike import rankers
 from askalike.calibration.abstention import (
     AbstentionRule,
     AbstentionThreshold,
+    choose_thresholds,
     find_rule,
     fit_abstention,
     off_topic_questions,
@@ -68,9 +69,8 @@ def test_thresholds_of_a_searcher_that_was_opened_before_a_commit_are_not_kept(t
         monkeypatch.setattr("askalike.calibration.abstention.find_rule", find_while_another_process_commits)
         assert threshold.prepare(view).threshold == 0  # nothing was found in an empty index
         assert threshold.saved_rule is None
-        [least] = threshold.min_scores(
-            archive.view(), rankers.search(ranker.open(archive.view()), {"q": Question("q", ON_TOPIC[0])}, 1)
-        )
+        found = rankers.search(ranker.open(archive.view()), {"q": Question("q", ON_TOPIC[0])}, 1)
+        [least] = threshold.current_rule(archive.view()).min_scores(found)
         assert least > 0.2
         assert threshold.saved_rule
 
@@ -220,3 +220,11 @@ def test_titles_need_more_than_unfinished_titles_and_whole_questions():
     )
     retrieved = Retrieved(queries, [np.empty(0, np.int64)] * 4, [np.empty(0)] * 4)
     assert rule.min_scores(retrieved).tolist() == [0.4, 0.3, 0.3, 0.2]
+
+
+def test_fewer_own_questions_get_nothing_in_a_larger_archive():
+    """Most questions of a large archive are like others, and a share of them says less of new ones."""
+    everyday, own = np.linspace(0, 0.3, 200), np.linspace(0, 1, 201)
+    titles, lenient = zip(*(choose_thresholds(everyday, own, True, size) for size in (400, 4_000, 40_000)), strict=True)
+    assert titles == pytest.approx((0.36, 0.3, lenient[2]))
+    assert lenient == pytest.approx((0.279,) * 3)

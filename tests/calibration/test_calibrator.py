@@ -33,7 +33,7 @@ def test_estimates_equal_the_calibrations(archive):
     assert probabilities.tobytes() == calibrator.calibration.estimate(features).tobytes()
     assert (np.diff(probabilities) <= 0).all()
     for k in (1, 2, 9, 11):
-        retrieved = calibrator.retrieval_depth(k)
+        retrieved = calibrator.calibration.retrieval_depth(k)
         assert retrieved == max(k, CALIBRATION_DEPTH)
         assert calibrator.estimate(QUERY, scores[:retrieved], hits[:k]).tobytes() == probabilities[:k].tobytes()
     assert calibrator.estimate(QUERY, np.empty(0), []).tolist() == []
@@ -57,7 +57,6 @@ def test_without_a_calibration_there_are_no_probabilities(archive):
     calibrator = Calibrator.open(archive, rankers.create("bm25"))
     assert calibrator.calibration is None
     assert calibrator.stale_reason == f"only {RANKER} is calibrated"
-    assert calibrator.retrieval_depth(3) == 3
     assert calibrator.min_probability(None) == 0
     with pytest.raises(SettingsError, match=f"is not calibrated .only {RANKER} is calibrated., so there are"):
         calibrator.min_probability(0.5)

@@ -1,11 +1,13 @@
 """The embedded engine: what it finds for a question of the archive, and for one that is not finished."""
 
+import shutil
+
 import numpy as np
 import pytest
 
 import askalike
 from askalike import Question
-from askalike.calibration.abstention import AbstentionThreshold
+from askalike.calibration.abstention import AbstentionRule
 
 
 @pytest.fixture
@@ -28,9 +30,25 @@ def test_a_question_is_not_like_itself(desk) -> None:
     assert {m.question.id for m in desk.find_similar(question, 9, min_similarity=0)} == {"q0", "q3"}
 
 
+def test_searcher_is_opened_again_only_after_a_change(desk) -> None:
+    """Of the archive, through this connection or another, or of an index that another process writes or removes."""
+    path, opened = desk.archive.path, [desk.searcher()]
+    assert desk.searcher() is opened[0]
+    desk.archive.upsert([Question("new", "Where do I rent a bike?")])
+    opened.append(desk.searcher())
+    with askalike.Archive.open(path) as other:
+        other.delete(["q3"])
+    opened.append(desk.searcher())
+    shutil.rmtree(path / "index")
+    opened.append(desk.searcher())
+    assert len(set(map(id, opened))) == 4
+    assert desk.searcher() is opened[-1]
+    assert {hit.id for hit in desk.search("rent a bike where", min_similarity=0)} == {"new", "q1"}
+
+
 def test_a_single_word_finds_the_titles_that_have_it(desk, monkeypatch) -> None:
     """However unlike a question of many words it is; a threshold that was asked for stays."""
-    monkeypatch.setattr(AbstentionThreshold, "min_scores", lambda *_: np.array([0.99]))
+    monkeypatch.setattr(AbstentionRule, "min_scores", lambda *_: np.array([0.99]))
     for word, titles in {"bikes": ["Where is my bike?", "A stolen bike: what now?"], "now": [], "what": []}.items():
         assert [hit.title for hit in desk.search(word)] == titles, word
     assert desk.search("where bike").hits == []

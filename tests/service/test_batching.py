@@ -84,7 +84,7 @@ def write_all(path, records, **settings):
     with Archive.create(path) as archive:
         archive._connection.set_trace_callback(statements.append)
         executor = BoundedExecutor(archive, chosen)
-        outcomes = asyncio.run(run(WriteBatcher(executor, chosen)))
+        outcomes = asyncio.run(run(WriteBatcher(executor, chosen, lambda: True)))
         executor.close()
     return outcomes, statements.count("COMMIT")
 
@@ -103,13 +103,17 @@ def test_more_writes_than_may_wait_are_turned_away(tmp_path):
     assert [type(outcome) is OverloadedError for outcome in outcomes] == [False] * 3 + [True] * 2
 
 
-def test_a_write_soon_after_another_one_waits_and_is_dropped_if_nobody_waits_for_it(tmp_path, monkeypatch):
+def test_a_write_soon_after_another_one_waits_while_people_search_and_is_dropped_if_nobody_waits_for_it(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(batching, "WRITE_WINDOW_S", 3_600)
     patient, hasty = (ServiceSettings(archives=(tmp_path,), timeout_s=limit) for limit in (60, 0.05))
+    searching = [True, False, True]
 
     async def run(executor):
-        batcher = WriteBatcher(executor, patient)
-        await batcher.run(lambda archive: put_records(archive, [Question("first", "How?")]))
+        batcher = WriteBatcher(executor, patient, lambda: searching.pop(0))
+        for id in "first", "second":
+            await batcher.run(lambda archive, id=id: put_records(archive, [Question(id, "How?")]))
         batcher._settings = hasty
         with pytest.raises(TimeoutError):
             await batcher.run(lambda archive: put_records(archive, [Question("late", "How?")]))
@@ -118,4 +122,4 @@ def test_a_write_soon_after_another_one_waits_and_is_dropped_if_nobody_waits_for
         executor = BoundedExecutor(archive, patient)
         asyncio.run(run(executor))
         executor.close()
-        assert [id for _, id, _ in archive.view().titles()] == ["first"]
+        assert [id for _, id, _ in archive.view().titles()] == ["first", "second"]

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from askalike.calibration.curves import Curve, shift_balanced_prior
+from askalike.calibration.features import CALIBRATION_DEPTH
 from askalike.calibration.thresholds import Threshold
 from askalike.core.config import Settings, validate_settings
 from askalike.core.counts import format_count
@@ -105,6 +106,10 @@ class Calibration(Settings):
         """The probability from which a hit likely asks the same: a threshold chosen by precision, else LIKELY_FROM."""
         by_precision = self.threshold and self.threshold.criterion in ("precision", "guarantee")
         return self.threshold.probability if self.threshold and by_precision else LIKELY_FROM
+
+    def retrieval_depth(self, k: int) -> int:
+        """Return the number of hits to retrieve to show k, so that no probability depends on k."""
+        return max(k, CALIBRATION_DEPTH)
 
     def curve_probabilities(self, features: Floats) -> Floats:
         """Return decreasing probabilities, (hits,), given a duplicate exists. features: (hits, columns), best first."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from askalike.calibration.calibration import Calibration, Use, load_calibration, misfit_reason
-from askalike.calibration.features import CALIBRATION_DEPTH, HitFeatureExtractor
+from askalike.calibration.features import HitFeatureExtractor
 from askalike.core.errors import SettingsError, UncalibratedError
 from askalike.core.types import Floats, Question
 from askalike.rankers import Ranker
@@ -52,10 +52,6 @@ class Calibrator:
             return None
         lacking = f"the saved calibration is not used, so hits of {self._ranker.name} have no probabilities"
         return f"{lacking}: {self.stale_reason}; run: askalike calibrate {self._path}"
-
-    def retrieval_depth(self, k: int) -> int:
-        """Return the number of hits to retrieve to show k: with a calibration, at least CALIBRATION_DEPTH."""
-        return max(k, CALIBRATION_DEPTH) if self.calibration else k
 
     def min_probability(self, requested: float | None) -> float:
         """Return the minimum probability shown: the requested one, else the threshold, else 0. Raises SettingsError."""

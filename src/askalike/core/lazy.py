@@ -1,7 +1,7 @@
 """Attributes and mappings that are computed on first access."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Self, TypeVar, overload
 
 T = TypeVar("T")
@@ -28,13 +28,17 @@ class LazyShares(Mapping[str, float]):
     """Name → number, computed when it is first read: of many explanations only a few are shown in full."""
 
     def __init__(self, compute: Callable[[], Mapping[str, float]]) -> None:
-        self._compute = cache(compute)
+        self._compute = compute
+
+    @lazy_property
+    def _shares(self) -> Mapping[str, float]:
+        return self._compute()
 
     def __getitem__(self, name: str) -> float:
-        return self._compute()[name]
+        return self._shares[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._compute())
+        return iter(self._shares)
 
     def __len__(self) -> int:
-        return len(self._compute())
+        return len(self._shares)

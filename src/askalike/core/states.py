@@ -28,11 +28,6 @@ Measured: experiments/LOG.md, 2026-11-26.
 """
 
 
-def is_settled(states: tuple[State, ...]) -> bool:
-    """Return whether a question is answered, and neither closed nor outdated."""
-    return "answered" in states and "closed" not in states and "outdated" not in states
-
-
 def parse_marks(text: str) -> tuple[Mark, ...]:
     """Return the marks of the words in a cell, such as `solved, locked`. Raises ValueError for an unknown word."""
     words = [word.strip().lower() for word in re.split(r"[,;|]", text)]

@@ -49,6 +49,7 @@ __all__ = [
     "explain_ids",
     "explain_retrieved",
     "fit_and_open",
+    "follow",
     "limit_memory",
     "names",
     "open_committed",
@@ -192,10 +193,10 @@ def fit_and_open(ranker: Ranker, view: TrainingView, progress: Progress | None =
     return open_current(ranker.fit(view), view, progress)
 
 
-def open_committed(ranker: Ranker, view: View) -> Searcher:
-    """Like `open_current`, but an index that cannot be written now is opened as last committed.
+def follow(ranker: Ranker, view: View) -> None:
+    """Apply the archive's changes to a ranker's indexes, unless they cannot be written now but were committed before.
 
-    Another process may be writing it, or its engine may be read-only. Raises IndexBusyError or ReadOnlyIndexError
+    Another process may be writing them, or their engine may be read-only. Raises IndexBusyError or ReadOnlyIndexError
     if nothing is committed yet.
     """
     try:
@@ -206,6 +207,11 @@ def open_committed(ranker: Ranker, view: View) -> Searcher:
     except ReadOnlyIndexError:
         if not all(index.change for index in ranker.indexes(view)):
             raise
+
+
+def open_committed(ranker: Ranker, view: View) -> Searcher:
+    """Like `open_current`, but an index that cannot be written now is opened as last committed, see `follow`."""
+    follow(ranker, view)
     return ranker.open(view)
 
 

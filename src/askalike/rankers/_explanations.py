@@ -1,29 +1,22 @@
-"""Explains the score of a query and a document by their words: exactly if the model allows it, else by occlusion.
+"""Explains the score of a network: exactly if the model allows it, else by occlusion. For others see _word_vectors.py.
 
-If a vector is a sum of word vectors, the score is a sum over the query's words. If each component of a network's vector
-comes from one window of words, it is a sum over windows. For other models an explanation is the decrease of the score
-without each word; if a text's vector is the mean of its words in context, each document is encoded only once.
+If each component of a network's vector comes from one window of words, the score is a sum over windows. For other
+models an explanation is the decrease of the score without each word.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from askalike.core.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 from askalike.encoders import Encoder, TracedText, VectorContributions
-from askalike.rankers._word_vectors import TextField, Word, WordComparison, WordReader
+from askalike.rankers._word_vectors import MAX_WORDS, Word, by_score, explain_whole, pair_label
 from askalike.text.clean import plain_text
-from askalike.text.words import WordForm
 
-MIN_SUM = 1e-9
-"""Minimum sum of contributions that is scaled to the score."""
-MAX_WORDS = 24
-"""Maximum number of words of a text that are occluded, one at a time."""
 MAX_SPANS = 5
 """Maximum number of words or windows of a document that are highlighted."""
 COMPOUND_WORD = re.compile(r"\w[\w'’-]*")
@@ -40,77 +33,18 @@ class TracingEncoder(Protocol):
         """Return the windows behind the vectors of each text; None if the encoder does not know them."""
 
 
-def explain_by_vectors(
-    encoder: Encoder, name: str, query: Question, documents: Sequence[Mapping[str, TextField]],
-    scores: Sequence[float], reader: WordReader | None,
-) -> list[Explanation]:  # fmt: skip
-    """Return the contributions of a query's words to the scores of a dense ranker.
-
-    documents: the fields of each document. name: the ranker's, shown if no words can be. reader: the encoder's.
-    """
-    if reader is None:
-        pairs = zip(documents, scores, strict=True)
-        return [
-            _explain_network(encoder, name, query, fields, score) if fields else _explain_whole(name, score)
-            for fields, score in pairs
-        ]
-    texts = [{field: reader.plain_text(text) for field, text in fields.items()} for fields in documents]
-    plain_query = reader.plain_text(TextField(query.title, query.body, query.markup))
-    words = reader.compare(plain_query, texts)
-    losses = _directions_lost(encoder, plain_query.split()) if reader.in_context and words.query_forms else None
-    explanations = []
-    for place, (nearest, plain, score) in enumerate(zip(words.nearest(), texts, scores, strict=True)):
-        shares = _share_score(words, place, score, losses) if score and any(plain.values()) else []
-        explanations.append(_explain_words(name, words.query_forms, shares, nearest, plain, score))
-    return explanations
-
-
-def _explain_whole(name: str, score: float, texts: Mapping[str, str] | None = None) -> Explanation:
-    return Explanation(score, (Contribution(name, (), score),) if score else (), (), texts or {})
-
-
-def _directions_lost(encoder: Encoder, words: Sequence[str]) -> Floats:
-    """Return the change of the query's unit vector without each of its first words: (words, dim)."""
-    removed = range(min(len(words), MAX_WORDS))
-    texts = [words, *([*words[:n], *words[n + 1 :]] for n in removed)]
-    [part] = encoder.encode_queries([Question("", " ".join(text)) for text in texts]).parts
-    units = part.values / np.maximum(np.linalg.norm(part.values, axis=1, keepdims=True), MIN_SUM)
-    return np.asarray(units[0] - units[1:], np.float64)
-
-
-def _share_score(words: WordComparison, document: int, score: float, losses: Floats | None) -> Sequence[float]:
-    """Return the contribution of each query word to the score, or the decrease without it; [] if unknown."""
-    if losses is not None:
-        vector = words.sum(document)
-        return list(map(float, losses @ (vector / max(float(np.linalg.norm(vector)), MIN_SUM))))
-    added = words.products[document].tolist()
-    total = sum(added)
-    return [] if abs(total) < MIN_SUM else [one * (score / total) for one in added]
-
-
-def _explain_words(
-    name: str, forms: Sequence[WordForm], shares: Sequence[float], nearest: Sequence[Word | None],
-    texts: Mapping[str, str], score: float,
-) -> Explanation:  # fmt: skip
-    """nearest: the word of the document that is most similar to each word of the query."""
-    if not shares:
-        return _explain_whole(name, score, texts)
-    rows = [
-        Contribution(_pair_label(form.text, other.text), (other.span.field,), share)
-        if other
-        else Contribution(form.text, (), share)
-        for form, other, share in zip(forms, nearest, shares, strict=False)
-    ]
-    spans = dict.fromkeys(other.span for other in nearest if other)
-    return Explanation(score, _by_score(rows), tuple(spans), texts)
-
-
-def _explain_network(
-    encoder: Encoder, name: str, query: Question, fields: Mapping[str, TextField], score: float
+def explain_network(
+    encoder: Encoder, name: str, query: Question, fields: Mapping[str, Question], score: float
 ) -> Explanation:
+    """Return why a document has its score by an encoder whose vectors are no sums over words.
+
+    fields: the document's, each as a separate question. name: the ranker's, shown if no words can be.
+    """
+    if not fields:
+        return explain_whole(name, score)
     title = next(iter(fields.values()))
     body = fields.get("body", title)
-    document = title._replace(body=body.body, markup=body.markup).question
+    document = replace(title, body=body.body, markup=body.markup)
     traces = encoder.trace([query, document]) if isinstance(encoder, TracingEncoder) else None
     if traces:
         plain = traces[1].text.split("\n", 1) if len(fields) > 1 else [traces[1].text]
@@ -144,7 +78,7 @@ def explain_by_traces(query: TracedText, document: TracedText, fields: Mapping[s
     spans = {window: _field_span(best[window], fields) for window in windows}
     rows = []
     for window in windows:
-        label = _pair_label(query.text[slice(*window)], document.text[slice(*best[window])])
+        label = pair_label(query.text[slice(*window)], document.text[slice(*best[window])])
         found_in = (span.field,) if (span := spans[window]) else ()
         rows.append(Contribution(label, found_in, added[window] * score / total))
     marked = dict.fromkeys(span for window in windows[:MAX_SPANS] if added[window] > 0 and (span := spans[window]))
@@ -206,7 +140,7 @@ def explain_by_occlusion(
         rows = [Contribution(word.text, (), drop) for word, drop in zip(query_words, drops, strict=True)]
         if not rows and scores[docid]:
             rows = [Contribution(name, (), scores[docid])]
-        explanations[docid] = Explanation(scores[docid], _by_score(rows), spans, texts)
+        explanations[docid] = Explanation(scores[docid], by_score(rows), spans, texts)
     return explanations
 
 
@@ -247,11 +181,3 @@ def _remove_word(text: Question, word: Word) -> Question:
     plain = _first_words(text)[1][word.span.field]
     rest = f"{plain[: word.span.start]} {plain[word.span.end :]}".strip()
     return replace(text, title=rest) if word.span.field == "title" else replace(text, body=rest, markup="text")
-
-
-def _by_score(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
-    return tuple(sorted(contributions, key=attrgetter("score"), reverse=True))
-
-
-def _pair_label(text: str, other: str) -> str:
-    return text if text == other or text.casefold() == other.casefold() else f"{text} ≈ {other}"

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -137,16 +137,16 @@ def changed_documents(
         for docid, answer in view.answers(since):
             yield docid, answer, DocAttributes()
         return
-    for batch in chunks(view.questions(since, "answer" in settings.field_names)):
-        for docid, question in add_answers(view, dict(batch), settings.field_names).items():
+    names = settings.field_names
+    for batch in chunks(view.questions(since, "answer" in names)):
+        questions = dict(batch)
+        for docid, question in (add_answers(view, questions) if "answer" in names else questions).items():
             keys = tuple(map(title_key, settings.titles(question)))
             yield docid, question, DocAttributes(question.tags, question.created_at, question.states, keys)
 
 
-def add_answers(view: View, questions: Mapping[int, Question], fields: Collection[str]) -> Mapping[int, Question]:
-    """Return questions by docid, with their accepted answers if these are one of the fields that are read."""
-    if "answer" not in fields:
-        return questions
+def add_answers(view: View, questions: Mapping[int, Question]) -> Mapping[int, Question]:
+    """Return questions by docid, with their accepted answers."""
     answers = view.accepted_answers(questions)
     return {docid: AnsweredQuestion.of_question(question, answers.get(docid)) for docid, question in questions.items()}
 

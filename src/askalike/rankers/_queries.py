@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from askalike.core.config import FieldNames, NumberList, Settings
-from askalike.core.types import Question
+from askalike.core.types import TYPED_QUERY_ID, Question
 from askalike.core.values import check_field_weights, check_weights
 from askalike.store import View
 
@@ -103,9 +103,9 @@ def exclude_own(view: View, queries: Sequence[ResolvedQuery]) -> list[ResolvedQu
 
 def find_excluded(view: View, queries: Collection[Question]) -> dict[str, tuple[int, int]]:
     """Return the id of a query → the docid of the question that it is, and the number of its phrasing (−1: all)."""
-    if view.kind == "answers":
+    ids = {query.id for query in queries if not query.id.startswith(TYPED_QUERY_ID)}
+    if not ids or view.kind == "answers":
         return {}
-    ids = {query.id for query in queries}
     own = view.docids(ids)
     parts = {id: id.rpartition("#") for id in ids if id not in own}
     phrased = {id: (base, int(n)) for id, (base, _, n) in parts.items() if base and PHRASING_NUMBER.fullmatch(n)}

@@ -33,14 +33,12 @@ def resolve(searcher: Searcher, queries: Mapping[str, Question], prefix: bool = 
     with the id of a rephrasing (`QUESTION#2`) finds its question by its other phrasings. Raises InputError.
     """
     _check_queries(queries)
-    view = searcher.view
-    excluded = find_excluded(view, queries.values())
-    known = view.language
-    detected = view.languages if known is None and searcher.detects_language else ()
+    excluded, known = find_excluded(searcher.view, queries.values()), searcher.language
+    detected = searcher.text_languages if searcher.detects_language else ()
     resolved = [
         ResolvedQuery(
             query, *excluded.get(query.id, (-1, -1)), id, plain_text(query.title, "text"),
-            query.language or known or _detect(query, detected), prefix,
+            query.language or known or (_detect(query, detected) if len(detected) > 1 else None), prefix,
         )
         for id, query in queries.items()
     ]  # fmt: skip
@@ -220,8 +218,6 @@ def _show_typed_words(explanation: Explanation, corrections: Mapping[str, str]) 
 
 
 def _detect(query: Question, languages: Sequence[str]) -> str | None:
-    if len(languages) < 2:
-        return None
     return detect_language(f"{query.title} {query.body}"[:MAX_DETECTED_CHARS], languages)
 
 

@@ -117,8 +117,11 @@ class Searcher(ABC):
     """Whether a score is a similarity of two texts, independent of the other hits, as a cosine is."""
 
     def __init__(self, name: str, view: View) -> None:
-        self.name = name
-        self.view = view
+        self.name, self.view = name, view
+        self.language = view.language
+        """The language of the whole archive; None if it has several or an unknown one."""
+        self.text_languages = view.languages if self.language is None else ()
+        """The languages of a multilingual archive; empty for any other."""
 
     def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
         """Look up the questions with exactly the title of each query; None if titles are no field beside others."""

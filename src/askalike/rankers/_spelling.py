@@ -135,6 +135,8 @@ class SpellingCorrector:
         stay as they are.
         """
         pairs = self._find_pairs(queries)
+        if not any(pairs):
+            return queries
         if len(self._joined) >= MAX_REMEMBERED_WORDS:
             self._joined = {}
         joined = self._joined

@@ -1,25 +1,32 @@
-"""The words of texts with their contributions to a text's vector, for encoders whose vectors are sums over words."""
+"""Explains scores by words, for encoders whose vectors are sums over words: the score is a sum over the query's words.
+
+If a text's vector is the mean of its words in context, a word's contribution is the decrease of the score without it.
+Each document is encoded only once.
+"""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import accumulate
+from operator import attrgetter
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from askalike.core.types import Answer, Floats, Markup, Question, Span
+from askalike.core.types import Answer, Contribution, Explanation, Floats, Question, Span, Vectors
 from askalike.encoders import TextWords
 from askalike.native.compiled import Matrix, compiled
-from askalike.text.words import find_form
+from askalike.text.words import WordForm, find_form
 
+MIN_SUM = 1e-9
+"""Minimum sum of contributions that is scaled to the score."""
+MAX_WORDS = 24
+"""Maximum number of words of a text that are left out, one at a time."""
 MIN_WORD_SIMILARITY = 0.4
 """Minimum cosine of two words that are shown as a pair."""
 SAME_WORD = 2.0
 """Added to the cosine of identical words, so that they come first."""
 SIMILARITY_UNIT = 1e5
 """Cosines are rounded to five digits, as later ones depend on the order of addition; of equal ones the first counts."""
-MAX_CACHED_FIELDS = 1_024
 
 TextFields = Mapping[str, str]
 """Field → plain text of each field of a text."""
@@ -35,6 +42,9 @@ class AdditiveEncoder(Protocol):
     def words(self, texts: Sequence[str]) -> TextWords:
         """Return the words of plain texts, and their contributions to their text's vector."""
 
+    def encode_queries(self, texts: Sequence[Question]) -> Vectors:
+        """See Encoder.encode_queries."""
+
 
 @runtime_checkable
 class ContextualEncoder(AdditiveEncoder, Protocol):
@@ -42,20 +52,6 @@ class ContextualEncoder(AdditiveEncoder, Protocol):
 
     averages_words: bool
     """Whether a text's vector has approximately the direction of the sum of its words' vectors."""
-
-
-class TextField(NamedTuple):
-    """A field of a question, its title or its body, as a separate text."""
-
-    title: str
-    body: str = ""
-    markup: Markup = "text"
-    language: str | None = None
-
-    @property
-    def question(self) -> Question:
-        """The field as a question."""
-        return Question("", self.title, self.body, self.markup, language=self.language)
 
 
 class Word(NamedTuple):
@@ -69,11 +65,13 @@ class WordReader:
     """Reads the words of a query and of many documents at once."""
 
     def __init__(self, encoder: AdditiveEncoder) -> None:
-        self._encoder = encoder
+        self.encoder = encoder
         self.in_context = isinstance(encoder, ContextualEncoder)
         """Whether a word's vector depends on the words around it."""
-        self.plain_text = lru_cache(MAX_CACHED_FIELDS)(lambda field: " ".join(encoder.text(field.question).split()))
-        """The plain text of a TextField that is encoded, with one space between words."""
+
+    def plain_text(self, text: Question) -> str:
+        """Return the plain text that is encoded, with one space between words."""
+        return " ".join(self.encoder.text(text).split())
 
     @classmethod
     def of_encoder(cls, encoder: object) -> "WordReader | None":
@@ -85,7 +83,7 @@ class WordReader:
     def compare(self, query: str, documents: Sequence[TextFields]) -> "WordComparison":
         """Compare each word of a plain query with those of the documents' plain fields."""
         texts = [query, *(text for fields in documents for text in fields.values())]
-        return WordComparison(self._encoder.words(texts), documents)
+        return WordComparison(self.encoder.words(texts), documents)
 
 
 class WordComparison:
@@ -132,6 +130,76 @@ class WordComparison:
         form = find_form(self._words.words[row])
         start += form.offset
         return Word(form.text, Span(self._fields[text], start, start + len(form.text)))
+
+
+def explain_by_words(
+    reader: WordReader, name: str, query: Question, documents: Sequence[Mapping[str, Question]],
+    scores: Sequence[float],
+) -> list[Explanation]:  # fmt: skip
+    """Return the contributions of a query's words to the scores of a dense ranker.
+
+    documents: the fields of each document, each as a separate question. name: the ranker's, shown if no words can be.
+    """
+    texts = [{field: reader.plain_text(text) for field, text in fields.items()} for fields in documents]
+    plain_query = reader.plain_text(query)
+    words = reader.compare(plain_query, texts)
+    losses = _directions_lost(reader.encoder, plain_query.split()) if reader.in_context and words.query_forms else None
+    explanations = []
+    for place, (nearest, plain, score) in enumerate(zip(words.nearest(), texts, scores, strict=True)):
+        shares = _share_score(words, place, score, losses) if score and any(plain.values()) else []
+        explanations.append(_explain_words(name, words.query_forms, shares, nearest, plain, score))
+    return explanations
+
+
+def explain_whole(name: str, score: float, texts: Mapping[str, str] | None = None) -> Explanation:
+    """Return an explanation by the name of a ranker alone."""
+    return Explanation(score, (Contribution(name, (), score),) if score else (), (), texts or {})
+
+
+def _directions_lost(encoder: AdditiveEncoder, words: Sequence[str]) -> Floats:
+    """Return the change of the query's unit vector without each of its first words: (words, dim)."""
+    removed = range(min(len(words), MAX_WORDS))
+    texts = [words, *([*words[:n], *words[n + 1 :]] for n in removed)]
+    [part] = encoder.encode_queries([Question("", " ".join(text)) for text in texts]).parts
+    units = part.values / np.maximum(np.linalg.norm(part.values, axis=1, keepdims=True), MIN_SUM)
+    return np.asarray(units[0] - units[1:], np.float64)
+
+
+def _share_score(words: WordComparison, document: int, score: float, losses: Floats | None) -> Sequence[float]:
+    """Return the contribution of each query word to the score, or the decrease without it; [] if unknown."""
+    if losses is not None:
+        vector = words.sum(document)
+        return list(map(float, losses @ (vector / max(float(np.linalg.norm(vector)), MIN_SUM))))
+    added = words.products[document].tolist()
+    total = sum(added)
+    return [] if abs(total) < MIN_SUM else [one * (score / total) for one in added]
+
+
+def _explain_words(
+    name: str, forms: Sequence[WordForm], shares: Sequence[float], nearest: Sequence[Word | None],
+    texts: Mapping[str, str], score: float,
+) -> Explanation:  # fmt: skip
+    """nearest: the word of the document that is most similar to each word of the query."""
+    if not shares:
+        return explain_whole(name, score, texts)
+    rows = [
+        Contribution(pair_label(form.text, other.text), (other.span.field,), share)
+        if other
+        else Contribution(form.text, (), share)
+        for form, other, share in zip(forms, nearest, shares, strict=False)
+    ]
+    spans = dict.fromkeys(other.span for other in nearest if other)
+    return Explanation(score, by_score(rows), tuple(spans), texts)
+
+
+def by_score(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
+    """Return contributions, the highest first."""
+    return tuple(sorted(contributions, key=attrgetter("score"), reverse=True))
+
+
+def pair_label(text: str, other: str) -> str:
+    """Return a word or a window of the query with the one that it matches, if that differs by more than case."""
+    return text if text == other or text.casefold() == other.casefold() else f"{text} ≈ {other}"
 
 
 @compiled(fastmath=True)

@@ -18,7 +18,7 @@ from askalike.core.config import FieldNames, NumberList, validate_settings
 from askalike.core.lazy import LazyShares
 from askalike.core.learned_labels import LearnedLabels
 from askalike.core.parallel import map_pieces
-from askalike.core.types import AllowedDocs, Answer, AnsweredQuestion, Question, TopDocs, Vectors
+from askalike.core.types import AllowedDocs, Answer, AnsweredQuestion, Explanation, Question, TopDocs, Vectors
 from askalike.core.values import check_weights
 from askalike.encoders import Encoder
 from askalike.index.engine import IN_MEMORY, ArchiveIndex, IndexEngine, IndexLocation, VectorsSearcher, VectorsWriter
@@ -26,7 +26,7 @@ from askalike.index.rows import DocAttributes, FoundTitles, find_positions, scor
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
-from askalike.rankers._explanations import explain_by_vectors
+from askalike.rankers._explanations import explain_network
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
 from askalike.rankers._queries import ANSWER_WEIGHT, FieldSettings, ResolvedQuery
@@ -41,7 +41,7 @@ from askalike.rankers._searcher import (
     fill_missing,
     find_typed_titles,
 )
-from askalike.rankers._word_vectors import TextField, WordReader
+from askalike.rankers._word_vectors import WordReader, explain_by_words
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
 from askalike.store.encoding import record_encoding
@@ -275,15 +275,16 @@ class DenseSearcher(Searcher):
 
     def __init__(self, ranker: DenseRanker, view: View, vectors: VectorsSearcher) -> None:
         super().__init__(ranker.name, view)
-        self._ranker, self.languages = ranker, ranker.encoder.languages
+        self._ranker, self.languages, settings = ranker, ranker.encoder.languages, ranker.settings
         self._vectors, self._fields = vectors, ranker.field_encoder(view)
+        self._lowest, self._names, self._finds_titles = ranker.min_score, settings.field_names, settings.finds_titles
 
     def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
-        return find_typed_titles(self._vectors, queries) if self._ranker.settings.finds_titles else None
+        return find_typed_titles(self._vectors, queries) if self._finds_titles else None
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents below the ranker's minimum score are not retrieved."""
-        encoded, lowest = self._encode(queries), self._ranker.min_score
+        encoded, lowest = self._encode(queries), self._lowest
         tops: Sequence[TopDocs] = self._vectors.search(encoded, k, allowed) if encoded else []
         if lowest is not None:
             tops = [TopDocs(top.docids[top.scores >= lowest], top.scores[top.scores >= lowest]) for top in tops]
@@ -299,7 +300,8 @@ class DenseSearcher(Searcher):
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the contribution of each query word with the document's most similar word, or only the score."""
-        texts = add_answers(self.view, texts, self._ranker.settings.field_names)
+        if "answer" in self._names:
+            texts = add_answers(self.view, texts)
         return [self._explain_query(retrieved, row, own, texts) for row, own in enumerate(docids)]
 
     def _encode(self, queries: Sequence[ResolvedQuery]) -> VectorQueries | None:
@@ -325,7 +327,11 @@ class DenseSearcher(Searcher):
         documents = [self._phrasing_fields(retrieved.encoded, row, texts[docid], docid) for docid in docids.tolist()]
         encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
         text = self._fields.select_explained(query.finished or query.query)
-        reasons = explain_by_vectors(encoder, self.name, text, documents, scores, reader)
+        if reader:
+            reasons = explain_by_words(reader, self.name, text, documents, scores)
+        else:
+            pairs = zip(documents, scores, strict=True)
+            reasons = [explain_network(encoder, self.name, text, fields, score) for fields, score in pairs]
         of_fields = cache(partial(self._score_fields, retrieved.encoded, row, docids, scores))
 
         def share(place: int) -> Mapping[str, float]:
@@ -334,8 +340,8 @@ class DenseSearcher(Searcher):
             return self._name_fields(of_fields()[place], documents[place])
 
         shares = [LazyShares(partial(share, place)) for place in range(len(scores))]
-        explained = [replace(reason, fields=own) for reason, own in zip(reasons, shares, strict=True)]
-        return dict(zip(docids.tolist(), explained, strict=True))
+        of_docids = zip(docids.tolist(), reasons, shares, strict=True)
+        return {docid: Explanation(r.score, r.contributions, r.spans, r.text, {}, own) for docid, r, own in of_docids}
 
     def _score_fields(
         self, queries: VectorQueries, row: int, docids: Docids, scores: Sequence[float]
@@ -351,30 +357,29 @@ class DenseSearcher(Searcher):
             shares[last] = score - sum(shares.values())
         return rows
 
-    def _name_fields(self, shares: Mapping[str, float], document: Mapping[str, TextField]) -> Mapping[str, float]:
+    def _name_fields(self, shares: Mapping[str, float], document: Mapping[str, Question]) -> Mapping[str, float]:
         """Return the shares of a document's fields, with that of a lacking answer at the field that stands for it."""
         if "answer" not in shares or "answer" in document or len(shares) == 1:
             return shares
         others = {field: share for field, share in shares.items() if field != "answer"}
         return others | {self._fields.replacement: others[self._fields.replacement] + shares["answer"]}
 
-    def _phrasing_fields(
-        self, vectors: VectorQueries, row: int, question: Question, docid: int
-    ) -> dict[str, TextField]:
+    def _phrasing_fields(self, vectors: VectorQueries, row: int, question: Question, docid: int) -> dict[str, Question]:
         """Return the fields of the question's best-scoring phrasing, each as a separate text."""
         phrasing = self._vectors.best_phrasing(vectors, row, docid) if question.rephrasings else 0
         if phrasing > len(question.rephrasings):  # the archive has changed since it was indexed
             return {}
         if phrasing:
-            return {"rephrasing": TextField(question.rephrasings[phrasing - 1], language=question.language)}
-        fields, markup, language = self._ranker.settings.field_names, question.markup, question.language
+            return {"rephrasing": Question("", question.rephrasings[phrasing - 1], language=question.language)}
+        fields, markup, language = self._names, question.markup, question.language
         texts = {}
         if not {"title", "text"}.isdisjoint(fields) and question.title:
-            texts["title"] = TextField(question.title, "", markup, language)
+            texts["title"] = Question("", question.title, "", markup, language=language)
         if not {"body", "text"}.isdisjoint(fields) and question.body:
-            texts["body"] = TextField("", question.body, markup, language)
+            texts["body"] = Question("", "", question.body, markup, language=language)
         if isinstance(question, AnsweredQuestion) and question.answer:
-            texts["answer"] = TextField("", question.answer.body, question.answer.markup, language)
+            answer = question.answer
+            texts["answer"] = Question("", "", answer.body, answer.markup, language=language)
         return texts
 
 

@@ -274,8 +274,8 @@ def merge_explanations(explanations: Sequence[Explanation | None], parts: Mappin
                 fields = known[0] if known[0] == fields else tuple(dict.fromkeys(known[0] + fields))
                 score += known[1]
             words[word] = fields, score
-        same = {f for f, plain in explanation.text.items() if text.setdefault(f, plain) == plain}
-        spans |= dict.fromkeys(s for s in explanation.spans if s.field in same)
+        other = {field for field, plain in explanation.text.items() if text.setdefault(field, plain) != plain}
+        spans |= dict.fromkeys([s for s in explanation.spans if s.field not in other] if other else explanation.spans)
     rows = sorted((Contribution(word, *row) for word, row in words.items()), key=attrgetter("score"), reverse=True)
     of_fields = LazyShares(partial(_merge_fields, explanations, list(parts.values())))
     return Explanation(sum(parts.values()), tuple(rows), tuple(spans), text, parts, of_fields)

@@ -308,7 +308,8 @@ class LexicalSearcher(Searcher):
     def __init__(self, ranker: LexicalRanker, view: View, postings: TermsSearcher) -> None:
         super().__init__(ranker.name, view)
         self._ranker, self._extractor = ranker, ranker.extractor
-        self._postings = postings
+        self._postings, self._finds_titles = postings, ranker.settings.finds_titles
+        self._field_weights = ranker.settings.weights if view.kind == "questions" else ()
         self.correctors = (ranker.corrector(view, postings),) if view.kind == "questions" else ()
         self.detects_language = ranker.settings.language == "auto"
 
@@ -330,19 +331,19 @@ class LexicalSearcher(Searcher):
         return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
 
     def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
-        return find_typed_titles(self._postings, queries) if self._ranker.settings.finds_titles else None
+        return find_typed_titles(self._postings, queries) if self._finds_titles else None
 
     def explain(self, retrieved: Retrieved, docids: Sequence[Docids], texts: Texts) -> list[Explanations]:
         """Return the matching words with their fields and contributions, which add up to the score."""
-        texts = add_answers(self.view, texts, self._extractor.fields)
+        if "answer" in self._extractor.fields:
+            texts = add_answers(self.view, texts)
         matches = self._postings.contributions(retrieved.encoded, docids, retrieved.matches)
         terms = retrieved.encoded.queries
         return [self._explain_query(*own, texts) for own in zip(retrieved.queries, terms, docids, matches, strict=True)]
 
     def _look_up(self, queries: Sequence[ResolvedQuery]) -> Any:
         """Return the queries' terms as the index knows them."""
-        weights = self._ranker.settings.weights if self.view.kind == "questions" else ()
-        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, weights)
+        return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, self._field_weights)
 
     def _extract_terms(self, queries: Sequence[ResolvedQuery]) -> Sequence[QueryTerms]:
         return self._extractor.many_query_terms(queries, self.view.kind)
@@ -350,14 +351,15 @@ class LexicalSearcher(Searcher):
     def _explain_query(
         self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions], texts: Texts
     ) -> Explanations:
-        shared = {word_of(term) for match in matches for term, _ in match.scores}
+        names, scored = self._extractor.fields, {term for match in matches for term, _ in match.scores}
+        read = {term: (word_of(term), names[field_of(term)]) for term in scored}
+        shared = {word for word, _ in read.values()}
         completed = dict.fromkeys(shared, terms.prefix) if terms.prefix else {}
         forms = completed | self._extractor.surface_forms(one)
         questions = [texts[docid] for docid in docids.tolist()]
         fields = [self._plain_fields(q, match.phrasing) for q, match in zip(questions, matches, strict=True)]
         spans = self._find_terms(questions, fields, shared)
-        names = self._extractor.fields
-        reasons = [_explain_match(forms, names, *own) for own in zip(matches, fields, spans, strict=True)]
+        reasons = [_explain_match(forms, read, *own) for own in zip(matches, fields, spans, strict=True)]
         return dict(zip(docids.tolist(), reasons, strict=True))
 
     def _plain_fields(self, question: Question, phrasing: int) -> dict[str, str]:
@@ -369,7 +371,7 @@ class LexicalSearcher(Searcher):
         self, questions: Sequence[Question], fields: Sequence[Mapping[str, str]], terms: Collection[str]
     ) -> Sequence[Sequence[FieldTerms]]:
         """Return the terms in the plain fields of each question, analysed together per language."""
-        languages = [question.language or self.view.language for question in questions]
+        languages = [question.language or self.language for question in questions]
         found: list[list[FieldTerms]] = [[] for _ in questions]
         for language in dict.fromkeys(languages):
             places = [(n, name) for n, own in enumerate(languages) if own == language for name in fields[n]]
@@ -391,18 +393,19 @@ def _mark_fields(fields: Sequence[str], terms: Mapping[str, Sequence[str]]) -> l
 
 
 def _explain_match(
-    forms: Mapping[str, str], fields: Sequence[str], match: TermContributions, plain: Mapping[str, str],
+    forms: Mapping[str, str], read: Mapping[str, tuple[str, str]], match: TermContributions, plain: Mapping[str, str],
     found: Sequence[FieldTerms],
 ) -> Explanation:  # fmt: skip
-    """forms: term → the query's word. fields: their names in the index. plain: the document's texts.
+    """forms: word's term → the word in the query. read: term → the same without its field, and the field's name.
 
-    found: terms in these, also of other matches.
+    plain: the document's texts. found: terms in these, also of other matches.
     """
     totals: dict[str, float] = {}
     of_fields: dict[str, float] = {}
     for term, score in match.scores:
-        field = "rephrasing" if match.phrasing else fields[field_of(term)]
-        totals[word_of(term)] = totals.get(word_of(term), 0.0) + score
+        word, field = read[term]
+        field = "rephrasing" if match.phrasing else field
+        totals[word] = totals.get(word, 0.0) + score
         of_fields[field] = of_fields.get(field, 0.0) + score
     names: dict[str, dict[str, None]] = {term: {} for term in totals}
     spans = []

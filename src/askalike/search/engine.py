@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Self, get_args, overload
@@ -10,13 +10,14 @@ from typing import Any, Self, get_args, overload
 import numpy as np
 
 from askalike import rankers
-from askalike.calibration.abstention import AbstentionThreshold
+from askalike.calibration.abstention import AbstentionRule, AbstentionThreshold
 from askalike.calibration.calibration import LIKELY_FROM, Calibration, Use
 from askalike.calibration.calibrator import Calibrator
-from askalike.core.errors import SettingsError
+from askalike.core.errors import SettingsError, UnusableIndexError
 from askalike.core.filters import Filter
 from askalike.core.states import ANSWERED_FIRST
 from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
+from askalike.index.engine import ArchiveIndex
 from askalike.rankers import DEPTH_FACTOR, Ranker, Retrieved, Searcher, add_absolute, allowed_docs, resolve, retrieve
 from askalike.search.answering.replies import answer_question
 from askalike.search.answering.reply import AnswerMode, Reply
@@ -93,6 +94,33 @@ class SearchResult(Sequence[SearchHit]):
 _Query = tuple[Question, SearchRequest]
 
 
+@dataclass(slots=True)
+class _Opened:
+    """A ranker that was opened on a state of the archive and of its indexes, and what is valid as long as this state.
+
+    version: see View.data_version. change: that which the indexes have to follow; 0 if another process writes them.
+    indexes: the ranker's, each with its own searcher in this state. calibrations, abstention: None until they are read.
+    """
+
+    searcher: Searcher
+    version: tuple[int, int]
+    change: int
+    indexes: Sequence[tuple[ArchiveIndex[Any, Any], object]]
+    calibrations: dict[Use, Calibration | None] = field(default_factory=dict)
+    abstention: AbstentionRule | None = None
+
+    def is_current(self, version: tuple[int, int]) -> bool:
+        """Return whether a search would find the same state. version: the archive's."""
+        if self.version != version:
+            return False
+        try:
+            for index, _ in self.indexes:
+                index.refresh(keep=not self.change)
+        except UnusableIndexError:
+            return False
+        return all(index.searcher is known for index, known in self.indexes)
+
+
 class LocalEngine:
     """Finds similar questions in an archive. Changes of the archive are visible to the next search."""
 
@@ -106,12 +134,13 @@ class LocalEngine:
         `Limits`.
         """
         self._answered_first = answered_first
-        self.archive, self.ranker, self.filter = archive, ranker, filter or Filter()
+        self.archive, self.ranker, self.filter = archive, ranker, filter or None
         self._view = archive.view() if view is None else view
         self._calibrators: Mapping[Use, Calibrator] = {
             use: Calibrator.open(archive, ranker, use) for use in get_args(Use)
         }
         self._abstention = AbstentionThreshold(archive, ranker)
+        self._opened: _Opened | None = None
 
     @classmethod
     def open(
@@ -158,7 +187,7 @@ class LocalEngine:
 
     def searcher(self) -> Searcher:
         """Return the ranker opened on the current archive, or on the last commit if another process is indexing."""
-        return rankers.open_committed(self.ranker, self._view)
+        return self._open().searcher
 
     def search(
         self, title: str, k: int = 5, *, body: str = "", filter: Filter | None = None, prefix: bool = False,
@@ -181,13 +210,14 @@ class LocalEngine:
 
     def search_batch(self, requests: Sequence[SearchRequest]) -> list[SearchResult]:
         """Return the result of each request, all from one state of the archive. See `search` for the options."""
-        questions = [Question(f"{TYPED_QUERY_ID}{n or ''}", r.title, r.body) for n, r in enumerate(requests)]
-        return self._search(list(zip(questions, requests, strict=True)))
+        queries = [(Question(f"{TYPED_QUERY_ID}{n or ''}", r.title, r.body), r) for n, r in enumerate(requests)]
+        opened, groups = self._open(), groupby(queries, lambda query: (query[1].options, _use(query[1])))
+        return [result for _, group in groups for result in self._search(opened, list(group))]
 
     def find_similar(self, question: Question, k: int = 5, *, min_similarity: float | None = None) -> SearchResult:
         """Return the k questions most similar to a question of the archive, excluding itself; otherwise as `search`."""
         request = SearchRequest(question.title, question.body, k, min_similarity=min_similarity)
-        return self._search([(question, request)])[0]
+        return self._search(self._open(), [(question, request)])[0]
 
     def explain(self, question: Question, ids: Sequence[str]) -> Mapping[str, Explanation]:
         """Return id → why that question would be found for this one, for those of `ids` that exist."""
@@ -220,29 +250,42 @@ class LocalEngine:
         """Return the archived duplicates most similar to the typed question and a hit of it."""
         return find_precedents(self.searcher(), Question(TYPED_QUERY_ID, title, body), hit, k)
 
-    def _search(self, queries: Sequence[_Query]) -> list[SearchResult]:
-        """Search requests that differ only in their texts as one batch, but titles separately from whole questions."""
-        searcher, groups = self.searcher(), groupby(queries, lambda query: (query[1].options, _use(query[1])))
-        return [result for _, group in groups for result in self._search_together(searcher, list(group))]
+    def _open(self) -> _Opened:
+        """Open the ranker, unless it is open on the current state."""
+        version, opened = self._view.data_version, self._opened  # another thread may replace it
+        if opened and opened.is_current(version):
+            return opened
+        rankers.follow(self.ranker, self._view)
+        change, indexes = self._view.change, [(index, index.searcher) for index in self.ranker.indexes(self._view)]
+        opened = _Opened(self.ranker.open(self._view), version, change, indexes)
+        is_behind = any(index.change < change for index, _ in indexes)  # as another process writes it
+        self._opened = None if is_behind else opened
+        return opened
 
-    def _search_together(self, searcher: Searcher, queries: Sequence[_Query]) -> list[SearchResult]:
+    def _search(self, opened: _Opened, queries: Sequence[_Query]) -> list[SearchResult]:
+        """Search requests that differ only in their texts as one batch: titles, or whole questions."""
         started, request = time.perf_counter(), queries[0][1]
-        filter = self.filter & request.filter
-        self._view.require_tags(filter.tags)
-        calibrator = self._calibrators[_use(request)]
-        calibration = calibrator.calibration
-        min_probability = calibrator.min_probability(request.min_probability)
+        filter = self.filter & request.filter if self.filter and request.filter else request.filter or self.filter
+        if filter:
+            self._view.require_tags(filter.tags)
+        use, searcher = _use(request), opened.searcher
+        if use not in opened.calibrations:
+            opened.calibrations[use] = self._calibrators[use].calibration
+        calibration, min_probability = opened.calibrations[use], 0.0
+        if calibration or request.min_probability is not None:
+            min_probability = self._calibrators[use].min_probability(request.min_probability)
+        depth = calibration.retrieval_depth(request.k) if calibration else request.k
         resolved = resolve(searcher, {question.id: question for question, _ in queries}, request.prefix)
-        depth, allowed = calibrator.retrieval_depth(request.k), allowed_docs(self._view, filter)
+        allowed = allowed_docs(self._view, filter)
         retrieved = retrieve(searcher, resolved, depth, allowed)
         limits = Limits(
-            request.k, filter, calibrator if calibration else None, min_probability,
-            self._min_similarities(retrieved, request, calibration), request.min_similarity is not None,
+            request.k, filter, self._calibrators[use] if calibration else None, min_probability,
+            self._min_similarities(opened, retrieved, request, calibration), request.min_similarity is not None,
             request.min_similarity is not None or request.min_probability is not None, self._answered_first,
         )  # fmt: skip
         while True:
             retrieved = add_absolute(searcher, retrieved) if limits.need_absolute else retrieved
-            rows = select_candidates(self._view, retrieved, limits)
+            rows = select_candidates(searcher, retrieved, limits)
             if not lack_hits(rows, retrieved, request.k, depth) or depth >= MAX_DEPTH_FACTOR * request.k:
                 break
             depth *= DEPTH_FACTOR
@@ -257,7 +300,7 @@ class LocalEngine:
         return [SearchResult(row, took_ms, likely_from) for row in hits]
 
     def _min_similarities(
-        self, retrieved: Retrieved, request: SearchRequest, calibration: Calibration | None
+        self, opened: _Opened, retrieved: Retrieved, request: SearchRequest, calibration: Calibration | None
     ) -> Sequence[float]:
         """Return the minimum absolute score of hits for each query: the requested one, else the archive's.
 
@@ -267,7 +310,10 @@ class LocalEngine:
             return [0.0] * len(retrieved.queries)
         if request.min_similarity is not None:
             return [request.min_similarity] * len(retrieved.queries)
-        return list(map(float, self._abstention.min_scores(self._view, retrieved)))
+        if opened.abstention is None:
+            opened.abstention = self._abstention.current_rule(self._view)
+        minima: Sequence[float] = opened.abstention.min_scores(retrieved).tolist()
+        return minima
 
 
 def _make_hit(candidate: Selected, reason: Explanation | None, is_calibrated: bool) -> SearchHit:

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -56,15 +55,19 @@ def extract_shown_snippet(question: Question, explanation: Explanation) -> str:
 
 def keep_readable(explanation: Explanation) -> Explanation:
     """Return the explanation with a word instead of the link token, and without the notation of formulas."""
-    word_of = {span: explanation.text[span.field][span.start : span.end].casefold() for span in explanation.spans}
-    spans = tuple(span for span in word_of if not is_command(explanation.text[span.field], span.start))
-    commands = {*word_of.values()} - {word_of[span] for span in spans}
-    contributions = tuple(
-        c._replace(word=c.word.replace(LINK_TOKEN, LINK_NAME))
-        for c in explanation.contributions
-        if (word := c.word.partition(" ≈ ")[0]).casefold() not in commands and not is_notation(word)
+    spans, commands, readable = explanation.spans, set[str](), []
+    if any("\\" in text for text in explanation.text.values()):
+        word_of = {span: explanation.text[span.field][span.start : span.end].casefold() for span in spans}
+        spans = tuple(span for span in word_of if not is_command(explanation.text[span.field], span.start))
+        commands = {*word_of.values()} - {word_of[span] for span in spans}
+    for row in explanation.contributions:
+        word = row.word.partition(" ≈ ")[0]
+        if not is_notation(word) and word.casefold() not in commands:
+            has_link = LINK_TOKEN in row.word
+            readable.append(row._replace(word=row.word.replace(LINK_TOKEN, LINK_NAME)) if has_link else row)
+    return Explanation(
+        explanation.score, tuple(readable), spans, explanation.text, explanation.parts, explanation.fields
     )
-    return replace(explanation, spans=spans, contributions=contributions)
 
 
 def sum_fields(explanation: Explanation) -> Mapping[str, float]:

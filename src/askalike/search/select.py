@@ -9,9 +9,9 @@ import numpy as np
 from askalike.calibration.abstention import is_keyword_query, is_stopwords_only
 from askalike.calibration.calibrator import Calibrator
 from askalike.core.filters import Filter
-from askalike.core.states import ANSWERED_FIRST, is_settled
+from askalike.core.states import ANSWERED_FIRST
 from askalike.core.types import Floats, Question
-from askalike.rankers import ResolvedQuery, Retrieved
+from askalike.rankers import ResolvedQuery, Retrieved, Searcher
 from askalike.store import View
 from askalike.store.filtering import find_originals
 from askalike.text.words import fold_title
@@ -21,15 +21,16 @@ from askalike.text.words import fold_title
 class Limits:
     """The limits on what is shown for some queries with equal options.
 
-    k: maximum number of questions. filter: the condition that each satisfies. calibrator: estimates probabilities;
-    None without a calibration. min_probability: the minimum, with a calibrator. min_similarities: the minimum absolute
-    score for each query, 0 for any. min_similarity_requested, minimum_requested: whether a request asked for a minimum
-    absolute score, or for any minimum. answered_first: a closed or unanswered question stands behind an open, answered
-    one whose score is lower by at most this share, unless its title was typed; scores stay as they are.
+    k: maximum number of questions. filter: the condition that each satisfies, if there is one. calibrator: estimates
+    probabilities; None without a calibration. min_probability: the minimum, with a calibrator. min_similarities: the
+    minimum absolute score for each query, 0 for any. min_similarity_requested, minimum_requested: whether a request
+    asked for a minimum absolute score, or for any minimum. answered_first: a closed or unanswered question stands
+    behind an open, answered one whose score is lower by at most this share, unless its title was typed; scores stay as
+    they are.
     """
 
     k: int
-    filter: Filter
+    filter: Filter | None
     calibrator: Calibrator | None
     min_probability: float
     min_similarities: Sequence[float]
@@ -66,13 +67,13 @@ class _Originals(NamedTuple):
     absent: Mapping[str, str]
 
 
-def select_candidates(view: View, retrieved: Retrieved, limits: Limits) -> list[list[Selected]]:
+def select_candidates(searcher: Searcher, retrieved: Retrieved, limits: Limits) -> list[list[Selected]]:
     """Return the first k distinct questions of each query: originals instead of their duplicates, not the query.
 
     retrieved: with absolute scores if the limits need them.
     """
-    texts, language = view.questions_by_docid(retrieved.distinct_docids), view.language
-    originals = _read_originals(view, texts.values())
+    texts, language = searcher.view.questions_by_docid(retrieved.distinct_docids), searcher.language
+    originals = _read_originals(searcher.view, texts.values())
     return [_select(retrieved, row, texts, originals, limits, language) for row in range(len(retrieved.queries))]
 
 
@@ -117,7 +118,7 @@ def _order(
     """Return the positions of the retrieved questions in the order in which they are shown: see `Limits`."""
     typed, stays = fold_title(query.title), np.empty(len(questions), np.bool_)
     for place, question in enumerate(questions):
-        stays[place] = is_settled(originals.by_duplicate.get(question.id, question).states) or (
+        stays[place] = originals.by_duplicate.get(question.id, question).is_settled or (
             typed and typed in map(fold_title, (question.title, *question.rephrasings))
         )
     keys = np.where(stays | (scores <= 0), scores, scores * (1 - answered_first))
@@ -133,7 +134,10 @@ def _collapse(
     for place in order:
         question = questions[place]
         original = originals.by_duplicate.get(question.id, question)
-        if original is not question and not limits.filter.allows(original.tags, original.created_at, original.states):
+        is_allowed = original is question or not limits.filter or limits.filter.allows(
+            original.tags, original.created_at, original.states
+        )  # fmt: skip
+        if not is_allowed:
             continue
         if len(places) < limits.k and original.id != query_id:
             places.setdefault(original.id, place)
@@ -152,7 +156,8 @@ def _are_shown(
     if not limits.minimum_requested and is_stopwords_only(f"{query.title} {query.body}", language):
         return [False] * len(matched)
     similar = [True] * len(matched) if absolute is None or not min_score else (absolute >= min_score).tolist()
-    if not (limits.min_similarity_requested or one.corrections or query.body):
+    may_be_keyword = len(query.title.split()) == 1 and not query.body and not one.corrections
+    if may_be_keyword and not limits.min_similarity_requested:
         similar = [
             is_similar or is_keyword_query(query.title, hit.title, hit.language or language)
             for is_similar, hit in zip(similar, matched, strict=True)

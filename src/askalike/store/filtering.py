@@ -40,7 +40,7 @@ def find_originals(database: Database, ids: Iterable[str]) -> Originals:
     originals = Originals()
     unread, read = wanted, set[str]()
     while unread:
-        rows = database._connection.execute(TARGETS_SQL, (json.dumps(unread),)).fetchall()
+        rows = database._connection.read(TARGETS_SQL, (json.dumps(unread),))
         for source, target, docid in rows:
             if docid is None:
                 originals.absent.setdefault(source, target)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
-from askalike.core.iteration import chunks
 from askalike.core.types import Answer, DocumentKind, Link, LinkKind, Question, Split
 from askalike.store.database import IN_JSON_SQL, SharedConnection
 from askalike.store.filtering import escape_surrogates, select_filtered_docids
@@ -71,6 +70,12 @@ class View:
     def last_change(self) -> int:
         """The number of the archive's last change, indexed or not; 0 for an empty archive."""
         return int(self._connection.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0])
+
+    @property
+    def data_version(self) -> tuple[int, int]:
+        """Numbers of which one changes with every write to the archive's database, of this connection or another."""
+        [(others,)] = self._connection.read("PRAGMA data_version")
+        return others, self._connection.total_changes
 
     @property
     def labels_version(self) -> tuple[int, int]:
@@ -359,8 +364,10 @@ class View:
             yield from zip(*map(json.loads, columns), strict=True)
 
     def _select_in_chunks(self, sql: str, keys: Iterable[str | int], values: Sequence[Any] = ()) -> Iterator[Any]:
-        for chunk in chunks(keys, CHUNK_ROWS):
-            yield from self._connection.read(sql, (json.dumps(chunk, default=int), *values))  # NumPy's integers
+        listed = list(keys)
+        for start in range(0, len(listed), CHUNK_ROWS):
+            chunk = json.dumps(listed[start : start + CHUNK_ROWS], default=int)  # of NumPy's integers
+            yield from self._connection.read(sql, (chunk, *values))
 
 
 @dataclass(frozen=True, slots=True)

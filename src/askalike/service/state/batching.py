@@ -70,11 +70,14 @@ class RequestBatcher:
 class WriteBatcher:
     """Collects writes and makes those of a window in one transaction, in order of arrival.
 
-    A write that comes after a pause is made at once. Each is answered when it is durable; one that fails, alone.
+    A write that comes after a pause, or while nobody searches, is made at once. Each is answered when it is durable; an
+    error is that of its own write.
     """
 
-    def __init__(self, executor: BoundedExecutor[Archive], settings: ServiceSettings) -> None:
-        self._executor, self._settings = executor, settings
+    def __init__(
+        self, executor: BoundedExecutor[Archive], settings: ServiceSettings, is_searching: Callable[[], bool]
+    ) -> None:
+        self._executor, self._settings, self._is_searching = executor, settings, is_searching
         self._waiting: list[tuple[Callable[[Archive], Any], asyncio.Future[Any]]] = []
         self._writing: asyncio.Task[None] | None = None
         self._next_at = 0.0
@@ -93,7 +96,7 @@ class WriteBatcher:
     async def _write_waiting(self) -> None:
         clock = asyncio.get_running_loop().time
         while self._waiting:
-            await asyncio.sleep(self._next_at - clock())
+            await asyncio.sleep(self._next_at - clock() if self._is_searching() else 0)
             self._next_at = clock() + WRITE_WINDOW_S
             batch, self._waiting = [(write, result) for write, result in self._waiting if not result.done()], []
             try:

@@ -52,6 +52,11 @@ class PeerRouter:
         """The folder of the service's workers, closed to other users."""
         return self._slot.folder
 
+    @property
+    def is_searching(self) -> bool:
+        """Whether any worker has a search to make."""
+        return any(self._loads)
+
     @contextmanager
     def counted(self) -> Iterator[None]:
         """Count a search of this worker during the block."""

@@ -59,7 +59,7 @@ class ServedArchive:
         self._engine_executor = BoundedExecutor(self._served_engine.engine, settings)
         self._batcher = RequestBatcher()
         self._archive_executor = BoundedExecutor(self._archive, settings)
-        self._write_batcher = WriteBatcher(self._archive_executor, settings)
+        self._write_batcher = WriteBatcher(self._archive_executor, settings, lambda: peers.is_searching)
         self._note_executor = BoundedExecutor(self._note_archive, settings)
         self._notes: set[asyncio.Task[None]] = set()
         self._encoder_executor = BoundedExecutor(ArchiveEncoders(path), settings)
