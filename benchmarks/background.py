@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from _rows import DATA, add_row
@@ -35,7 +35,7 @@ def make_archive(path: Path, lines: Sequence[str]) -> None:
 
 
 def search_while(
-    engine: LocalEngine, queries: itertools.cycle[str], rate: float, goes_on: Callable[[int], bool]
+    engine: LocalEngine, queries: Iterator[str], rate: float, goes_on: Callable[[int], bool]
 ) -> list[float]:
     """Return the milliseconds of each search. rate: searches a second. goes_on: whether there is another one."""
     times: list[float] = []
