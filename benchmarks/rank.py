@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import statistics
+import subprocess
 import sys
 import time
 from importlib.metadata import version
@@ -63,8 +64,8 @@ def rank_seconds(data: Path, kind: str, count: int) -> float:
     """Return the processor time of a process that ranks the first queries."""
     queries, run = data / f"{kind}-{count}.jsonl", data / "run.trec"
     command = [sys.executable, "-m", "askalike", "rank", data / "archive", "--queries", queries, "-o", run, "-k", "10"]
-    child = os.spawnve(os.P_NOWAIT, sys.executable, [*map(str, command), *RANKER], {**os.environ, **ONE_THREAD})
-    _, status, usage = os.wait4(child, 0)
+    process = subprocess.Popen([*command, *RANKER], stdout=subprocess.DEVNULL, env={**os.environ, **ONE_THREAD})
+    _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"failed: {' '.join(map(str, command))}")
     return usage.ru_utime + usage.ru_stime

@@ -6,7 +6,7 @@ Written from the paper's text: a dense layer over the set of a text's letter tri
 and ReLU twice; a dense layer; cosines. contrastive: the paper's loss with SGD, one random answer per pair; in_batch:
 cross-entropy over all answers in a batch with Adam. Trained on all questions and answers of MedQuAD, instead of Yahoo!
 Answers L6. The run orders the candidates of `halves/test` of the Yahoo! questions of Zhang et al. (2014), as in
-`scqa.toml`.
+`yahoo-out-of-domain.toml`.
 """
 
 import sys

@@ -9,6 +9,7 @@ from askalike import rankers
 from askalike.calibration.abstention import (
     AbstentionRule,
     AbstentionThreshold,
+    choose_thresholds,
     find_rule,
     fit_abstention,
     off_topic_questions,
@@ -219,3 +220,11 @@ def test_titles_need_more_than_unfinished_titles_and_whole_questions():
     )
     retrieved = Retrieved(queries, [np.empty(0, np.int64)] * 4, [np.empty(0)] * 4)
     assert rule.min_scores(retrieved).tolist() == [0.4, 0.3, 0.3, 0.2]
+
+
+def test_fewer_own_questions_get_nothing_in_a_larger_archive():
+    """Most questions of a large archive are like others, and a share of them says less of new ones."""
+    everyday, own = np.linspace(0, 0.3, 200), np.linspace(0, 1, 201)
+    titles, lenient = zip(*(choose_thresholds(everyday, own, True, size) for size in (400, 4_000, 40_000)), strict=True)
+    assert titles == pytest.approx((0.36, 0.3, lenient[2]))
+    assert lenient == pytest.approx((0.279,) * 3)

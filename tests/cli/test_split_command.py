@@ -28,6 +28,7 @@ def test_a_cut_is_printed_and_kept(run, directory):
         "cluster/dev 1 1 1 1",
         "cluster/test 1 1 1 1",
         "duplicates by cluster, shares 0.8 0.1 0.1, seed 0",
+        "askalike train never learns from cluster/dev, cluster/test",
     ]
     assert run("split", directory, "--by", "cluster") == (0, out, "")
     known = [" ".join(line.split()) for line in run("info", directory)[1].splitlines()]

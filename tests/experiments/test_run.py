@@ -223,7 +223,7 @@ def test_a_quick_run_has_few_queries_one_seed_and_few_values(archive, tmp_path):
     assert (short.seeds, short.max_queries) == ((3,), 7)
     assert short.system[0].tune == ({"k1": (0.3, 0.6)},)
     settings = short.system[1].settings
-    assert (settings["training.epochs"], settings["embeddings.init"], settings["data.max_pairs"]) == (1, "random", 1000)
+    assert (settings["training.epochs"], settings["embeddings.init"], settings["data.max_pairs"]) == (1, "random", 500)
     outcome = run_experiment(read_experiment(toml, {"system": system[:1]}), tmp_path / "out", quick=True)
     assert outcome.known_differences[0].startswith("A quick run: ")
     assert len(outcome.labels.queries) == 7

@@ -11,6 +11,7 @@ from askalike.core.errors import InputError
 from askalike.core.files import compute_sha256
 from askalike.core.types import Question
 from askalike.encoders import build, find_package
+from askalike.encoders._packaged import PackagedEncoder, PackageFile
 from askalike.rankers import dense
 from askalike.search import interim
 from askalike.store import Archive, get_served_ranker
@@ -37,10 +38,9 @@ def at_hand(tmp_path, monkeypatch):
     folder = tmp_path / "site" / "small_package"
     write_encoder(folder / "model", [*dict.fromkeys(WORDS)])
     weights = folder / "model" / "model.safetensors"
-    package = find_package(NAME)._replace(
-        module=folder.name, weights="model/model.safetensors", sha256=compute_sha256(weights)
-    )
-    monkeypatch.setattr(MinilmL6Encoder, "package", package)
+    file = PackageFile("small", folder.name, "model/model.safetensors", compute_sha256(weights))
+    monkeypatch.setattr(MinilmL6Encoder, "package", find_package(NAME)._replace(weights=file, tokenizer=None))
+    monkeypatch.setattr(MinilmL6Encoder, "_load_model", PackagedEncoder._load_model)
     monkeypatch.syspath_prepend(str(folder.parent))
     return weights
 
@@ -164,7 +164,7 @@ def test_other_weights_are_refused(at_hand):
     with open(at_hand, "r+b") as file:
         file.seek(-1, os.SEEK_END)
         file.write(b"\x07")
-    with pytest.raises(InputError, match="not the weights of all-MiniLM-L6-v2"):
+    with pytest.raises(InputError, match="not the file of all-MiniLM-L6-v2"):
         build(NAME).encode_queries([Question("", "rice")])
 
 

@@ -36,11 +36,13 @@ BACKGROUND_WEIGHT = 0.5
 ABSTENTION_SHARE, ABSTENTION_SHARE_UNKNOWN = 0.93, 0.8
 """Minimum share of everyday questions that get nothing; and in languages that the encoder does not know, in which
 rephrasings score little more than they do."""
-OWN_ABSTENTION_SHARES = (0.15, 0.3, 0.6)
+OWN_ABSTENTION_SHARES = (0.15, 0.36, 0.6)
 """Share of the archive's own questions that get nothing, where everyday questions allow it: as unfinished titles or
-whole questions, and as titles in a large archive; and the maximum share.
+whole questions, and as titles in an archive of LARGE questions; and the maximum share.
 
 An own question, searched without itself, is on the archive's topics and mostly new: what scores less is new, too."""
+SHARE_LESS_PER_TENFOLD = 0.06
+"""What is taken from the share of titles in an archive of ten times as many questions, as fewer of them are new."""
 MAX_EVERYDAY_SHARE, NEAR_MARGIN = 0.99, 0.15
 """Own questions raise the threshold up to the score that this share of everyday questions stays below, and for titles
 this part of the way from there to 1, since an archive may have duplicates of most of its questions."""
@@ -160,7 +162,7 @@ class AbstentionThreshold:
 def fit_abstention(archive: Archive, ranker: Ranker) -> None:
     """Find and save the rule of a ranker whose index was just built, unless a calibration has a threshold."""
     view, calibration = archive.view(), load_calibration(archive, ranker)
-    if len(view) and ranker.indexes(view) and not (calibration and calibration.threshold):
+    if any(view.titles()) and ranker.indexes(view) and not (calibration and calibration.threshold):
         AbstentionThreshold(archive, ranker).prepare(view)
 
 
@@ -186,14 +188,14 @@ def find_rule(searcher: Searcher) -> AbstentionRule:
     for code in searcher.view.languages:
         in_code = scores[off_languages[others] == code], own_scores[own_languages == code]
         if len(in_code[0]) and len(in_code[1]) >= MIN_LANGUAGE_TITLES:
-            languages[code] = _choose_thresholds(*in_code, _is_known(searcher, code), len(searcher.view))
+            languages[code] = choose_thresholds(*in_code, _is_known(searcher, code), len(searcher.view))
     is_known = _is_known(searcher, searcher.view.language)
-    threshold, lenient = _choose_thresholds(scores, own_scores, is_known, len(searcher.view))
+    threshold, lenient = choose_thresholds(scores, own_scores, is_known, len(searcher.view))
     typical = lenient + (float(np.median(backgrounds)) if len(backgrounds) else 0.0)
     return AbstentionRule(threshold, lenient, typical, background, languages)
 
 
-def _choose_thresholds(everyday: Floats, own: Floats, is_known: bool, size: int) -> tuple[float, float]:
+def choose_thresholds(everyday: Floats, own: Floats, is_known: bool, size: int) -> tuple[float, float]:
     """Return the threshold of titles and the lenient one, by scores without their background similarity.
 
     everyday, own: of everyday questions and of the archive's own. is_known: whether the encoder knows their language.
@@ -203,7 +205,9 @@ def _choose_thresholds(everyday: Floats, own: Floats, is_known: bool, size: int)
     lowest, highest = np.quantile(everyday, shares).tolist()
     if not len(own):
         return lowest, lowest
-    few, near, most = np.quantile(own, OWN_ABSTENTION_SHARES).tolist()
+    few_share, near_share, most_share = OWN_ABSTENTION_SHARES
+    near_share -= SHARE_LESS_PER_TENFOLD * float(np.log10(max(size, LARGE) / LARGE))
+    few, near, most = np.quantile(own, (few_share, max(near_share, few_share), most_share)).tolist()
     lenient = max(lowest, min(few, highest))
     growth = float(np.clip(np.log(max(size, 1) / SMALL) / np.log(LARGE / SMALL), 0, 1))
     strict = max(lenient, min(few + growth * (near - few), highest + growth * NEAR_MARGIN * (1 - highest)))

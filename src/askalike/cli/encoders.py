@@ -102,7 +102,7 @@ def list_encoders_command(
             name: {
                 "model": package.model, "installed": package.is_installed, "extra": package.extra,
                 "languages": package.languages, "licence": package.licence,
-                "size_mb": package.size_mb, "package": package.name, "sha256": package.sha256,
+                "size_mb": package.size_mb, "package": package.weights.package, "sha256": package.weights.sha256,
             }
             for name, package in packages.items()
         }  # fmt: skip

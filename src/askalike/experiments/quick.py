@@ -9,16 +9,18 @@ MAX_QUERIES = 100
 """Maximum number of queries that are measured, and that tune."""
 VALUES_TRIED = 2
 """Number of values of a setting that tuning tries."""
-SETTINGS: Mapping[str, Any] = {
-    "training.epochs": 1, "training.dev_documents": 1_000, "data.max_pairs": 1_000, "embeddings.init_epochs": 1,
-    "epochs": 1,
+LIMITS: Mapping[str, int] = {
+    "training.epochs": 1, "training.dev_documents": 500, "data.max_pairs": 500, "embeddings.init_epochs": 1,
+    "features.longest": 40, "negatives.random": 2, "epochs": 1,
 }  # fmt: skip
-"""The settings of all networks, and of encoders of texts. Word vectors by skip-gram are random instead."""
+"""The highest values of settings of networks and of encoders of texts. Skip-gram vectors are random ones instead."""
 
 
 def shorten(experiment: Experiment) -> Experiment:
     """Return a resolved experiment for trying it out in minutes; its figures mean nothing."""
-    difference = f"A quick run: at most {MAX_QUERIES} queries and 1,000 pairs, one epoch, one seed, few values tried."
+    difference = (
+        f"A quick run: at most {MAX_QUERIES} queries and {LIMITS['data.max_pairs']} pairs, one epoch, one seed."
+    )
     changes = {
         "seeds": experiment.seeds[:1],
         "max_queries": min(experiment.max_queries or MAX_QUERIES, MAX_QUERIES),
@@ -38,4 +40,5 @@ def _shorten_system(system: SystemSettings) -> SystemSettings:
 def _shorten_setting(name: str, value: Any) -> Any:
     if name.endswith("embeddings.init") and value == "skipgram":
         return "random"
-    return next((short for end, short in SETTINGS.items() if f".{name}".endswith(f".{end}")), value)
+    limit = next((limit for end, limit in LIMITS.items() if f".{name}".endswith(f".{end}")), None)
+    return value if limit is None else min(value or limit, limit) if name.endswith("max_pairs") else min(value, limit)

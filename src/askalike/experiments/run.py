@@ -60,15 +60,14 @@ def run_experiment(
         experiment = resolve(experiment, archive)
         experiment = shorten(experiment) if quick else experiment
         place = ExperimentFolder(folder, log)
-        if partition := experiment.partition:
-            create_partition(
-                archive, partition.method, partition.settings, source_split=partition.source_split, name=partition.name
-            )
+        remark = _divide(archive, experiment)
         context = CellContext.open(experiment, archive, place)
         experiment = context.experiment
         complete = partial(_complete_declaration, archive)
         place.begin(declaration(experiment), resume=resume, force=force, complete=complete)
         provenance = _begin(place, archive, command)
+        if remark:
+            place.log(remark)
         findings = run_checks(archive, track=_track_with_bars(open_bar))
         with place.log_training():
             cells = _run_cells(context, open_bar)
@@ -98,6 +97,14 @@ def _complete_declaration(archive: Archive, stored: Mapping[str, Any]) -> Mappin
         return declaration(resolve(experiment, archive))
     except (ValidationError, SettingsError):
         return stored
+
+
+def _divide(archive: Archive, experiment: Experiment) -> str:
+    """Make the experiment's partition; return a remark on the parts that training leaves out from now on."""
+    if (cut := experiment.partition) is None:
+        return ""
+    made = create_partition(archive, cut.method, cut.settings, source_split=cut.source_split, name=cut.name)
+    return made.remark_on_training
 
 
 def system_seeds(experiment: Experiment, system: SystemSettings) -> tuple[int | None, ...]:

@@ -44,6 +44,12 @@ class Partition:
         settings = ", ".join(f"{key} {_format_value(x)}" for key, x in self.settings.items() if x is not None)
         return f"{self.source_split} by {self.method}, {settings}"
 
+    @property
+    def remark_on_training(self) -> str:
+        """A sentence on the parts that training leaves out from now on; "" if there are none."""
+        held_out = [part.split for part in self.parts if part.split.endswith(("/dev", "/test"))]
+        return f"askalike train never learns from {', '.join(held_out)}" if held_out else ""
+
 
 def create_partition(
     archive: Archive,

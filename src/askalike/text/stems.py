@@ -37,6 +37,8 @@ def word_language(word: str, language: str) -> str | None:
     the default language of its alphabet, None if there is none.
     """
     expected = _ALPHABET_BY_LANGUAGE.get(language, "latin")
+    if expected == "latin" and word.isascii():  # nearly always
+        return language
     foreign = None
     for alphabet in map(_find_alphabet, word[:_MAX_LETTERS]):
         if alphabet == expected:

