@@ -9,6 +9,8 @@ from typing import Any
 
 from askalike.experiments.provenance import describe_hardware, git_commit
 
+COMMIT = git_commit(Path(__file__).parent)
+"""The commit of the code that is measured: another may be checked out before the last row is written."""
 DATA = Path(__file__).parents[1] / "bench-data"
 
 
@@ -19,7 +21,7 @@ def add_row(path: Path, row: Mapping[str, Any], keys: Sequence[str]) -> None:
     """
     versions = {"Python": python_version(), "numpy": version("numpy"), "numba": version("numba")}
     versions |= row.get("versions", {})
-    row = {**row, "versions": versions, "hardware": describe_hardware(), "commit": git_commit(Path(__file__).parent)}
+    row = {**row, "versions": versions, "hardware": describe_hardware(), "commit": COMMIT}
     rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     others = [old for old in rows if [old.get(key) for key in keys] != [row[key] for key in keys]]
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -39,10 +39,10 @@ JAVA = (
 ENGINES = ("askalike", "lucene", "lucene-reordered")
 SETTINGS = {
     "askalike": "one segment, mapped from the disk, all queries in one call",
-    "lucene": "one segment, mapped from the disk, frequencies without positions, no query cache, vector instructions "
-    "(jdk.incubator.vector), stops counting at k, {} s of searches before each measurement",
+    "lucene": "one segment, mapped from the disk, frequencies without positions, no query cache. Vector instructions "
+    "(jdk.incubator.vector). It stops counting at k. Each measurement follows {} s of searches",
 }
-SETTINGS["lucene-reordered"] = f"{SETTINGS['lucene']}, documents in the order of a recursive graph bisection"
+SETTINGS["lucene-reordered"] = "as lucene, with its documents in the order of a recursive graph bisection"
 SIMILARITIES = ("bm25", "lm_jelinek_mercer")
 KINDS = ("title", "title+body")
 TOLERANCE = 1e-5

@@ -87,7 +87,8 @@ def lucene_section(rows: Sequence[Row]) -> Section:
 
 
 def _by_size(key: Sequence[Any]) -> Any:
-    return int(key[0].removeprefix("made-")) if key[0].startswith("made-") else 0, *key
+    size = key[0].rpartition("-")[2]
+    return int(size) if size.isdigit() else 0, *key
 
 
 def search_section(rows: Sequence[Row]) -> Section:
@@ -123,8 +124,8 @@ def runtimes_section(rows: Sequence[Row]) -> Section:
     """Yield the table of pre-trained encoders in several runtimes."""
     yield from ("## Encoding titles: two cores", "")
     yield f"The same weights and {rows[0]['n']:,} titles, with tokenisation, in turns, two threads each, medians."
-    yield "*a core* counts the processor time of all threads. The cosine is that to torch in 32 bits, on average. 16"
-    yield "bits are bf16."
+    yield "*a core* counts the processor time of all threads, which says more where other work shares the machine. The"
+    yield "cosine is that to torch in 32 bits, on average. 16 bits are bf16."
     yield ""
     lines = []
     for row in sorted(rows, key=lambda row: (row["model"], -row["per_s"])):
@@ -154,7 +155,9 @@ def scale_section(rows: Sequence[Row]) -> Section:
 
 
 def _questions(data: str) -> str:
-    return f"{int(data.removeprefix('made-')):,}" if data.startswith("made-") else data
+    """Return the size of made data, else the name of a real archive."""
+    name = data.removeprefix("lucene-")
+    return f"{int(name.removeprefix('made-')):,}" if name.startswith("made-") else name
 
 
 def serve_section(rows: Sequence[Row]) -> Section:

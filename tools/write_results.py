@@ -154,7 +154,7 @@ def all_files() -> dict[Path, str]:
     """Return every file that is generated from the reports, with its text."""
     reports = {name: report for name in DATASETS if (report := load(name))}
     drawings = draw_figures({DATASETS[name][0]: r for name, r in reports.items()}, load("calibration"))
-    engines = draw_engines([*(load("lucene") or ()), *(load("search") or ())])
+    engines = draw_engines(load("lucene") or (), load("search") or ())
     files = {PAGES / f"{name}.md": leaderboard(name, report) for name, report in reports.items()}
     files[PAGES / "index.md"] = overview(reports, drawings)
     files[PAGES / "speed.md"] = speed_page(engines)

@@ -16,6 +16,7 @@ from small import archive_at, toml_at
 from askalike.core.errors import SettingsError
 from askalike.core.types import EvaluationQuery, Judgement, Question
 from askalike.evaluation.trec import read_run
+from askalike.experiments import trials
 from askalike.experiments.comparing import load_judgements, parse_sources
 from askalike.experiments.declaration import read_experiment, resolve
 from askalike.experiments.quick import shorten
@@ -211,6 +212,23 @@ def test_a_folder_with_something_in_it_is_refused(toml, tmp_path):
     for options in ({}, {"force": True}, {"resume": True}):
         with pytest.raises(SettingsError, match="is not an experiment"):
             run_experiment(read_experiment(toml), tmp_path / "other", **options)
+
+
+def test_tuned_systems_share_the_indexes_of_their_trials(archive, tmp_path, monkeypatch):
+    remove, removed = trials.remove_index, []
+
+    def record(path):
+        removed.append((path, len(list((tmp_path / "out/cells").glob("*.tuned.json")))))
+        remove(path)
+
+    monkeypatch.setattr(trials, "remove_index", record)
+    tune = {"stem": [True, False], "stop_words": [True]}
+    system = [{"ranker": name, "tune": tune, "settings": {"tokenizer": "ptb"}} for name in ("bm25", "tfidf")]
+    parts = {"source_split": "rephrasings", "name": "shared"}
+    toml = toml_at(tmp_path / "x.toml", archive, split="shared/test", dev="shared/dev", system=system, partition=parts)
+    run_experiment(read_experiment(toml), tmp_path / "out")
+    assert [n_tuned for _, n_tuned in removed] == [2, 2]
+    assert len({path for path, _ in removed}) == 2
 
 
 def test_a_quick_run_has_few_queries_one_seed_and_few_values(archive, tmp_path):

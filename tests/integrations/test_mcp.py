@@ -97,8 +97,10 @@ async def use_every_tool(client: Client) -> dict[str, Any]:
     return {"found": found, "fetched": fetched, "similar": similar}
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(
+    ("transport", "mode"),
+    [("http", "auto"), ("http", "legacy"), ("stdio", "auto"), pytest.param("stdio", "legacy", marks=pytest.mark.long)],
+)
 def test_a_client_lists_and_calls_every_tool(archive: Path, http_server: str, transport: str, mode: Any) -> None:
     command = ["-c", MAIN, "mcp", str(archive), "-r", WORDS]
     started = StdioServerParameters(command=sys.executable, args=command, env=environment())

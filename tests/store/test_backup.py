@@ -4,11 +4,11 @@ import hashlib
 import io
 import json
 import shutil
-import subprocess
 import sys
 import tarfile
 import threading
 import time
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -153,17 +153,13 @@ def test_kill_9_leaves_a_complete_backup_or_none(archive: Path, tmp_path: Path, 
     backup(archive, tmp_path / "good.tar")
     target = tmp_path / "made"
     pair = (archive, target) if what == "backup" else (tmp_path / "good.tar", target)
-    program = (
-        "import sys; from pathlib import Path; from askalike.store.backup import backup, restore; print(flush=True); "
-    )
-    program += f"{what}(*map(Path, sys.argv[1:]))"
+    work = backup if what == "backup" else restore
     for delay in (0, 0.002, 0.005, 0.01, 0.02, 0.04):
-        process = subprocess.Popen([sys.executable, "-c", program, *pair], stdout=subprocess.PIPE)
-        assert process.stdout
-        process.stdout.readline()
+        process = get_context("fork").Process(target=work, args=pair)
+        process.start()
         time.sleep(delay)
         process.kill()
-        process.communicate()
+        process.join()
         if target.exists():
             if what == "backup":
                 restore(target, tmp_path / "checked")
@@ -172,7 +168,7 @@ def test_kill_9_leaves_a_complete_backup_or_none(archive: Path, tmp_path: Path, 
             else:
                 assert file_names(target) == [DATABASE_FILE, "calibration/m.json", "models/m/model.toml"]
                 shutil.rmtree(target)
-    (backup if what == "backup" else restore)(*pair)
+    work(*pair)
     assert not list(tmp_path.glob("*.new"))
 
 

@@ -162,7 +162,7 @@ class AbstentionThreshold:
 def fit_abstention(archive: Archive, ranker: Ranker) -> None:
     """Find and save the rule of a ranker whose index was just built, unless a calibration has a threshold."""
     view, calibration = archive.view(), load_calibration(archive, ranker)
-    if len(view) and ranker.indexes(view) and not (calibration and calibration.threshold):
+    if any(view.titles()) and ranker.indexes(view) and not (calibration and calibration.threshold):
         AbstentionThreshold(archive, ranker).prepare(view)
 
 

@@ -25,7 +25,7 @@ def compile_command(jobs: Jobs = None) -> None:
 
     ```
     askalike compile
-    NUMBA_CACHE_DIR=/var/cache/askalike askalike compile
+    askalike compile --jobs 1
     ```
     """
     modules, started = list(find_modules()), time.perf_counter()

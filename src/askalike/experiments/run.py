@@ -24,7 +24,7 @@ from askalike.experiments.measuring import describe_choice
 from askalike.experiments.outcome import ExperimentResult, SystemResult
 from askalike.experiments.provenance import collect_provenance
 from askalike.experiments.quick import shorten
-from askalike.experiments.trials import TrialEvaluator
+from askalike.experiments.trials import TrialEvaluator, TrialMemory, remove_indexes
 from askalike.health.checks import run_checks
 from askalike.health.findings import Finding
 from askalike.labels.partitions import create_partition
@@ -145,9 +145,7 @@ def _track_with_bars(open_bar: OpenBar) -> ProgressTracker:
 def _run_cells(context: CellContext, open_bar: OpenBar) -> SystemCells:
     experiment = context.experiment
     pairs = [(system, seed) for system in experiment.system for seed in system_seeds(experiment, system)]
-    tuned: dict[str, Mapping[str, Any]] = {}
-    for system in experiment.system:
-        tuned[system.label] = _load_or_tune(context, system, open_bar)["settings"] if system.tune else {}
+    tuned = _tune_systems(context, open_bar)
     cells: dict[str, dict[int, CellResult]] = {}
     with open_bar("systems") as report:
         if has_workers():
@@ -160,6 +158,18 @@ def _run_cells(context: CellContext, open_bar: OpenBar) -> SystemCells:
                 cell = run_cell(context, system, tuned[system.label], seed, indexing)
             cells.setdefault(system.label, {})[experiment.seeds[0] if seed is None else seed] = cell
     return cells
+
+
+def _tune_systems(context: CellContext, open_bar: OpenBar) -> Mapping[str, Mapping[str, Any]]:
+    """Return system → its tuned settings. Systems that try the same texts share the indexes made for that."""
+    created: set[Path] = set()
+    try:
+        return {
+            system.label: _load_or_tune(context, system, open_bar, created)["settings"] if system.tune else {}
+            for system in context.experiment.system
+        }
+    finally:
+        remove_indexes(created)
 
 
 Cell = tuple[SystemSettings, Mapping[str, Any], int | None]
@@ -182,26 +192,34 @@ def _write_cell(experiment: Experiment, folder: Path, cell: Cell) -> None:
         run_cell(CellContext.open(experiment, archive, ExperimentFolder(folder)), system, tuned, seed, None)
 
 
-def _load_or_tune(context: CellContext, system: SystemSettings, open_bar: OpenBar = no_bar) -> dict[str, Any]:
-    """Return the record of a system's tuning, done only once: `settings`, `measure`, its `value` on `split`, …."""
+def _load_or_tune(
+    context: CellContext, system: SystemSettings, open_bar: OpenBar = no_bar, created: set[Path] | None = None
+) -> dict[str, Any]:
+    """Return the record of a system's tuning, done only once: `settings`, `measure`, its `value` on `split`, ….
+
+    created: the indexes made for tuning, which the caller removes.
+    """
     name = f"cells/{file_name(system.label)}.tuned.json"
     record = context.folder.read_json(name)
     if record is None:
-        record = _tune_system(context, system, open_bar)
+        record = _tune_system(context, system, open_bar, TrialMemory(created))
         context.folder.write_json(name, record)
         chosen = ", ".join(f"{name} = {value}" for name, value in record["settings"].items())
         context.folder.log(f"{system.label}: tuned in {record['seconds']:.2f} s to {chosen}")
     return record
 
 
-def _tune_system(context: CellContext, system: SystemSettings, open_bar: OpenBar) -> dict[str, Any]:
+def _tune_system(
+    context: CellContext, system: SystemSettings, open_bar: OpenBar, memory: TrialMemory
+) -> dict[str, Any]:
     experiment, started = context.experiment, time.perf_counter()
     grids = system.tune if isinstance(system.tune, tuple) else ()
     measure = system.tune_measure or experiment.measures[0]
     labels = context.dev or Split({}, {})
-    trials = TrialEvaluator(context.task, {"dev": labels}, [measure], experiment.rule, held_out=context.held_out)
-    with trials as evaluator, open_bar(f"{system.label}: tuning") as report:
-        best = search_grid(evaluator, system.ranker, grids, system.settings, progress=report)
+    parts, rule = {"dev": labels}, experiment.rule
+    trials = TrialEvaluator(context.task, parts, [measure], rule, held_out=context.held_out, memory=memory)
+    with open_bar(f"{system.label}: tuning") as report:
+        best = search_grid(trials, system.ranker, grids, system.settings, progress=report)
     names = {name for grid in grids for name in grid}
     return {
         "settings": {name: value for name, value in best.settings.items() if name in names},

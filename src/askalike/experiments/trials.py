@@ -59,8 +59,9 @@ class Trial:
 class TrialMemory:
     """The values of finished trials and the indexes made by trials, while the process runs."""
 
-    def __init__(self) -> None:
-        self.created_indexes: set[Path] = set()
+    def __init__(self, created_indexes: set[Path] | None = None) -> None:
+        """created_indexes: a set to record indexes in, which several memories may share."""
+        self.created_indexes = set() if created_indexes is None else created_indexes
         self._values: dict[str, TrialValues] = {}
 
     def trial_values(self, trial: Trial, part: str) -> TrialValues | None:
@@ -170,9 +171,7 @@ class TrialEvaluator:
 
     def remove_indexes(self) -> None:
         """Remove the indexes made by trials, except the kept ones and those that another process is writing."""
-        for path in self.memory.created_indexes - self._kept_indexes:
-            with suppress(SearchIndexError):
-                remove_index(path)
+        remove_indexes(self.memory.created_indexes - self._kept_indexes)
 
     @staticmethod
     def _index_paths(ranker: Ranker, view: TrainingView) -> Sequence[Path]:
@@ -244,6 +243,13 @@ class TrialEvaluator:
             if not path.exists():
                 self.memory.record_index(path)
         return rankers.open_current(ranker, view, partial(_stop_building, is_over))
+
+
+def remove_indexes(paths: Iterable[Path]) -> None:
+    """Remove indexes, except those that another process is writing."""
+    for path in paths:
+        with suppress(SearchIndexError):
+            remove_index(path)
 
 
 def _evaluate_in_worker(

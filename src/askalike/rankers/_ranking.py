@@ -164,10 +164,9 @@ def to_run(view: View, retrieved: Retrieved) -> Run:
     """Return the retrieved documents by ids, without those deleted since."""
     ids, columns = view.ids(retrieved.distinct_docids), {}
     for one, docids, scores in zip(retrieved.queries, retrieved.docids, retrieved.scores, strict=True):
-        found = list(map(ids.get, docids.tolist()))
-        if None in found:
-            scores = scores[[id is not None for id in found]]
-            found = [id for id in found if id is not None]
+        found = [id for docid in docids.tolist() if (id := ids.get(docid)) is not None]
+        if len(found) < len(docids):
+            scores = scores[[docid in ids for docid in docids.tolist()]]
         columns[one.id] = found, scores
     return Run(columns)
 

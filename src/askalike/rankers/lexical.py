@@ -208,13 +208,14 @@ class TermExtractor:
                 forms.setdefault(term, text[start:end])
         return forms
 
-    def phrasing_fields(self, question: Question, phrasing: int) -> dict[str, tuple[str, Markup]]:
-        """Return field → the text of this phrasing of the question, with its markup."""
+    def plain_fields(self, question: Question, phrasing: int) -> dict[str, str]:
+        """Return field → the plain text of this phrasing of the question."""
         if phrasing > len(question.rephrasings):  # the archive has changed since it was indexed
             return {}
+        texts = self._own_texts(question)
         if phrasing:
-            return {"rephrasing": (question.rephrasings[phrasing - 1], "text")}
-        return self._own_texts(question)
+            texts = {"rephrasing": (question.rephrasings[phrasing - 1], "text")}
+        return {name: self.analyzer.plain_text(*text) for name, text in texts.items()}
 
     def _own_texts(self, question: Question) -> dict[str, tuple[str, Markup]]:
         """Return the texts of a question that its fields are made of, with their markup."""
@@ -357,15 +358,11 @@ class LexicalSearcher(Searcher):
         completed = dict.fromkeys(shared, terms.prefix) if terms.prefix else {}
         forms = completed | self._extractor.surface_forms(one)
         questions = [texts[docid] for docid in docids.tolist()]
-        fields = [self._plain_fields(q, match.phrasing) for q, match in zip(questions, matches, strict=True)]
+        read_fields = self._extractor.plain_fields
+        fields = [read_fields(question, match.phrasing) for question, match in zip(questions, matches, strict=True)]
         spans = self._find_terms(questions, fields, shared)
         reasons = [_explain_match(forms, read, *own) for own in zip(matches, fields, spans, strict=True)]
         return dict(zip(docids.tolist(), reasons, strict=True))
-
-    def _plain_fields(self, question: Question, phrasing: int) -> dict[str, str]:
-        fields = self._extractor.phrasing_fields(question, phrasing)
-        analyzer = self._extractor.analyzer
-        return {name: analyzer.plain_text(text, markup) for name, (text, markup) in fields.items()}
 
     def _find_terms(
         self, questions: Sequence[Question], fields: Sequence[Mapping[str, str]], terms: Collection[str]

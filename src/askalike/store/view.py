@@ -125,8 +125,12 @@ class View:
 
     def count_changed(self, since: int = 0) -> int:
         """Return the number of rows of the view added or changed after change `since`."""
-        where, values = self._where_clause(self.kind, since)
-        return int(self._connection.execute(f"SELECT COUNT(*) FROM {self.kind}{where}", values).fetchone()[0])
+        where, values = self._conditions()
+        if since:  # in any order, so that the index of changes suffices
+            where.append("change > ?")
+            values.append(since)
+        condition = f" WHERE {' AND '.join(where)}" if where else ""
+        return int(self._connection.execute(f"SELECT COUNT(*) FROM {self.kind}{condition}", values).fetchone()[0])
 
     def __len__(self) -> int:
         return self.count_changed()

@@ -62,6 +62,7 @@ class HashedNgramFeatures:
         self.settings = settings
         self.lookup = NgramLookup(settings.row_counts, bpe, settings.lower_case, skips_function_words)
         self._bpe, self._tokenizer = bpe, tokenizer
+        self._to_plain = partial(plain_text, code=settings.code, links=settings.links)
         self._text_counts = np.zeros(settings.row_counts.total, np.int64)
         self._total_texts = 0
         self._word_counts: Counter[str] = Counter()
@@ -108,8 +109,7 @@ class HashedNgramFeatures:
 
     def extract_text(self, text: Text) -> str:
         """Return the plain text that is looked up, the beginning of title and body; "" for a text without words."""
-        to_plain = partial(plain_text, code=self.settings.code, links=self.settings.links)
-        fields = plain_fields(text, self.settings.fields, to_plain)
+        fields = plain_fields(text, self.settings.fields, self._to_plain)
         words = " ".join(fields).split(maxsplit=self.settings.longest)[: self.settings.longest]
         return " ".join(words) if any(map(WORD.search, words)) else ""
 
