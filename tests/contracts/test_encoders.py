@@ -33,7 +33,7 @@ SETTINGS = {
 }
 EXTRAS = {"static": "wordllama", "pretrained": "onnxruntime", "asymmetric": "onnxruntime", "neural": "torch"}
 EXTRAS |= {"doc2vec": "gensim", "topics": "gensim"}
-EXTRAS |= {name: find_package(name).module for name in PACKAGED_ENCODERS}
+EXTRAS |= {name: find_package(name).weights.module for name in PACKAGED_ENCODERS}
 
 
 @pytest.fixture(scope="module")

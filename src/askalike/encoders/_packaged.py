@@ -31,7 +31,7 @@ class PackageFile(NamedTuple):
 
 
 class ModelPackage(NamedTuple):
-    """What an extra of askalike installs for an encoder: its weights, and its tokenizer if another package has it.
+    """The files that an extra of askalike installs for an encoder: its weights, and a tokenizer of another package.
 
     extra: its name. languages: ISO 639-1 codes, None for about a hundred. licence: of the weights. model: what they
     are. size_mb: of the installed packages. runtime: modules that run it.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from askalike.core.counts import format_count
 from askalike.experiments.declaration import Experiment, SystemSettings
 
 MAX_QUERIES = 100
@@ -18,9 +19,8 @@ LIMITS: Mapping[str, int] = {
 
 def shorten(experiment: Experiment) -> Experiment:
     """Return a resolved experiment for trying it out in minutes; its figures mean nothing."""
-    difference = (
-        f"A quick run: at most {MAX_QUERIES} queries and {LIMITS['data.max_pairs']} pairs, one epoch, one seed."
-    )
+    queries, pairs = format_count(MAX_QUERIES, "query"), format_count(LIMITS["data.max_pairs"], "pair")
+    difference = f"A quick run: at most {queries} and {pairs}, one epoch, one seed."
     changes = {
         "seeds": experiment.seeds[:1],
         "max_queries": min(experiment.max_queries or MAX_QUERIES, MAX_QUERIES),

@@ -109,7 +109,7 @@ def train(job: TrainingJob) -> Sequence[Epoch]:
 
 @contextmanager
 def _keep_freed_memory() -> Iterator[None]:
-    """Let the process keep freed memory meanwhile: fetching it anew for each batch took a third of an LSTM's time.
+    """Let the process keep freed memory meanwhile: fetching it again for each batch took a third of an LSTM's time.
 
     Nothing happens where the C library is not glibc.
     """

@@ -19,7 +19,7 @@ from askalike.native.compiled import Matrix, compiled, prechecked
 
 MAX_REMEMBERED_TERMS, MAX_REMEMBERED_PREFIXES = 1 << 18, 10_000
 OF_TERMS = ("postings", "term_signatures", "_positions")
-"""What a segment has cached that does not depend on deletions."""
+"""Cached attributes of a segment that do not depend on deletions."""
 NO_DELETIONS = np.empty(0, np.int32)
 NO_DELETED_STATISTICS = np.empty((0, 3), np.int64)
 

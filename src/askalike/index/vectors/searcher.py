@@ -55,7 +55,7 @@ class VectorQueries:
 
     @lazy_property
     def nonzero(self) -> NDArray[np.bool_]:
-        """Which queries are not zero in every part."""
+        """Whether each query is not zero in some part."""
         return np.any(list(map(nonzero_rows, self.vectors.parts)), axis=0)
 
 
