@@ -1,8 +1,12 @@
-"""Waits for what comes to be sooner or later."""
+"""Waits: for what comes to be sooner or later, and for coroutines."""
 
+import asyncio
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+ResultT = TypeVar("ResultT")
 
 PATIENCE_S = 120
 """How long a test waits for something before it fails; no promise of the service."""
@@ -19,3 +23,9 @@ def wait_for(condition: Callable[[], Any], patience_s: float = PATIENCE_S) -> An
         assert waited < patience_s, f"not true within {patience_s} s"
         time.sleep(min(0.02 + waited / 5, 0.5))
     return value
+
+
+def run(coroutine: Coroutine[Any, Any, ResultT]) -> ResultT:
+    """Run it in a thread of its own: the browser of other tests leaves an event loop running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()

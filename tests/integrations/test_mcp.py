@@ -1,14 +1,12 @@
 """`askalike mcp`, asked by the SDK's own client: over both transports, with the current protocol and that of 2025."""
 
-import asyncio
 import json
 import os
 import re
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -28,6 +26,7 @@ from askalike.store import Archive
 from askalike.store.keys import create_key
 from commands import MAIN, askalike, environment
 from preloaded import PreloadedProcess
+from waiting import run
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "riverside.csv"
 WORDS = "lm_jelinek_mercer"
@@ -69,12 +68,6 @@ def ask(server: Any, question: Callable[[Client], Awaitable[ResultT]], mode: Any
             return await question(client)
 
     return run(connect())
-
-
-def run(coroutine: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """Run it in a thread of its own: the browser of other tests leaves an event loop running in this one."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, coroutine).result()
 
 
 def call(server: Any, tool: str, mode: Any = "auto", **arguments: Any) -> Any:

@@ -12,6 +12,7 @@ from askalike.service.state.batching import MAX_BATCH, RequestBatcher, WriteBatc
 from askalike.service.state.executors import BoundedExecutor, OverloadedError
 from askalike.store import Archive, MissingRecordError
 from askalike.store.editing import put_records
+from waiting import run
 
 TITLES = ["boil an egg", "cook rice", "egg timer", "boil rice", "hens", "boil"]
 
@@ -77,14 +78,14 @@ def write_all(path, records, **settings):
     """Write each record by itself, all at the same time; return what each got, and the number of commits."""
     statements, chosen = [], ServiceSettings(archives=(path,), **settings)
 
-    async def run(batcher):
+    async def write(batcher):
         writes = (batcher.run(lambda archive, r=record: put_records(archive, [r])) for record in records)
         return await asyncio.gather(*writes, return_exceptions=True)
 
     with Archive.create(path) as archive:
         archive._connection.set_trace_callback(statements.append)
         executor = BoundedExecutor(archive, chosen)
-        outcomes = asyncio.run(run(WriteBatcher(executor, chosen, lambda: True)))
+        outcomes = run(write(WriteBatcher(executor, chosen, lambda: True)))
         executor.close()
     return outcomes, statements.count("COMMIT")
 
@@ -110,7 +111,7 @@ def test_a_write_soon_after_another_one_waits_while_people_search_and_is_dropped
     patient, hasty = (ServiceSettings(archives=(tmp_path,), timeout_s=limit) for limit in (60, 0.05))
     searching = [True, False, True]
 
-    async def run(executor):
+    async def write(executor):
         batcher = WriteBatcher(executor, patient, lambda: searching.pop(0))
         for id in "first", "second":
             await batcher.run(lambda archive, id=id: put_records(archive, [Question(id, "How?")]))
@@ -120,6 +121,6 @@ def test_a_write_soon_after_another_one_waits_while_people_search_and_is_dropped
 
     with Archive.create(tmp_path / "archive") as archive:
         executor = BoundedExecutor(archive, patient)
-        asyncio.run(run(executor))
+        run(write(executor))
         executor.close()
         assert [id for _, id, _ in archive.view().titles()] == ["first", "second"]

@@ -2,23 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from typing import Any, TypeVar
 
 import pytest
 
 from askalike.service.state.peers import PeerRouter, WorkerSlot, create_loads_file
+from waiting import run
 
 V1 = "/v1/riverside"
-ResultT = TypeVar("ResultT")
-
-
-def run(coroutine: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """Run it in a thread of its own, as in this one a browser's event loop may be running."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, coroutine).result()
 
 
 async def shout(message: bytes) -> bytes:
