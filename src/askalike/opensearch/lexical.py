@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
+from askalike.core.lazy import lazy_property
 from askalike.core.types import AllowedDocs, TopDocs
 from askalike.index.lexical.index import LexicalLayout
 from askalike.index.lexical.prepared import FieldWeights, QueryTerms
@@ -115,7 +116,7 @@ Text = tuple[int, int, Sequence[str]]
 """Docid, phrasing, and the terms of all fields of a text."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PreparedOpenSearchQueries:
     """Queries with the terms that complete their unfinished words, in all fields.
 
@@ -129,7 +130,7 @@ class PreparedOpenSearchQueries:
     completions: Sequence[Sequence[str]]
     texts: Sequence[dict[int, list[Text]]]
 
-    @property
+    @lazy_property
     def terms(self) -> set[str]:
         """All terms that the queries look for."""
         return {term for query in self.queries for term in query.terms} | {t for row in self.completions for t in row}
@@ -165,7 +166,7 @@ class OpenSearchLexicalSearcher:
         """Look up the completions of unfinished words. Raises SettingsError for queries with weights of words."""
         if any(query.weights is not None for query in queries):
             raise SettingsError("OpenSearch cannot weight the words of a query; rank without --opensearch")
-        completions = []
+        queries, completions = list(queries), []
         for query in queries:
             found = dict.fromkeys([*query.prefix_terms, *self.complete(query.prefix)]) if query.prefix else {}
             marked = [term for field in range(self._statistics.field_count) for term in mark_terms(found, field)]
