@@ -15,8 +15,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = (
-    "askubuntu-[pw]*", "cs-bow-cnn", "cs-title*", "dossantos2015-*", "semeval2016-[lpt]*", "semeval2017-*", "stackfaq",
-    "unified-*", "yahoo-[ez]*",
+    "askubuntu-[pw]*", "cs-bow-cnn", "cs-title*", "dossantos2015-*", "rubq-*", "semeval2016-[lpt]*", "semeval2017-*",
+    "stackfaq", "unified-*", "yahoo-[ez]*",
 )  # fmt: skip
 """All but those that train many networks, which takes minutes even when they are quick."""
 FILES = sorted(path for name in PAPERS for path in (ROOT / "experiments").glob(f"{name}.toml"))
@@ -48,7 +48,8 @@ def data(shared_data, tmp_path_factory):
     ):
         cut.writelines(islice(lines, 400))
     _cut_lines(shared_data / "yahoo-zhang2014/dev.tsv", folder / "dev.tsv", 1_200)
-    shutil.copy(shared_data / "stackfaq/stackExchange-FAQ.json", folder)
+    for path in ("stackfaq/stackExchange-FAQ.json", "rubq-ru/RuBQ_1.0_dev.json"):
+        shutil.copy(shared_data / path, folder)
     _cut_semeval(shared_data / "semeval2016-task3", folder)
     vectors = (f"{word} {' '.join(['0.1', '-0.1'] * 150)}\n" for word in ("the", "visa", "qatar"))
     (folder / "glove.6B.300d.txt").write_text("".join(vectors))
