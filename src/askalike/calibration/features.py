@@ -18,7 +18,7 @@ hit. mean_margin: the score minus the mean of the others among the first CALIBRA
 words in the query's title that are in the hit's title. overlap: the Jaccard index of the words of both titles.
 """
 SIMILARITY_COLUMN = len(FEATURES)
-"""The column after FEATURES: the similarity of query and hit (Searcher.similarities); NaN if there is none."""
+"""The column after FEATURES: the similarity of query and hit, see Retrieved; NaN if there is none."""
 SAMENESS_COLUMN = SIMILARITY_COLUMN + 1
 """The column of TitleDifferences.sameness."""
 FAMILIAR_COLUMN = SAMENESS_COLUMN + 1
@@ -46,7 +46,7 @@ class HitFeatureExtractor:
 
         scores: (retrieved,), best first, of at least CALIBRATION_DEPTH retrieved documents if that many exist.
         hits: the questions of the first of these scores.
-        similarities: (at least hits,), from Searcher.similarities.
+        similarities: (at least hits,), see Retrieved.
         """
         n = len(hits)
         features = np.empty((n, COLUMN_COUNT))

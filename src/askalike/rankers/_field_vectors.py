@@ -45,15 +45,15 @@ class FieldEncoder:
     def encode_queries(self, queries: Sequence[Question]) -> Vectors:
         """Return the vectors of n queries: of the title for documents' titles, of the whole text for other fields."""
         if len(self._fields) == 1:
-            return self._encoder.encode_queries(list(map(self.select_explained, queries)))
+            return self._encoder.encode_queries(list(map(self.select_query, queries)))
         compared = ["title" if field == "title" else "text" for field in self._fields]
         texts = [[select_field(query, field) for query in queries] for field in compared]
         weights = self._weights[[int(not is_title(query)) for query in queries]]
         vectors = _encode_fields(self._encoder.encode_queries, texts)
         return _join([_multiply(own, weights[:, n, None]) for n, own in enumerate(vectors)])
 
-    def select_explained(self, query: Question) -> Question:
-        """Return the text of a query that explanations read."""
+    def select_query(self, query: Question) -> Question:
+        """Return the text of a query that is encoded for a single field, and that explanations read."""
         is_whole = len(self._fields) > 1 or self._fields == ("answer",)
         selected: Question = select_field(query, "text" if is_whole else self._fields[0])
         return selected
@@ -79,7 +79,7 @@ class FieldEncoder:
         return {field: Vectors((replace(part, values=_multiply(part.values, own)),)) for field, own in masks.items()}
 
     def merge_fields(self, queries: Vectors) -> Vectors:
-        """Return for each query's row the vector whose product with a text is the text's score if it is every field."""
+        """Return each query's field vectors summed: times a text, this is the score if all fields are that text."""
         if len(self._fields) == 1:
             return queries
         values = queries.parts[0].values

@@ -50,7 +50,7 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
         change = view.change
         if not change:  # an empty archive, or a view of what is committed
             return
-        index = self._open(view)
+        index = self._cached_index(view)
         try:
             index.refresh()
         except UnusableIndexError as error:
@@ -81,13 +81,13 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
     def start_rebuild(self, view: View) -> None:
         """See Ranker.start_rebuild. An engine may search the current index until the new one is complete."""
         if view.engine:
-            self._open(view).start_rebuild()
+            self._cached_index(view).start_rebuild()
         else:
             super().start_rebuild(view)
 
     def indexes(self, view: View, *, refresh: bool = True) -> Sequence[ArchiveIndex[Any, Any]]:
         """See Ranker.indexes."""
-        return (self._current_index(view) if refresh else self._open(view),)
+        return (self._current_index(view) if refresh else self._cached_index(view),)
 
     def _built_index(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
         """Return the view's index for a search. Raises NotFittedError if it was never built."""
@@ -98,11 +98,11 @@ class IndexedRanker(Ranker, Generic[SearcherT, WriterT]):
 
     def _current_index(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
         """Return the view's index as last committed; as it was before if the last commit is damaged or has vanished."""
-        index = self._open(view)
+        index = self._cached_index(view)
         index.refresh(keep=True)
         return index
 
-    def _open(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
+    def _cached_index(self, view: View) -> ArchiveIndex[SearcherT, WriterT]:
         """Return the view's index without checking for new commits; an unusable one is removed, to be built again."""
         name = self._full_name(view)
         key = (view.engine, view.path, name)

@@ -81,7 +81,7 @@ def search(
 def retrieve(
     searcher: Searcher, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
 ) -> Retrieved:
-    """Return the k best documents of each query, see `first_hits`."""
+    """Return the k best documents of each query, those with exactly its title first; see `first_hits`."""
     titles = searcher.find_titles(queries)  # first, as a cluster answers it together with the search
     retrieved = searcher.retrieve(queries, k, allowed)
     return first_hits(searcher, retrieved, titles() if titles else {}, k, allowed, adds=searcher.adds_titles)

@@ -41,8 +41,9 @@ class Retrieved:
     `add_absolute`. similarities: for each query (n,), similarities of the texts that do not depend on other hits; None
     for a ranker without any. vectors: the queries' vectors; None for a ranker without an encoder.
     parts: for a hybrid, what each of its parts retrieved and scored, over the pool of each query.
-    encoded, matches: what the searcher read for these queries, their terms or vectors, and the terms found in each
-    document; only that searcher uses them, to score and explain the same documents without reading again.
+    encoded, matches: what the searcher read for these queries, their terms (`PreparedQueries`) or vectors
+    (`VectorQueries`), and the terms found in each document (`CandidateMatches`). Only that searcher uses them, to score
+    and explain the same documents without reading again.
     """
 
     queries: Sequence[ResolvedQuery]
@@ -124,7 +125,10 @@ class Searcher(ABC):
         """The languages of a multilingual archive; empty for any other."""
 
     def find_titles(self, queries: Sequence[ResolvedQuery]) -> FoundTitles | None:
-        """Look up the questions with exactly the title of each query; None if titles are no field beside others."""
+        """Look up the questions with exactly the title of each query; None if titles are no field beside others.
+
+        The result is a function that returns them: a cluster finds them together with the next search.
+        """
         return None
 
     @abstractmethod

@@ -26,9 +26,9 @@ from askalike.index.rows import DocAttributes, FoundTitles, find_positions, scor
 from askalike.index.vectors.index import PendingVectors, VectorIndex, VectorLayout
 from askalike.index.vectors.parts import Storage
 from askalike.index.vectors.searcher import VectorQueries, VectorSearcher
-from askalike.rankers._explanations import explain_network
 from askalike.rankers._field_vectors import FieldEncoder
 from askalike.rankers._indexed import IndexedRanker, add_answers, changed_documents
+from askalike.rankers._network_explanations import explain_network
 from askalike.rankers._queries import ANSWER_WEIGHT, FieldSettings, ResolvedQuery
 from askalike.rankers._ranker import Ranker
 from askalike.rankers._searcher import (
@@ -41,7 +41,7 @@ from askalike.rankers._searcher import (
     fill_missing,
     find_typed_titles,
 )
-from askalike.rankers._word_vectors import WordReader, explain_by_words
+from askalike.rankers._word_explanations import WordReader, explain_by_words
 from askalike.rankers.pairwise import PairScorer, PairwiseRanker
 from askalike.store import TrainingView, View
 from askalike.store.encoding import record_encoding
@@ -326,7 +326,7 @@ class DenseSearcher(Searcher):
         scores = fill_missing(retrieved.scores[row][find_positions(retrieved.docids[row], docids)]).tolist()
         documents = [self._phrasing_fields(retrieved.encoded, row, texts[docid], docid) for docid in docids.tolist()]
         encoder, reader, query = self._ranker.encoder, self._ranker.word_reader, retrieved.queries[row]
-        text = self._fields.select_explained(query.finished or query.query)
+        text = self._fields.select_query(query.finished or query.query)
         if reader:
             reasons = explain_by_words(reader, self.name, text, documents, scores)
         else:

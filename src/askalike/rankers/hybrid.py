@@ -155,7 +155,7 @@ class HybridSearcher(CompositeSearcher):
     def retrieve_parts(
         self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None
     ) -> list[Retrieved]:
-        """Return the pool of each query, all that any part retrieves, as every part scores it.
+        """Return each part's scores of the pool of each query: all documents that any part retrieves.
 
         While a question is typed, a small pool suffices: absolute scores do not depend on it.
         """
@@ -176,25 +176,25 @@ class HybridSearcher(CompositeSearcher):
         weights: others for the sums.
         """
         queries, docids = parts[0].queries, parts[0].docids
-        rows = [[fill_missing(own) for own in scores] for scores in zip(*map(_absolute, parts), strict=True)]
+        part_scores = [[fill_missing(own) for own in scores] for scores in zip(*map(_absolute, parts), strict=True)]
         own_weights = [self._ranker.weights_for(one.language) for one in queries]
         shares = list(map(self._share_weights, own_weights))
-        alike = [part for searcher, part in zip(self.parts, parts, strict=True) if searcher.has_similarity]
+        similarity_parts = [part for searcher, part in zip(self.parts, parts, strict=True) if searcher.has_similarity]
         means = [
             np.mean([fill_missing(s) for s in own], axis=0)
-            for own in zip(*(part.scores for part in alike), strict=True)
+            for own in zip(*(part.scores for part in similarity_parts), strict=True)
         ]
-        sums = [_sum_weighted(weights or own, scores) for own, scores in zip(own_weights, rows, strict=True)]
-        absolute = [_sum_weighted(own, scores) for own, scores in zip(shares, rows, strict=True)]
+        sums = [_sum_weighted(weights or own, scores) for own, scores in zip(own_weights, part_scores, strict=True)]
+        absolute = [_sum_weighted(own, scores) for own, scores in zip(shares, part_scores, strict=True)]
         if not weights:
-            gains = [self._lexical_gain(own, scores) for own, scores in zip(absolute, rows, strict=True)]
+            gains = [self._lexical_gain(own, scores) for own, scores in zip(absolute, part_scores, strict=True)]
             sums, absolute = ([s + gain for s, gain in zip(own, gains, strict=True)] for own in (sums, absolute))
         return Retrieved(
             queries,
             docids,
             sums,
             absolute,
-            means if alike else None,
+            means if similarity_parts else None,
             first_vectors(parts),
             parts,
         )

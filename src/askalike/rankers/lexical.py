@@ -316,7 +316,7 @@ class LexicalSearcher(Searcher):
 
     def retrieve(self, queries: Sequence[ResolvedQuery], k: int, allowed: AllowedDocs | None = None) -> Retrieved:
         """See Searcher.retrieve. Documents that share no word with the query are not retrieved."""
-        encoded = self._look_up(queries)
+        encoded = self._prepare(queries)
         tops = self._postings.search(encoded, k, allowed)
         return Retrieved(queries, [top.docids for top in tops], [top.scores for top in tops], encoded=encoded)
 
@@ -327,7 +327,7 @@ class LexicalSearcher(Searcher):
 
         For the absolute score see CandidateMatches.
         """
-        encoded = known.encoded if known else self._look_up(queries)
+        encoded = known.encoded if known else self._prepare(queries)
         matches = self._postings.match(encoded, docids, known.topdocs if known else None)
         return Retrieved(queries, docids, matches.scores, matches.absolute, encoded=encoded, matches=matches)
 
@@ -342,7 +342,7 @@ class LexicalSearcher(Searcher):
         terms = retrieved.encoded.queries
         return [self._explain_query(*own, texts) for own in zip(retrieved.queries, terms, docids, matches, strict=True)]
 
-    def _look_up(self, queries: Sequence[ResolvedQuery]) -> Any:
+    def _prepare(self, queries: Sequence[ResolvedQuery]) -> Any:
         """Return the queries' terms as the index knows them."""
         return self._postings.prepare(self._extract_terms(queries), self._ranker.similarity, self._field_weights)
 
@@ -353,15 +353,15 @@ class LexicalSearcher(Searcher):
         self, one: ResolvedQuery, terms: QueryTerms, docids: Docids, matches: Sequence[TermContributions], texts: Texts
     ) -> Explanations:
         names, scored = self._extractor.fields, {term for match in matches for term, _ in match.scores}
-        read = {term: (word_of(term), names[field_of(term)]) for term in scored}
-        shared = {word for word, _ in read.values()}
+        parsed = {term: (word_of(term), names[field_of(term)]) for term in scored}
+        shared = {word for word, _ in parsed.values()}
         completed = dict.fromkeys(shared, terms.prefix) if terms.prefix else {}
         forms = completed | self._extractor.surface_forms(one)
         questions = [texts[docid] for docid in docids.tolist()]
         read_fields = self._extractor.plain_fields
         fields = [read_fields(question, match.phrasing) for question, match in zip(questions, matches, strict=True)]
         spans = self._find_terms(questions, fields, shared)
-        reasons = [_explain_match(forms, read, *own) for own in zip(matches, fields, spans, strict=True)]
+        reasons = [_explain_match(forms, parsed, *own) for own in zip(matches, fields, spans, strict=True)]
         return dict(zip(docids.tolist(), reasons, strict=True))
 
     def _find_terms(
@@ -390,17 +390,18 @@ def _mark_fields(fields: Sequence[str], terms: Mapping[str, Sequence[str]]) -> l
 
 
 def _explain_match(
-    forms: Mapping[str, str], read: Mapping[str, tuple[str, str]], match: TermContributions, plain: Mapping[str, str],
+    forms: Mapping[str, str], parsed: Mapping[str, tuple[str, str]], match: TermContributions, plain: Mapping[str, str],
     found: Sequence[FieldTerms],
 ) -> Explanation:  # fmt: skip
-    """forms: word's term → the word in the query. read: term → the same without its field, and the field's name.
+    """Return why a document was found.
 
+    forms: word's term → the word in the query. parsed: term → the same without its field, and the field's name.
     plain: the document's texts. found: terms in these, also of other matches.
     """
     totals: dict[str, float] = {}
     of_fields: dict[str, float] = {}
     for term, score in match.scores:
-        word, field = read[term]
+        word, field = parsed[term]
         field = "rephrasing" if match.phrasing else field
         totals[word] = totals.get(word, 0.0) + score
         of_fields[field] = of_fields.get(field, 0.0) + score

@@ -280,8 +280,10 @@ class LocalEngine:
         retrieved = retrieve(searcher, resolved, depth, allowed)
         limits = Limits(
             request.k, filter, self._calibrators[use] if calibration else None, min_probability,
-            self._min_similarities(opened, retrieved, request, calibration), request.min_similarity is not None,
-            request.min_similarity is not None or request.min_probability is not None, self._answered_first,
+            self._min_similarities(opened, retrieved, request, calibration),
+            min_similarity_requested=request.min_similarity is not None,
+            minimum_requested=request.min_similarity is not None or request.min_probability is not None,
+            answered_first=self._answered_first,
         )  # fmt: skip
         while True:
             retrieved = add_absolute(searcher, retrieved) if limits.need_absolute else retrieved

@@ -11,7 +11,7 @@ from askalike.core.types import TYPED_QUERY_ID, Explanation, Question, SearchHit
 from askalike.rankers import Searcher
 from askalike.search.engine import SearchResult
 from askalike.search.explain import extract_shown_snippet, keep_readable
-from askalike.search.memory import QuestionsView
+from askalike.search.questions_view import QuestionsView
 from askalike.store import View
 from askalike.store.records import check_record
 

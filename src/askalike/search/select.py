@@ -78,7 +78,10 @@ def select_candidates(searcher: Searcher, retrieved: Retrieved, limits: Limits) 
 
 
 def lack_hits(rows: Sequence[Sequence[Selected]], retrieved: Retrieved, k: int, depth: int) -> bool:
-    """Return whether a deeper search could give more hits, since duplicates or filtered questions were dropped."""
+    """Return whether a deeper search could give more hits, since duplicates or filtered questions were dropped.
+
+    It could not for a query of which everything was retrieved, or whose last question is already not shown.
+    """
     return any(
         len(candidates) < k and len(docids) >= depth and all(last.is_shown for last in candidates[-1:])
         for candidates, docids in zip(rows, retrieved.docids, strict=True)
@@ -89,22 +92,22 @@ def _select(
     retrieved: Retrieved, row: int, texts: Mapping[int, Question], originals: _Originals, limits: Limits,
     language: str | None,
 ) -> list[Selected]:  # fmt: skip
-    one = retrieved.queries[row]
+    resolved = retrieved.queries[row]
     present = np.array([docid in texts for docid in retrieved.docids[row].tolist()], np.bool_)
     docids, scores = retrieved.docids[row][present].tolist(), retrieved.scores[row][present]
     found = [texts[docid] for docid in docids]
-    order = _order(found, scores, one.query, originals, limits.answered_first)
-    shown = _collapse(found, order, one.query.id, originals, limits)
+    order = _order(found, scores, resolved.query, originals, limits.answered_first)
+    shown = _collapse(found, order, resolved.query.id, originals, limits)
     places = list(shown.values())
     matched = [found[place] for place in places]
     absolute = None if retrieved.absolute is None else retrieved.absolute[row][present][places]
     if limits.calibrator is None:
         certain = absolute if absolute is not None else np.zeros(len(places))
     else:
-        alike = None if retrieved.similarities is None else retrieved.similarities[row][present]
+        similarities = None if retrieved.similarities is None else retrieved.similarities[row][present]
         until = max(places, default=-1) + 1
-        certain = limits.calibrator.estimate(one.query, scores, found[:until], alike)[places]
-    is_shown = _are_shown(one, row, matched, absolute, certain, limits, language)
+        certain = limits.calibrator.estimate(resolved.query, scores, found[:until], similarities)[places]
+    is_shown = _are_shown(resolved, row, matched, absolute, certain, limits, language)
     questions = [originals.by_duplicate.get(question.id, question) for question in matched]
     return [
         Selected(q, m, docids[place], float(scores[place]), value, originals.absent.get(q.id), is_one_shown)
@@ -145,18 +148,18 @@ def _collapse(
 
 
 def _are_shown(
-    one: ResolvedQuery, row: int, matched: Sequence[Question], absolute: Floats | None, certain: Floats,
+    resolved: ResolvedQuery, row: int, matched: Sequence[Question], absolute: Floats | None, certain: Floats,
     limits: Limits, language: str | None,
 ) -> list[bool]:  # fmt: skip
     """Return whether each candidate is similar enough, and probable enough if there is a calibrator.
 
     A single word that a title contains is a keyword, which needs no minimum. A query of function words shows nothing.
     """
-    query, min_score = one.query, limits.min_similarities[row]
+    query, min_score = resolved.query, limits.min_similarities[row]
     if not limits.minimum_requested and is_stopwords_only(f"{query.title} {query.body}", language):
         return [False] * len(matched)
     similar = [True] * len(matched) if absolute is None or not min_score else (absolute >= min_score).tolist()
-    may_be_keyword = len(query.title.split()) == 1 and not query.body and not one.corrections
+    may_be_keyword = len(query.title.split()) == 1 and not query.body and not resolved.corrections
     if may_be_keyword and not limits.min_similarity_requested:
         similar = [
             is_similar or is_keyword_query(query.title, hit.title, hit.language or language)

@@ -1,4 +1,8 @@
-"""Queries whose terms are looked up: what each of them weighs, and what the query would score for its own words."""
+"""Queries on their way to the kernel: QueryTerms, collected as TermColumns, looked up as PreparedQueries.
+
+A PreparedBatch of these knows what each term weighs, and what a query would score for its own words. Its `columns` are
+the QueryBatch that the kernel reads.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +54,7 @@ class PreparedQueries:
     """Queries whose terms a searcher has looked up; only that searcher can use them."""
 
     queries: Sequence[QueryTerms]
-    columns: "TermColumns"
+    terms: "TermColumns"
     similarity: TermScorer
     fields: FieldWeights
     batch: "PreparedBatch | None"

@@ -129,7 +129,7 @@ class PostingsSearcher:
     def match(
         self, prepared: PreparedQueries, candidates: Sequence[Array], known: Sequence[TopDocs] | None = None
     ) -> CandidateMatches:
-        """Match each query with its candidates: docids in any order. known: retrieved ones, which are matched, too."""
+        """Match each query with its candidates: docids in any order. known: retrieved ones, which are matched again."""
         found = CandidateMatches(candidates, [], [], batches := [])
         for rows, batch in self._iter_batches(prepared):
             matches = self._match(batch, candidates[rows])
@@ -173,7 +173,7 @@ class PostingsSearcher:
             return
         for start in range(0, len(prepared.queries), BATCH_SIZE):
             rows = slice(start, min(start + BATCH_SIZE, len(prepared.queries)))
-            yield rows, self._prepare_batch(prepared.columns.select(rows), prepared.similarity, prepared.fields)
+            yield rows, self._prepare_batch(prepared.terms.select(rows), prepared.similarity, prepared.fields)
 
     def _search_rows(self, batch: PreparedBatch, rows: slice, k: int, allowed_masks: Sequence[Array]) -> list[TopDocs]:
         n = rows.stop - rows.start

@@ -1,4 +1,4 @@
-"""Explains the score of a network: exactly if the model allows it, else by occlusion. For others see _word_vectors.py.
+"""Explains the score of a network: exactly if the model allows it, else by occlusion.
 
 If each component of a network's vector comes from one window of words, the score is a sum over windows. For other
 models an explanation is the decrease of the score without each word.
@@ -14,7 +14,7 @@ import numpy as np
 
 from askalike.core.types import Answer, Contribution, Explanation, Floats, Question, Span, VectorPart, Vectors
 from askalike.encoders import Encoder, TracedText, VectorContributions
-from askalike.rankers._word_vectors import MAX_WORDS, Word, by_score, explain_whole, pair_label
+from askalike.rankers._word_explanations import MAX_WORDS, Word, by_score, explain_whole, pair_label
 from askalike.text.clean import plain_text
 
 MAX_SPANS = 5

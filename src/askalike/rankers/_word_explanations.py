@@ -179,7 +179,7 @@ def _explain_words(
     name: str, forms: Sequence[WordForm], shares: Sequence[float], nearest: Sequence[Word | None],
     texts: Mapping[str, str], score: float,
 ) -> Explanation:  # fmt: skip
-    """nearest: the word of the document that is most similar to each word of the query."""
+    """Return why a document was found. nearest: its most similar word to each word of the query."""
     if not shares:
         return explain_whole(name, score, texts)
     rows = [
