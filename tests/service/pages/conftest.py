@@ -95,7 +95,7 @@ def visit(browser: Any, service: Service) -> Iterator[Callable[..., Any]]:
         context = browser.new_context(base_url=home, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.on(
             "console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None
         )
