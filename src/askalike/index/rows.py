@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from askalike.core.types import Floats, TopDocs
 
 Array = NDArray[Any]
+NO_DELETIONS = np.empty(0, np.int32)
 FoundTitles = Callable[[], Mapping[int, Sequence[int]]]
 """Returns, for the rows of queries with exactly the title of a question, the docids of these questions, ascending."""
 MAX_TITLES = 48

@@ -14,13 +14,12 @@ from askalike.index.checksums import check_offsets
 from askalike.index.lexical.edits import sign_terms
 from askalike.index.lexical.maxscore import PostingArrays
 from askalike.index.lexical.terms import MARKS, find_prefix_range, find_terms, term_at
-from askalike.index.rows import Array, LiveRows, TitleRows
+from askalike.index.rows import NO_DELETIONS, Array, LiveRows, TitleRows
 from askalike.native.compiled import Matrix, compiled, prechecked
 
 MAX_REMEMBERED_TERMS, MAX_REMEMBERED_PREFIXES = 1 << 18, 10_000
 OF_TERMS = ("postings", "term_signatures", "_positions")
 """Cached attributes of a segment that do not depend on deletions."""
-NO_DELETIONS = np.empty(0, np.int32)
 NO_DELETED_STATISTICS = np.empty((0, 3), np.int64)
 
 

@@ -11,12 +11,11 @@ import numpy as np
 
 from askalike.core.types import Floats
 from askalike.index.arrays import open_arrays, write_arrays
-from askalike.index.rows import Array, LiveRows, TitleRows
+from askalike.index.rows import NO_DELETIONS, Array, LiveRows, TitleRows
 from askalike.index.vectors.codes import Codes
 from askalike.index.vectors.parts import Bounds, DensePart, PartSchema, SparsePart, StoredPart
 
 SCHEMA_FILE = "parts.json"
-NO_DELETIONS = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
