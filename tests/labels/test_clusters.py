@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askalike.labels.clusters import assign_folds, clusters_from_qrels
+from askalike.labels.splitters import assign_folds, clusters_from_qrels
 from askalike.store.labels import connected_components
 
 IDS = st.sampled_from("abcdefgh")
