@@ -95,17 +95,17 @@ def import_archive(
         opened = open_files()
         return opened, iter(chosen.read(group, opened))
 
+    opened_for = open_for_plan if dry_run else open_for_import
     if isinstance(chosen, ThreadReader):
         if prune:
             raise SettingsError("--prune: drafts are not removed; reject them one by one")
         opened = open_files()
         drafts = DraftImport(reader, files, opened, chosen.read(files, opened), source, strict)
-        with (open_for_plan if dry_run else open_for_import)(Path(directory)) as archive:
+        with opened_for(Path(directory)) as archive:
             return import_drafts(archive, drafts, dry_run=dry_run)
     groups = chosen.group_paths(files) if hasattr(chosen, "group_paths") else [files]
     if source is not None and len(groups) > 1:
         raise SettingsError(f"--source {source}: these are {len(groups)} sites; import each by a command of its own")
-    opened_for = open_for_plan if dry_run else open_for_import
     with opened_for(Path(directory)) as archive:
         summaries = []
         for n, group in enumerate(groups):
