@@ -16,7 +16,7 @@ from askalike.readers._queries import read_candidates, read_queries
 from askalike.readers._source import ReadProgressCallback, SourceFiles, parse_rows, reject
 from askalike.readers._threads import SOLVED_EMOJIS, Conversation, Message, ThreadReader, find_question
 from askalike.store import ArchiveSummary
-from askalike.store.drafts import DraftImport, import_drafts
+from askalike.store.drafts import import_drafts
 from askalike.store.import_report import sum_changes
 from askalike.store.importing import ImportRequest, import_records, open_for_import, open_for_plan, plan_import
 
@@ -100,9 +100,11 @@ def import_archive(
         if prune:
             raise SettingsError("--prune: drafts are not removed; reject them one by one")
         opened = open_files()
-        drafts = DraftImport(reader, files, opened, chosen.read(files, opened), source, strict)
+        threads = chosen.read(files, opened)
         with opened_for(Path(directory)) as archive:
-            return import_drafts(archive, drafts, dry_run=dry_run)
+            return import_drafts(
+                archive, reader, files, opened, threads, source_name=source, strict=strict, dry_run=dry_run
+            )
     groups = chosen.group_paths(files) if hasattr(chosen, "group_paths") else [files]
     if source is not None and len(groups) > 1:
         raise SettingsError(f"--source {source}: these are {len(groups)} sites; import each by a command of its own")

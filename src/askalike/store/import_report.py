@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from askalike.core.counts import format_count
-from askalike.core.errors import ArchiveError
+from askalike.core.errors import ArchiveError, InputError
 from askalike.core.types import RejectedRow
 from askalike.store.comparison import Difference
 from askalike.store.records import TABLES
@@ -113,6 +113,11 @@ class RejectLog:
         line = json.dumps(fields, ensure_ascii=False) + "\n"
         if path := self._path:
             self._run_checked(lambda: self._open_file(path).write(line))
+
+    def require_none(self) -> None:
+        """Raise InputError with the first rejected row, if there is one."""
+        if first := self.first:
+            raise InputError(f"{first.path}, line {first.line}: {first.reason}; --strict stops at the first such row")
 
     def _open_file(self, path: Path) -> IO[str]:
         if self._file is None:

@@ -8,6 +8,7 @@ repeating the import completes it.
 """
 
 import fcntl
+import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -20,13 +21,15 @@ from askalike.core.errors import ArchiveError, InputError
 from askalike.core.files import lock_folder
 from askalike.core.types import LocatedRecord
 from askalike.store.archive import Archive, make_directory
-from askalike.store.database import DATABASE_FILE, fetch_int, storage_errors
-from askalike.store.import_pass import ImportPass, OpenedFiles, RecordSource
+from askalike.store.database import DATABASE_FILE, IN_JSON_SQL, change_transaction, fetch_int, storage_errors
+from askalike.store.editing import delete_answers
+from askalike.store.import_pass import ArchiveSink, ImportPass, OpenedFiles, PlanSink, RecordSource
 from askalike.store.import_report import REJECTS_FILE, ImportCounts, RejectLog, sum_counts
-from askalike.store.import_sinks import ArchiveSink, PlanSink, count_missing, prune_source
 from askalike.store.languages import LanguageAssigner
+from askalike.store.records import TABLES
 from askalike.store.sources import check_source_name, count_records, has_records
 from askalike.store.statistics import ArchiveSummary, summarise_archive
+from askalike.store.writer import BATCH_SIZE
 
 MAX_CHANGED_SHARE = 0.1
 """An import that changes a larger share of its source's earlier records must be confirmed."""
@@ -247,3 +250,38 @@ def _remove_created_files(directory: Path, existing: Collection[Path] | None) ->
             (directory / name).unlink(missing_ok=True)
     if existing is None:
         directory.rmdir()
+
+
+EARLIER_SQL = f"import_number {IN_JSON_SQL}"
+"""SQL condition: the row was last imported by an earlier import, and so is not in the current one."""
+
+
+def count_missing(archive: Archive, counts: ImportCounts, table: str) -> int:
+    """Return the number of rows of a table from earlier imports of a source that are not in this one."""
+    return fetch_int(archive, f"SELECT COUNT(*) FROM {table} WHERE {EARLIER_SQL}", _earlier(counts))
+
+
+def prune_source(archive: Archive, counts: ImportCounts) -> None:
+    """Remove records from earlier imports of a source that are not in this one; questions with answers and links."""
+    before = {name: count_missing(archive, counts, name) for name in counts.by_table}
+    for ids in _missing_ids(archive, counts, "questions"):
+        archive.delete(ids)
+    for ids in _missing_ids(archive, counts, "answers"):
+        delete_answers(archive, ids)
+    with storage_errors(archive.path), change_transaction(archive._connection):
+        for table in TABLES.values():
+            if not table.is_document:
+                archive._connection.execute(f"DELETE FROM {table.name} WHERE {EARLIER_SQL}", (_earlier(counts),))
+    for name, records in counts.by_table.items():
+        records.removed = before[name]
+
+
+def _missing_ids(archive: Archive, counts: ImportCounts, table: str) -> Iterator[list[str]]:
+    """Yield ids of rows to remove, until there are none."""
+    sql = f"SELECT id FROM {table} WHERE {EARLIER_SQL} LIMIT {BATCH_SIZE}"
+    while ids := [id for (id,) in archive._connection.execute(sql, (_earlier(counts),))]:
+        yield ids
+
+
+def _earlier(counts: ImportCounts) -> str:
+    return json.dumps(sorted(counts.earlier_imports))

@@ -157,8 +157,11 @@ def source_names(connection: sqlite3.Connection, kind: DocumentKind, ids: Iterab
 
 def _is_prefix_taken(database: Database, prefix: str) -> bool:
     """Return whether a source has the prefix, or an id of the archive begins with it."""
-    if fetch_int(database, "SELECT EXISTS (SELECT 1 FROM sources WHERE prefix = ?)", prefix):
-        return True
+    of_source = fetch_int(database, "SELECT EXISTS (SELECT 1 FROM sources WHERE prefix = ?)", prefix)
+    return bool(of_source) or _has_prefixed_ids(database, prefix)
+
+
+def _has_prefixed_ids(database: Database, prefix: str) -> bool:
     sql = "SELECT EXISTS (SELECT 1 FROM {} WHERE id >= ?1 || '/' AND id < ?1 || '0')"
     return any(fetch_int(database, sql.format(table), prefix) for table in ("questions", "answers"))
 
@@ -227,15 +230,12 @@ class SourceIds:
 
     def _find_out_if_alone(self) -> bool:
         """Return whether the archive contains only records of this source, all with their own ids."""
-        number, prefix = self._source.number, self._source.prefix
         others = "SELECT EXISTS (SELECT 1 FROM imports WHERE source_number IS NOT ?)"
-        if fetch_int(self._database, others, number):
-            return False
-        local = "SELECT EXISTS (SELECT 1 FROM {0} WHERE import_number IS NULL)"
-        prefixed = "SELECT EXISTS (SELECT 1 FROM {0} WHERE id >= ?1 || '/' AND id < ?1 || '0')"
-        return not any(
-            fetch_int(self._database, local.format(table)) or fetch_int(self._database, prefixed.format(table), prefix)
-            for table in ("questions", "answers")
+        local = "SELECT EXISTS (SELECT 1 FROM {} WHERE import_number IS NULL)"
+        return not (
+            fetch_int(self._database, others, self._source.number)
+            or any(fetch_int(self._database, local.format(table)) for table in ("questions", "answers"))
+            or _has_prefixed_ids(self._database, self._source.prefix)
         )
 
 
