@@ -38,7 +38,7 @@ class IrDatasetsReader(Settings):
         """Yield documents as questions, then the judgements and queries of each name. Raises InputError."""
         names = [path.as_posix() for path in paths]
         sets = {name: _load(name) for name in names}
-        groups = {name: _docs_name(name, data_set) for name, data_set in sets.items()}
+        groups = {name: str(data_set.docs_namespace() or name) for name, data_set in sets.items()}
         source.facts["name"] = ", ".join(names)
         has_groups = len(set(groups.values())) > 1
         if has_groups:
@@ -98,11 +98,6 @@ def _load(name: str) -> Any:
     if not data_set.has_docs():
         raise InputError(f"{name}: has no documents of its own; name one of its parts, see https://ir-datasets.com")
     return data_set
-
-
-def _docs_name(name: str, data_set: Any) -> str:
-    """Return the common prefix of names with the same documents: `beir/quora` for `beir/quora/test`."""
-    return str(data_set.docs_namespace() or name)
 
 
 @contextmanager

@@ -121,11 +121,8 @@ def add_drafts(archive: Archive, drafts: Iterable[Draft]) -> int:
         known = {id for (ids,) in connection.execute("SELECT source_ids FROM drafts") for id in json.loads(ids)}
         for draft in drafts:
             if known.isdisjoint(draft.source_ids):
-                row = draft.title, encode_strings(draft.rephrasings), draft.answer, draft.markup
-                connection.execute(
-                    INSERT_SQL,
-                    (*row, encode_strings(draft.source_ids), now()),
-                )
+                texts = draft.title, encode_strings(draft.rephrasings), draft.answer, draft.markup
+                connection.execute(INSERT_SQL, (*texts, encode_strings(draft.source_ids), now()))
                 known.update(draft.source_ids)
                 n_new += 1
     return n_new
