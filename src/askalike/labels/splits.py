@@ -200,7 +200,7 @@ def _load_derived(archive: Archive, name: str) -> Split:
                 text = query.rephrasings[int(id.removeprefix(f"{text_id}#")) - 1]
                 query = Question(id, text, language=query.language)
             queries[id] = query
-            qrels.setdefault(id, {})[relevant or ""] = 1
+            qrels.setdefault(id, {})[str(relevant)] = 1
     return Split(queries, qrels)
 
 
