@@ -22,7 +22,7 @@ from askalike.store.deployments import ArchiveEncoder, get_archive_encoder
 from askalike.store.encoding import EncodingProgress, read_encoding
 from askalike.store.sources import SourceSummary, summarise_sources
 from askalike.store.statistics import SplitSize
-from askalike.text.analyzer import Analyzer, AnalyzerSettings
+from askalike.text.analyzer import Analyzer
 from askalike.text.sentences import split_sentences
 
 TOP_COUNT = 10
@@ -77,10 +77,9 @@ class ArchiveStatistics:
     """Size on disk of `archive`, `index/NAME` and `models/NAME`, in bytes."""
 
 
-def compute_statistics(archive: Archive, analyzer: Analyzer | None = None) -> ArchiveStatistics:
+def compute_statistics(archive: Archive) -> ArchiveStatistics:
     """Compute all statistics; lengths are from a seeded sample of at most 20,000 questions and 20,000 answers."""
-    analyzer = analyzer or Analyzer(AnalyzerSettings())
-    view, encoder = archive.view(), get_archive_encoder(archive)
+    view, encoder, analyzer = archive.view(), get_archive_encoder(archive), Analyzer()
     questions = (([q.title, analyzer.plain_text(q.body, q.markup)], q.language) for q in sample_questions(view))
     answers = (([analyzer.plain_text(a.body, a.markup)], None) for a in sample_answers(view))
     return ArchiveStatistics(
