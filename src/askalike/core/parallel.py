@@ -118,7 +118,6 @@ def _apply(piece: Any) -> Any:
 
 @contextmanager
 def _connect(address: str) -> Iterator[StartWorkers]:
-    """Connect to a Ray cluster until the context ends."""
     try:
         import ray
     except ImportError:

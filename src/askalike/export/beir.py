@@ -95,7 +95,6 @@ def answer_record(answer: Answer) -> dict[str, Any]:
 
 
 def _with_sources(view: View, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Add the name of the record's source to each line."""
     for chunk in chunks(records):
         sources = view.sources([record["_id"] for record in chunk])
         for record in chunk:

@@ -118,7 +118,6 @@ def import_archive(
 
 
 def _sum_summaries(summaries: Sequence[ArchiveSummary]) -> ArchiveSummary:
-    """Return the summary of the archive after several imports, with what they did together."""
     return replace(
         summaries[-1],
         rejected=sum(summary.rejected for summary in summaries),

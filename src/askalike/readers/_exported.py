@@ -83,7 +83,6 @@ def _parse_each(rows: Iterator[PlacedRow], parse: RowParser) -> Iterator[Located
 
 
 def _place_source(placed: PlacedRow) -> PlacedRow:
-    """Add the name of a row's source to its place."""
     place, row = placed
     if isinstance(row, RejectedRow):
         return placed

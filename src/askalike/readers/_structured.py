@@ -130,7 +130,6 @@ def _read_json_ld(tree: LexborHTMLParser, problems: list[str]) -> Iterator[Item]
 
 
 def _is_deep(value: Any) -> bool:
-    """Return whether values are inside each other to more than MAX_DEPTH."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [

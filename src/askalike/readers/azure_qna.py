@@ -72,7 +72,6 @@ def _build_records(group: Group, source: SourceFiles) -> list[Record]:
 
 
 def _prompt_targets(row: Mapping[str, Any], source: SourceFiles) -> Iterator[str]:
-    """Yield the ids of the targets of a row's prompts."""
     text = _text(row, "Prompts")
     prompts: Any = []
     with suppress(ValueError, RecursionError):

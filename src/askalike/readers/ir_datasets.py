@@ -102,7 +102,6 @@ def _load(name: str) -> Any:
 
 @contextmanager
 def _fetching(name: str) -> Iterator[None]:
-    """Turn errors of fetching and unpacking a data set into an InputError."""
     try:
         yield
     except (OSError, EOFError, RuntimeError) as error:

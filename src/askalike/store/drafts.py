@@ -193,7 +193,6 @@ def _is_taken_from(text: str, source: str) -> bool:
 
 
 def _source_questions(archive: Archive, draft: Draft) -> list[Question]:
-    """Return those of a draft's sources that are still there."""
     questions = archive.view().get_questions(draft.source_ids)
     return [questions[id] for id in draft.source_ids if id in questions]
 

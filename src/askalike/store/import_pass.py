@@ -221,7 +221,6 @@ class ImportPass:
         return self._sources[place.source]
 
     def _note_corrections(self, difference: Difference) -> None:
-        """Add notes to the import's summary on manually corrected texts."""
         kind, notes = difference.table.name, self.files.source.notes
         if kept := difference.kept_corrections:
             notes[f"{kind} that keep what was corrected here, as the source says what it said then"] += kept

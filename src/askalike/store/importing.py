@@ -127,7 +127,6 @@ def plan_import(archive: Archive, request: ImportRequest) -> ArchiveSummary:
 
 
 def _plan(archive: Archive, request: ImportRequest, files: OpenedFiles) -> ImportPass:
-    """Read all files and compare them with the archive."""
     languages = LanguageAssigner(archive, files.source.facts, request.language, is_plan=True)
     with RejectLog(None) as rejects, PlanSink(archive) as sink, storage_errors(archive.path):
         plan = ImportPass(archive, files, sink, rejects, strict=request.strict)
@@ -194,7 +193,6 @@ def _write_all(archive: Archive, request: ImportRequest, files: OpenedFiles, rej
 
 
 def _note_missing(archive: Archive, files: OpenedFiles, name: str, counts: ImportCounts) -> None:
-    """Note the number of a source's earlier questions and answers that are missing now."""
     for table in ("questions", "answers"):
         if missing := count_missing(archive, counts, table):
             absent = f"{table} that {name} brought earlier and that are not in these files"
