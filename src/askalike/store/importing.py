@@ -24,7 +24,7 @@ from askalike.store.archive import Archive, make_directory
 from askalike.store.database import DATABASE_FILE, IN_JSON_SQL, change_transaction, fetch_int, storage_errors
 from askalike.store.editing import delete_answers
 from askalike.store.import_pass import ArchiveSink, ImportPass, OpenedFiles, PlanSink, RecordSource
-from askalike.store.import_report import REJECTS_FILE, ImportCounts, RejectLog, sum_counts
+from askalike.store.import_report import REJECTS_FILE, ImportCounts, RejectLog, sum_changes
 from askalike.store.languages import LanguageAssigner
 from askalike.store.records import TABLES
 from askalike.store.sources import check_source_name, count_records, has_records
@@ -116,13 +116,13 @@ def plan_import(archive: Archive, request: ImportRequest) -> ArchiveSummary:
     for source, counts in plan.counts.items():
         if request.prune:
             for name, records in counts.by_table.items():
-                records.removed = count_records(archive, source, name) - counts.matched[name]
+                records["removed"] = count_records(archive, source, name) - counts.matched[name]
     return replace(
         summary,
         rejected=plan.rejects.count,
         notes=dict(plan.files.source.notes),
         source=plan.files.name,
-        changes=sum_counts(plan.counts.values()),
+        changes=sum_changes(counts.by_table for counts in plan.counts.values()),
     )
 
 
@@ -188,7 +188,7 @@ def _write_all(archive: Archive, request: ImportRequest, files: OpenedFiles, rej
             _note_missing(archive, files, source.name or files.name, counts)
     _store_facts(archive, request, files)
     finish(True)
-    changes = sum_counts(importing.counts.values())
+    changes = sum_changes(counts.by_table for counts in importing.counts.values())
     return replace(summarise_archive(archive), source=files.name, changes=changes)
 
 
@@ -257,7 +257,7 @@ def prune_source(archive: Archive, counts: ImportCounts) -> None:
             if not table.is_document:
                 archive._connection.execute(f"DELETE FROM {table.name} WHERE {EARLIER_SQL}", (_earlier(counts),))
     for name, records in counts.by_table.items():
-        records.removed = before[name]
+        records["removed"] = before[name]
 
 
 def _missing_ids(archive: Archive, counts: ImportCounts, table: str) -> Iterator[list[str]]:
