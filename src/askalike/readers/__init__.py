@@ -85,11 +85,7 @@ def import_archive(
     is_follow_up = getattr(chosen, "since", None) is not None
     if is_follow_up and prune:
         raise SettingsError("--since and --prune: unchanged records would be removed; use one of them")
-
-    def open_files() -> SourceFiles:
-        opened = SourceFiles(progress, strict=strict, encoding=decoding)
-        opened.is_follow_up = is_follow_up
-        return opened
+    open_files = partial(SourceFiles, progress, strict=strict, encoding=decoding, is_follow_up=is_follow_up)
 
     def open_records(group: Sequence[Path]) -> tuple[SourceFiles, Iterator[LocatedRecord]]:
         opened = open_files()
@@ -99,8 +95,7 @@ def import_archive(
     if isinstance(chosen, ThreadReader):
         if prune:
             raise SettingsError("--prune: drafts are not removed; reject them one by one")
-        opened = open_files()
-        threads = chosen.read(files, opened)
+        opened, threads = open_records(files)
         with opened_for(Path(directory)) as archive:
             return import_drafts(
                 archive, reader, files, opened, threads, source_name=source, strict=strict, dry_run=dry_run
