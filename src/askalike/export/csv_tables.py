@@ -1,7 +1,7 @@
 """The archive as CSV tables: `questions.csv` in the format of the `table` reader, and further tables for the rest."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ def write_csv(archive: Archive, folder: Path, track: ProgressTracker, *, spreads
     answers = track(table_rows(archive, "answers"), total=summary.answers, description="answers")
     tables = {"answers": answers, "links": table_rows(archive, "links")}
     tables |= {name: table_rows(archive, name) for name in ("queries", "judgements") if getattr(summary, name)}
+    files: dict[str, tuple[Sequence[str], Iterable[Sequence[Any]]]]
     files = {"questions.csv": (QUESTIONS_HEADER, _question_rows(archive, track))}
     files |= {f"{name}.csv": (TABLE_COLUMNS[name], rows) for name, rows in tables.items()}
     return {name: write_table(folder / name, *content, spreadsheet=spreadsheet) for name, content in files.items()}

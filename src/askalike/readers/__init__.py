@@ -95,7 +95,8 @@ def import_archive(
     if isinstance(chosen, ThreadReader):
         if prune:
             raise SettingsError("--prune: drafts are not removed; reject them one by one")
-        opened, threads = open_records(files)
+        opened = open_files()
+        threads = chosen.read(files, opened)
         with opened_for(Path(directory)) as archive:
             return import_drafts(
                 archive, reader, files, opened, threads, source_name=source, strict=strict, dry_run=dry_run
