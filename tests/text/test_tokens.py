@@ -105,7 +105,7 @@ def test_number_terms_gives_those_of_analyze(joined):
         assert set(names) == {name for own in found for name in own}
 
 
-TEXTS = (
+PHRASES = (
     "A worst case of O(n log n): the Worst Case, casework; don't, don, über ÜBER 東京都 and non-computable sets.",
     "",
     "n",
@@ -122,7 +122,7 @@ FORMS = (
 )
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", PHRASES)
 @pytest.mark.parametrize("forms", FORMS, ids=lambda forms: " ".join(sorted(forms)))
 def test_finds_what_the_pattern_finds(text: str, forms: set[str]) -> None:
     assert find_words(text, forms) == [match.span() for match in any_word_pattern(forms).finditer(text)]
