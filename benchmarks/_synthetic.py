@@ -24,29 +24,8 @@ def texts(n: int, seed: int = 0, title: int = 10, body: int = 37) -> Iterator[tu
 
 
 ONSETS = (
-    "",
-    "b",
-    "br",
-    "c",
-    "ch",
-    "d",
-    "f",
-    "g",
-    "gr",
-    "h",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "pl",
-    "qu",
-    "r",
-    "s",
-    "st",
-    "t",
-    "v",
-)
+    "", "b", "br", "c", "ch", "d", "f", "g", "gr", "h", "k", "l", "m", "n", "p", "pl", "qu", "r", "s", "st", "t", "v",
+)  # fmt: skip
 VOWELS = ("a", "e", "i", "o", "u", "ea", "ou")
 ENDS = ("n", "r", "t", "l", "s", "m", "")
 SYLLABLES = len(ONSETS) * len(VOWELS) * len(ENDS)

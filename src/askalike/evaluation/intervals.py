@@ -76,7 +76,7 @@ def _draw_signs(draws: int, n: int, seed: int, columns: int = 1) -> Iterator[Flo
     """Yield random signs, (rows, n), in chunks that are small with so many columns."""
     rng = np.random.default_rng(seed)
     for rows in _chunk_sizes(draws, max(n, columns)):
-        yield 2.0 * rng.integers(2, size=(rows, n), dtype=np.int8) - 1.0
+        yield np.asarray(2.0 * rng.integers(2, size=(rows, n), dtype=np.int8) - 1.0, np.float64)
 
 
 def _chunk_sizes(draws: int, n: int) -> Iterator[int]:
