@@ -1,23 +1,15 @@
 """How many files and functions a search enters: limits that may fall, and must not rise."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
+from count_search import EXAMPLE, count_search
 
 import askalike
-
-SPEC = importlib.util.spec_from_file_location("count_search", Path(__file__).parents[2] / "tools" / "count_search.py")
-tool = importlib.util.module_from_spec(SPEC)
-sys.modules["count_search"] = tool
-SPEC.loader.exec_module(tool)
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory):
     folder = tmp_path_factory.mktemp("counted") / "riverside"
-    askalike.import_archive("table", tool.EXAMPLE, folder)
+    askalike.import_archive("table", EXAMPLE, folder)
     return folder
 
 
@@ -28,6 +20,6 @@ def archive(tmp_path_factory):
 def test_search_enters_few_files_and_functions(archive, ranker, explain, max_files, max_functions):
     if ranker == "hybrid":
         pytest.importorskip("wordllama", reason="needs the extra vectors")
-    counted = tool.count_search(archive, ranker, explain=explain)
+    counted = count_search(archive, ranker, explain=explain)
     assert 10 < len(counted.files) <= max_files
     assert 50 < len(counted.functions) <= max_functions
