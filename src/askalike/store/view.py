@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import SettingsError
 from askalike.core.filters import Filter
+from askalike.core.iteration import chunks
 from askalike.core.types import Answer, DocumentKind, Link, LinkKind, Question, Split
 from askalike.store.database import IN_JSON_SQL, SharedConnection
 from askalike.store.filtering import escape_surrogates, select_filtered_docids
@@ -363,10 +364,8 @@ class View:
             yield from zip(*map(json.loads, columns), strict=True)
 
     def _select_in_chunks(self, sql: str, keys: Iterable[str | int], values: Sequence[Any] = ()) -> Iterator[Any]:
-        listed = list(keys)
-        for start in range(0, len(listed), CHUNK_ROWS):
-            chunk = json.dumps(listed[start : start + CHUNK_ROWS], default=int)  # of NumPy's integers
-            yield from self._connection.read(sql, (chunk, *values))
+        for chunk in chunks(keys, CHUNK_ROWS):
+            yield from self._connection.read(sql, (json.dumps(chunk, default=int), *values))  # of NumPy's integers
 
 
 @dataclass(frozen=True, slots=True)
