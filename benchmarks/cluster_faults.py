@@ -9,7 +9,6 @@ rates of the last 15. Then the node is away for `--seconds`. Needs a JDK and Mav
 and iproute2, as each node has its own network. The results are also in bench-data/cluster_faults.json.
 """
 
-import argparse
 import contextlib
 import os
 import shutil
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from _rows import DATA, add_row
+from _rows import add_row, make_parser
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
@@ -100,11 +99,10 @@ def wait_until(condition: Callable[[], Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, "cluster_faults.json")
     parser.add_argument("--events", nargs="*", default=EVENTS, choices=EVENTS)
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the node is away")
     parser.add_argument("--warm-up", type=float, default=90.0, help="seconds of load before the event")
-    parser.add_argument("--output", type=Path, default=DATA / "cluster_faults.json", help="to which rows are added")
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores; all nodes and the client share them")
     for event in options.events:

@@ -7,7 +7,6 @@ Every question is one text, its title and body; queries are the titles, or title
 the archive. Reported: medians over the rounds, and per round the ratio to bm25s.
 """
 
-import argparse
 import json
 import re
 import shutil
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from _engines import ENGINES, SETTINGS
 from _race import Worker, size_bytes, write_data
-from _rows import DATA, add_row
+from _rows import DATA, add_row, make_parser
 from _synthetic import texts
 
 HERE = Path(__file__).parent
@@ -91,12 +90,11 @@ def race(data: Path, kind: str, queries: int, rounds: int, output: Path) -> None
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, "search.json")
     parser.add_argument("--archive", type=Path, nargs="*", default=[], help="JSON lines with title and body")
     parser.add_argument("--sizes", type=int, nargs="*", default=[100_000, 1_000_000], help="how many made questions")
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--output", type=Path, default=DATA / "search.json", help="the JSON file to add rows to")
     options = parser.parse_args()
     sources = [(re.sub(r"\W", "-", p.stem), count_lines(p), archive_texts(p)) for p in options.archive]
     for name, size, pairs in sources or [(f"made-{n}", n, texts(n)) for n in options.sizes]:
