@@ -78,6 +78,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("torch")
 
 
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    """An empty archive."""
+    with Archive.create(tmp_path / "archive") as archive:
+        yield archive
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The real archives that lie beside the project; tests that need them skip where they are not."""

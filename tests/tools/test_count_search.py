@@ -15,7 +15,7 @@ def archive(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("ranker", "explain", "max_files", "max_functions"),
-    [("hybrid", True, 49, 248), ("hybrid", False, 46, 197), ("bm25", True, 35, 148), ("bm25", False, 32, 119)],
+    [("hybrid", True, 48, 221), ("hybrid", False, 45, 173), ("bm25", True, 34, 138), ("bm25", False, 32, 111)],
 )
 def test_search_enters_few_files_and_functions(archive, ranker, explain, max_files, max_functions):
     if ranker == "hybrid":

@@ -15,7 +15,7 @@ from askalike.core.errors import SettingsError
 from askalike.core.types import AllowedDocs, Floats, TopDocs, VectorPart, Vectors
 from askalike.index.rows import Array, DocAttributes, FoundTitles
 from askalike.index.vectors.index import VectorLayout
-from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows, prepare_rows
+from askalike.index.vectors.parts import DensePart, PartSchema, Storage, nonzero_rows
 from askalike.index.vectors.searcher import VectorQueries
 from askalike.opensearch.connection import OpenSearchConnection, PendingSearch
 from askalike.opensearch.index import (
@@ -190,12 +190,11 @@ class OpenSearchVectorSearcher:
 
     def _join_queries(self, queries: VectorQueries) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Return the queries as rows (float32), and which of them are not zero."""
-        parts = queries.vectors.parts
-        nonzero = np.any([nonzero_rows(part) for part in parts], axis=0)
+        count = len(queries.nonzero)
         if not self._schemas:  # an index without a vector
-            return np.zeros((len(queries.vectors), 1), np.float32), np.zeros(len(nonzero), np.bool_)
-        rows = np.concatenate([np.float32(_weight(part)) * prepare_rows(part) for part in parts], axis=1)
-        return rows, nonzero
+            return np.zeros((count, 1), np.float32), np.zeros(count, np.bool_)
+        parts = zip(queries.vectors.parts, queries.rows, strict=True)
+        return np.concatenate([np.float32(_weight(part)) * rows for part, rows in parts], axis=1), queries.nonzero
 
 
 def check_schemas(schemas: Sequence[PartSchema]) -> None:

@@ -107,6 +107,8 @@ class SpellingCorrector:
 
     def _correct_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         unknown, rows = self._find_unknown(queries)
+        if not rows:
+            return queries
         words = {row: list(self._long_words(queries[row])) for row in rows}
         misspelt = {row: [word for word in own if word.term in unknown] for row, own in words.items()}
         meant = self._look_up(_typed(queries[row], word) for row, own in misspelt.items() for word in own)

@@ -204,10 +204,9 @@ class LiveSegment(LiveRows):
         """Return which terms, given by their positions in the dictionary, occur in a live document."""
         return self._read_docids(ids, 1)[1] > 0 if len(self.deleted) else ids >= 0
 
-    def first_docids(self, term: int, count: int) -> Array:
-        """Return the first live docids of a term, given by its position in the dictionary, up to a limit: int64."""
-        [docids], [found] = self._read_docids(np.array([term]), count)
-        return docids[:found]
+    def first_docids(self, ids: Array, count: int) -> list[Array]:
+        """Return the first live docids of terms, given by their positions in the dictionary, up to a limit: int64."""
+        return [docids[:n] for docids, n in zip(*self._read_docids(ids, count), strict=True)]
 
     def _read_docids(self, ids: Array, count: int) -> tuple[Array, Array]:
         """Return the first live docids of terms, int64 (n, count), and how many there are, int64 (n)."""
