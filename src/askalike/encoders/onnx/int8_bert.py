@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import InputError
 from askalike.encoders.onnx.architectures import Architecture
-from askalike.encoders.onnx.weights import CodedRows
+from askalike.encoders.onnx.weights import CompressedRows
 
 BYTES, SCALES = "_q", "_scale"
 """Endings of the names of a matrix's numbers and of their scales."""
@@ -30,7 +30,7 @@ VARINT, FIXED_64, DELIMITED, FIXED_32 = 0, 1, 2, 5
 """Ways in which a field is written."""
 
 
-class ScaledRows(CodedRows):
+class ScaledRows(CompressedRows):
     """A matrix of bytes. scales: one for each row, (rows, 1)."""
 
     def __init__(self, numbers: NDArray[np.int8], scales: NDArray[np.float32]) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from askalike.core.errors import InputError
 from askalike.encoders.onnx.architectures import Transformer
-from askalike.encoders.onnx.weights import CodedRows
+from askalike.encoders.onnx.weights import CompressedRows
 
 MAGIC = b"E5S1"
 BLOCK = np.dtype([("scale", "<f2"), ("pairs", "u1", (16,))])
@@ -39,7 +39,7 @@ LAYER_TENSORS = {
 PARAMETERS = {"w": "weight", "b": "bias"}
 
 
-class PackedRows(CodedRows):
+class PackedRows(CompressedRows):
     """A matrix in blocks of 4 bits."""
 
     def __init__(self, blocks: NDArray[np.void]) -> None:

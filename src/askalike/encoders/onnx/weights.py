@@ -69,7 +69,7 @@ def _view(content: Tensor, kind: str, shape: list[int], begin: int, end: int) ->
     return content[begin:end].view(TYPES[kind]).reshape(shape)
 
 
-class CodedRows(ABC):
+class CompressedRows(ABC):
     """A stored matrix whose rows are read as 32-bit numbers. shape: (rows, columns)."""
 
     dtype = np.dtype(np.float32)
