@@ -114,7 +114,9 @@ def pack_layers(layers: Sequence[Layer | ModernLayer], norms: Sequence[Affine]) 
     maps = zip(
         *((each.attention, each.attention_output, each.intermediate, each.output) for each in layers), strict=True
     )
-    return prechecked(LayerWeights(*map(pack_weights, maps), np.stack([values for norm in norms for values in norm])))
+    attention, attention_output, intermediate, output = map(pack_weights, maps)
+    stacked = np.stack([values for norm in norms for values in norm])
+    return prechecked(LayerWeights(attention, attention_output, intermediate, output, stacked))
 
 
 def make_workspace(states: Array, heads: int, inner: int) -> Workspace:

@@ -45,7 +45,7 @@ class ScaledRows(CompressedRows):
 def read_int8_bert(path: Path) -> dict[str, Any]:
     """Return the tensors by their names in a folder of BERT. Raises InputError for another or a damaged file."""
     try:
-        stored = dict(_read_tensors(memoryview(np.memmap(path, np.uint8, "r"))))
+        stored = dict(_read_tensors(np.memmap(path, np.uint8, "r").data))
         matrices = {name.removesuffix(BYTES): stored[name] for name in stored if name.endswith(BYTES)}
         rows = {name: ScaledRows(numbers, stored[name + SCALES]) for name, numbers in matrices.items()}
         maps = [name for name in matrices if not name.endswith(".weight")]
