@@ -153,11 +153,6 @@ class View:
         rows = self._connection.execute(f"{QUESTION_SQL} ORDER BY created_at DESC LIMIT ?", (limit,))
         return [question_from_row(row) for row in rows]
 
-    def rephrased_questions(self) -> Iterator[Question]:
-        """Yield the questions of the archive with rephrasings, by docid."""
-        for row in self._connection.execute(f"{QUESTION_SQL} WHERE rephrasings != '[]' ORDER BY number"):
-            yield question_from_row(row)
-
     def answers(self, since: int = 0) -> Iterator[tuple[int, Answer]]:
         """Yield docid and answer of those changed after change `since`, by docid, reading a few at a time."""
         for row in self._stream_rows("answers", ANSWER_SQL, since, "a."):
