@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -52,7 +52,8 @@ def use_workers(jobs: int = 1, ray: str | None = None) -> Iterator[None]:
     """
     if ray and jobs > 1:
         raise SettingsError("--jobs and --ray exclude each other; give one of them")
-    with _connect(ray) if ray else _choose_processes(jobs) as workers:
+    processes = Workers(partial(_start_processes, jobs), partial(partial, _start_own_processes, jobs))
+    with _connect(ray) if ray else nullcontext(processes if jobs > 1 else None) as workers:
         token = _workers.set(workers)
         try:
             yield
@@ -91,12 +92,6 @@ def _map_on_workers(start: StartWorkers, function: Callable[[Any], Any], pieces:
 
 
 @contextmanager
-def _choose_processes(jobs: int) -> Iterator[Workers | None]:
-    own = partial(partial, _start_own_processes, jobs)
-    yield Workers(partial(_start_processes, jobs), own) if jobs > 1 else None
-
-
-@contextmanager
 def _start_processes(jobs: int, function: Callable[[Any], Any]) -> Iterator[tuple[int, Submit]]:
     """Start a pool of processes. They are spawned, since a fork copies the locks of threads that it does not have."""
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin_process, (function,))
@@ -129,7 +124,6 @@ def _apply(piece: Any) -> Any:
 
 @contextmanager
 def _connect(address: str) -> Iterator[Workers]:
-    """Connect to a Ray cluster until the context ends."""
     try:
         import ray
     except ImportError:
