@@ -30,11 +30,11 @@ class WorkerError(AskalikeError):
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """A piece of work. process, connection: of the process that works on it. outcome: result and error of the piece."""
+    """A piece of work. process, answers: of the process that works on it. outcome: result and error of the piece."""
 
     piece: Any
     process: Any = None
-    connection: Any = None
+    answers: Any = None
     outcome: tuple[Any, BaseException | None] | None = None
 
 
@@ -63,8 +63,8 @@ class OwnProcesses:
     def _wait_for(self, task: Task) -> Any:
         while task.outcome is None:
             self._heed_memory()
-            ready = wait([task.connection for task in self._running], POLL_S)
-            for ended in [task for task in self._running if task.connection in ready]:
+            ready = wait([task.answers for task in self._running], POLL_S)
+            for ended in [task for task in self._running if task.answers in ready]:
                 self._end(ended)
         result, error = task.outcome
         if error is not None:
@@ -88,7 +88,7 @@ class OwnProcesses:
     def _start(self, task: Task) -> None:
         """Start a process. It is spawned, since a fork copies the locks of threads that it does not have."""
         spawn = multiprocessing.get_context("spawn")
-        task.connection, own_end = spawn.Pipe(duplex=False)
+        task.answers, own_end = spawn.Pipe(duplex=False)
         task.process = spawn.Process(target=_call, args=(self._function, task.piece, own_end))
         task.process.start()
         own_end.close()
@@ -96,7 +96,7 @@ class OwnProcesses:
 
     def _end(self, task: Task) -> None:
         try:
-            task.outcome = task.connection.recv()
+            task.outcome = task.answers.recv()
         except EOFError:
             task.outcome = None, lost_process_error()
         task.process.join()
@@ -128,12 +128,12 @@ def available_memory_share() -> float:
     return min(shares)
 
 
-def _call(function: Callable[[Any], Any], piece: Any, connection: Any) -> None:
+def _call(function: Callable[[Any], Any], piece: Any, answers: Any) -> None:
     end_with_parent()
     try:
-        connection.send((function(piece), None))
+        answers.send((function(piece), None))
     except Exception as error:
-        connection.send((None, error))
+        answers.send((None, error))
 
 
 def _exit_with_parent() -> None:
