@@ -23,6 +23,7 @@ from askalike.experiments.folder import ExperimentFolder, file_name
 from askalike.experiments.grid_search import search_grid
 from askalike.experiments.measuring import describe_choice
 from askalike.experiments.outcome import ExperimentResult, SystemResult
+from askalike.experiments.plotting import NO_FIGURES, can_plot
 from askalike.experiments.provenance import collect_provenance
 from askalike.experiments.trials import TrialEvaluator, TrialMemory, remove_indexes
 from askalike.health.checks import run_checks
@@ -86,6 +87,8 @@ def run_experiment(
     from askalike.experiments.reporting.report import write_report  # matplotlib takes a second to load
 
     write_report(outcome)
+    if not can_plot():
+        place.log(NO_FIGURES)
     place.log("finished")
     return outcome
 
