@@ -9,12 +9,12 @@ from askalike import rankers
 from askalike.calibration.abstention import (
     AbstentionRule,
     AbstentionThreshold,
+    BackgroundSimilarity,
     choose_thresholds,
     find_rule,
     fit_abstention,
     off_topic_questions,
 )
-from askalike.calibration.background import BackgroundSimilarity
 from askalike.cli.search import index_command
 from askalike.core.types import Question
 from askalike.rankers import ResolvedQuery, Retrieved

@@ -13,9 +13,9 @@ from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from askalike.calibration.background import BackgroundSimilarity
 from askalike.calibration.calibration import (
     ABSTENTION_SUFFIX,
     FOLDER,
@@ -23,6 +23,7 @@ from askalike.calibration.calibration import (
     load_calibration,
     settings_json,
 )
+from askalike.calibration.curves import Bools
 from askalike.core.config import Settings
 from askalike.core.files import replace_file, write_atomically
 from askalike.core.types import Floats, Question
@@ -52,6 +53,8 @@ MIN_LANGUAGE_TITLES = 20
 """Minimum number of own questions in a language for a threshold of its own."""
 MAX_TITLES = 200
 """Number of the archive's own questions that are used as queries, each without itself as a hit."""
+NEAREST = 3
+"""Number of nearest everyday questions with which a query is compared."""
 MIN_CHARACTERS = 2
 """Minimum number of letters and digits of a question."""
 
@@ -65,6 +68,45 @@ class SavedAbstention(Settings):
     fingerprint: str = ""
     lenient: float | None = None
     languages: dict[str, tuple[float, float]] = Field(default_factory=dict)
+
+
+class BackgroundSimilarity:
+    """The similarity of queries to everyday questions that have nothing to do with the archive, by the encoder.
+
+    With an encoder, short or vague texts, and all texts in some languages, are similar to many others. So this shows
+    what a score would be with nothing in common. vectors: of the everyday questions, (questions, dim), of length 1; no
+    rows for a ranker without an encoder.
+    """
+
+    def __init__(self, vectors: NDArray[np.float32]) -> None:
+        self.vectors = vectors
+
+    @classmethod
+    def from_queries(cls, retrieved: Retrieved) -> "BackgroundSimilarity":
+        """Return the everyday questions that were the queries of a search."""
+        return cls(np.empty((0, 0), np.float32) if retrieved.vectors is None else retrieved.vectors)
+
+    def select(self, mask: Bools) -> "BackgroundSimilarity":
+        """Return some of the questions."""
+        return BackgroundSimilarity(self.vectors[mask] if len(self.vectors) else self.vectors)
+
+    def measure(self, retrieved: Retrieved) -> Floats:
+        """Return the mean similarity of each query to the everyday questions nearest to it; 0 without an encoder."""
+        if not len(self.vectors) or retrieved.vectors is None:
+            return np.zeros(len(retrieved.queries))
+        return _mean_of_nearest(retrieved.vectors @ self.vectors.T)
+
+    def measure_across_topics(self, topics: Sequence[str]) -> Floats:
+        """Return the same for the everyday questions themselves, each compared with those on other topics."""
+        if not len(self.vectors):
+            return np.zeros(len(topics))
+        names = np.array(topics)
+        return _mean_of_nearest(np.where(names[:, None] == names, 0, self.vectors @ self.vectors.T))
+
+
+def _mean_of_nearest(similarities: NDArray[np.float32]) -> Floats:
+    nearest = min(NEAREST, similarities.shape[1])
+    return np.asarray(np.partition(similarities, -nearest, axis=1)[:, -nearest:].mean(1), np.float64)
 
 
 class AbstentionRule(NamedTuple):

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from threading import Thread
@@ -49,7 +49,8 @@ def use_workers(jobs: int = 1, ray: str | None = None) -> Iterator[None]:
     """
     if ray and jobs > 1:
         raise SettingsError("--jobs and --ray exclude each other; give one of them")
-    with _connect(ray) if ray else _choose_processes(jobs) as start:
+    processes = partial(_start_processes, jobs) if jobs > 1 else None
+    with _connect(ray) if ray else nullcontext(processes) as start:
         token = _start_workers.set(start)
         try:
             yield
@@ -81,11 +82,6 @@ def _map_on_workers(start: StartWorkers, function: Callable[[Any], Any], pieces:
                 yield waiting.popleft()()
         while waiting:
             yield waiting.popleft()()
-
-
-@contextmanager
-def _choose_processes(jobs: int) -> Iterator[StartWorkers | None]:
-    yield partial(_start_processes, jobs) if jobs > 1 else None
 
 
 @contextmanager
@@ -122,7 +118,6 @@ def _apply(piece: Any) -> Any:
 
 @contextmanager
 def _connect(address: str) -> Iterator[StartWorkers]:
-    """Connect to a Ray cluster until the context ends."""
     try:
         import ray
     except ImportError:

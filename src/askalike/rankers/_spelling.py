@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -51,6 +51,8 @@ MIN_JOINED_SHARE = 0.25
 MAX_COUNTED = 1_000
 """Maximum number of questions, the oldest, that are looked at for a word."""
 MAX_REMEMBERED_WORDS = 10_000
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
 
 
 class _Word(NamedTuple):
@@ -105,6 +107,8 @@ class SpellingCorrector:
 
     def _correct_words(self, queries: list[ResolvedQuery]) -> list[ResolvedQuery]:
         unknown, rows = self._find_unknown(queries)
+        if not rows:
+            return queries
         words = {row: list(self._long_words(queries[row])) for row in rows}
         misspelt = {row: [word for word in own if word.term in unknown] for row, own in words.items()}
         meant = self._look_up(_typed(queries[row], word) for row, own in misspelt.items() for word in own)
@@ -137,9 +141,7 @@ class SpellingCorrector:
         pairs = self._find_pairs(queries)
         if not any(pairs):
             return queries
-        if len(self._joined) >= MAX_REMEMBERED_WORDS:
-            self._joined = {}
-        joined = self._joined
+        joined = self._joined = _with_room(self._joined)
         new = list(dict.fromkeys(pair.terms for own in pairs for pair in own if pair.terms not in joined))
         terms = list(dict.fromkeys(term for own in new for term in own))
         docids = dict(zip(terms, self._postings.speller.docids_of_each(terms, MAX_COUNTED), strict=True))
@@ -183,9 +185,8 @@ class SpellingCorrector:
         return one
 
     def _complete(self, typed: str, language: str | None) -> str | None:
-        if len(self._finished) >= MAX_REMEMBERED_WORDS:
-            self._finished = {}
-        remembered, key = self._finished, (typed, language)
+        remembered, key = _with_room(self._finished), (typed, language)
+        self._finished = remembered
         if key not in remembered:
             remembered[key] = self._find_completion(typed, language)
         return remembered[key]
@@ -214,9 +215,7 @@ class SpellingCorrector:
 
     def _look_up(self, words: Iterable[_Typed]) -> Mapping[_Typed, str | None]:
         """Return the corrections of words; new ones are looked up together, in one request to a cluster."""
-        if len(self._meant) >= MAX_REMEMBERED_WORDS:
-            self._meant = {}
-        remembered = self._meant
+        remembered = self._meant = _with_room(self._meant)
         if new := [word for word in dict.fromkeys(words) if word not in remembered]:
             meant = self._find_beginnings([word for word in new if word.is_unfinished])
             for find in self._find_by_stem, self._find_by_beginning:
@@ -278,6 +277,11 @@ class SpellingCorrector:
         words = dict.fromkeys(word for text in texts for word in WORD.findall(text.lower()))
         similar = (word for word in words if word.startswith(beginning))
         return (word for word in similar if self._analyzer.analyze(word, language) == [term])
+
+
+def _with_room(remembered: dict[KeyT, ValueT]) -> dict[KeyT, ValueT]:
+    """Return a cache, or a new one where it is full. Other threads may go on with the full one."""
+    return remembered if len(remembered) < MAX_REMEMBERED_WORDS else {}
 
 
 def _replace_words(

@@ -11,7 +11,7 @@ from askalike.core.errors import InputError, SettingsError
 from askalike.core.states import Mark
 from askalike.core.types import Answer, LocatedRecord, Place, Question, Record, RejectedRow
 from askalike.readers._json import read_json_values
-from askalike.readers._rows import open_table
+from askalike.readers._rows import group_rows, open_table, require_columns
 from askalike.readers._source import FollowUpReader, SourceFiles, find_files, parse_rows
 from askalike.readers._values import as_object, list_objects, parse_optional_date, split_cell, to_text
 
@@ -145,26 +145,14 @@ def _read_topics(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Topic
 def _read_explorer(source: SourceFiles, file: Path) -> Iterator[tuple[Place, Topic | RejectedRow]]:
     """Yield the topics in a CSV of posts, where the posts of a topic are consecutive. Raises InputError."""
     table = open_table(source, file)
-    if missing := [name for name in EXPLORER_COLUMNS if name not in (table.header or ())]:
-        known = ", ".join(table.header or ())
-        raise InputError(f"{file}: no column {', '.join(missing)}; there are: {known}. docs/formats.md has the query")
-    topic: dict[str, Any] = {}
-    topic_place = Place(str(file))
-    for place, row in table.rows:
-        if isinstance(row, RejectedRow):
-            yield place, row
+    require_columns(table.header or (), file, EXPLORER_COLUMNS, "docs/formats.md has the query")
+    for place, rows in group_rows(table.rows, lambda row: row["topic_id"]):
+        if isinstance(rows, RejectedRow):
+            yield place, rows
             continue
-        if topic and row["topic_id"] != topic["id"]:
-            yield topic_place, topic
-            topic = {}
-        if not topic:
-            shared = {**row, "id": row["topic_id"], "tags": list(split_cell(row.get("tags"), ",|")), "created_at": None}
-            topic, topic_place = {**shared, "post_stream": {"posts": []}}, place
-        topic["post_stream"]["posts"].append(
-            {**row, "id": row["post_id"], "accepted_answer": row.get("accepted_answer") == "true"}
-        )
-    if topic:
-        yield topic_place, topic
+        posts = [{**row, "id": row["post_id"], "accepted_answer": row.get("accepted_answer") == "true"} for row in rows]
+        shared = {"id": rows[0]["topic_id"], "tags": list(split_cell(rows[0].get("tags"), ",|")), "created_at": None}
+        yield place, {**rows[0], **shared, "post_stream": {"posts": posts}}
 
 
 def _changed_at(topic: Topic) -> str | None:
