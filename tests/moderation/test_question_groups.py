@@ -2,7 +2,7 @@
 
 import pytest
 
-from askalike import Answer, Archive, Link, Question
+from askalike import Answer, Link, Question
 from askalike.moderation.drafts import find_drafts
 from askalike.moderation.pairs import find_groups
 from askalike.store.candidate_pairs import CandidatePair, add_proposals, decide_proposal
@@ -10,20 +10,19 @@ from askalike.store.drafts import list_drafts
 
 
 @pytest.fixture
-def archive(tmp_path):
-    with Archive.create(tmp_path / "desk") as archive:
-        archive.upsert([
-            Question("1", "How much is a new card?", accepted_answer_id="1a"), Question("2", "Fee for a lost card"),
-            Question("3", "May dogs come in?"), Question("4", "may dogs come in? "), Question("5", "When do you open?"),
-            Question("6", "Opening hours", accepted_answer_id="6a"), Question("7", "Is there tea?"),
-            Answer("1a", "1", "<p>A new card costs <b>5</b> euros.</p>", "html"),
-            Answer("2a", "2", "A new card costs 8 euros."),
-            Answer("3a", "3", "Dogs may come in."), Answer("4a", "4", "Dogs may not come in."),
-            Answer("5a", "5", "The library opens at nine."), Answer("6a", "6", "The library opens at 10."),
-            Answer("7a", "7", "We serve tea on Mondays."), Answer("7b", "7", "We serve tea on Fridays."),
-        ])  # fmt: skip
-        archive.upsert([Link("2", "1")])
-        yield archive
+def archive(archive):
+    archive.upsert([
+        Question("1", "How much is a new card?", accepted_answer_id="1a"), Question("2", "Fee for a lost card"),
+        Question("3", "May dogs come in?"), Question("4", "may dogs come in? "), Question("5", "When do you open?"),
+        Question("6", "Opening hours", accepted_answer_id="6a"), Question("7", "Is there tea?"),
+        Answer("1a", "1", "<p>A new card costs <b>5</b> euros.</p>", "html"),
+        Answer("2a", "2", "A new card costs 8 euros."),
+        Answer("3a", "3", "Dogs may come in."), Answer("4a", "4", "Dogs may not come in."),
+        Answer("5a", "5", "The library opens at nine."), Answer("6a", "6", "The library opens at 10."),
+        Answer("7a", "7", "We serve tea on Mondays."), Answer("7b", "7", "We serve tea on Fridays."),
+    ])  # fmt: skip
+    archive.upsert([Link("2", "1")])
+    return archive
 
 
 def test_find_groups_with_proposals_until_rejected(archive) -> None:
