@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from askalike.experiments.folder import ExperimentFolder, file_name
 from askalike.experiments.grid_search import search_grid
 from askalike.experiments.measuring import describe_choice
 from askalike.experiments.outcome import ExperimentResult, SystemResult
+from askalike.experiments.plotting import NO_FIGURES, can_plot
 from askalike.experiments.provenance import collect_provenance
 from askalike.experiments.trials import TrialEvaluator, TrialMemory, remove_indexes
 from askalike.health.checks import run_checks
@@ -86,6 +87,8 @@ def run_experiment(
     from askalike.experiments.reporting.report import write_report  # matplotlib takes a second to load
 
     write_report(outcome)
+    if not can_plot():
+        place.log(NO_FIGURES)
     place.log("finished")
     return outcome
 
@@ -159,7 +162,7 @@ def _run_cells(context: CellContext, open_bar: OpenBar) -> SystemCells:
     with open_bar("systems") as report:
         if has_workers():
             ranked = [(system, tuned[system.label], seed) for system, seed in pairs if system.run is None]
-            _write_cells_on_workers(context, ranked, report)
+            _write_cells_on_workers(context, ranked, report, open_bar)
         for done, (system, seed) in enumerate(pairs):
             if report and not has_workers():
                 report(done, len(pairs))
@@ -185,13 +188,21 @@ Cell = tuple[SystemSettings, Mapping[str, Any], int | None]
 """A system, its tuned settings, and the seed."""
 
 
-def _write_cells_on_workers(context: CellContext, cells: Sequence[Cell], report: Progress | None) -> None:
+def _write_cells_on_workers(
+    context: CellContext, cells: Sequence[Cell], report: Progress | None, open_bar: OpenBar
+) -> None:
     """Write the runs of all cells on the workers; they are then read like those of an interrupted experiment."""
     experiment = context.experiment.model_copy(update={"archive": context.archive.path.resolve()})
     work = partial(_write_cell, experiment, context.folder.path.resolve())
-    for done, _ in enumerate(map_pieces(work, cells), 1):
-        if report:
-            report(done, len(cells))
+    with ExitStack() as remarks:
+
+        def remark(line: str) -> None:
+            context.folder.log(line)
+            remarks.enter_context(open_bar(line))
+
+        for done, _ in enumerate(map_pieces(work, cells, apart=remark), 1):
+            if report:
+                report(done, len(cells))
 
 
 def _write_cell(experiment: Experiment, folder: Path, cell: Cell) -> None:
