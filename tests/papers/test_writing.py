@@ -35,10 +35,11 @@ TOWERS = ("dssm", "dssm_static", "dssm_hierarchical_lstm")
 
 
 @pytest.fixture
-def archive(archive):
-    archive.upsert(Question(f"{t}", f"how do I cook {t}", license="CC0") for t in THINGS)
-    archive.upsert(Answer(f"a{t}", t, f"Put the {t} into a pot. Then boil the {t}.") for t in THINGS)
-    return archive
+def archive(tmp_path):
+    with Archive.create(tmp_path / "kitchen") as made:
+        made.upsert(Question(f"{t}", f"how do I cook {t}", license="CC0") for t in THINGS)
+        made.upsert(Answer(f"a{t}", t, f"Put the {t} into a pot. Then boil the {t}.") for t in THINGS)
+        yield made
 
 
 @pytest.mark.parametrize("tower", TOWERS)
