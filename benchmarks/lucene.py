@@ -21,10 +21,11 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from _race import Worker, size_bytes, write_data
+from _race import Worker, write_data
 from _rows import DATA, add_row, make_parser
 from _synthetic import texts
 
+from askalike.core.files import measure_folder
 from search import archive_texts, count_lines
 
 HERE = Path(__file__).parent
@@ -77,7 +78,7 @@ def build(engine: str, data: Path, java: list[str]) -> None:
     worker = start(engine, data, java)
     seconds = worker("build")["seconds"]
     worker.close()
-    print(f"{engine:18} built in {seconds:8.1f} s, {size_bytes(data / engine) / 1e6:8.0f} MB")
+    print(f"{engine:18} built in {seconds:8.1f} s, {measure_folder(data / engine) / 1e6:8.0f} MB")
 
 
 def read_scores(path: Path) -> list[list[float]]:

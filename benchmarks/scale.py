@@ -18,6 +18,7 @@ from _rows import DATA, add_row, make_parser
 from _synthetic import made_archive, phrase, texts
 
 import askalike
+from askalike.core.files import measure_folder
 
 QUERIES = 300
 
@@ -67,7 +68,7 @@ def search(path: Path, ranker: str) -> dict[str, float]:
             waits.append((time.perf_counter() - begun) * 1000)
         busy = (time.process_time() - busy) / QUERIES * 1000
     p50, p95 = np.percentile(waits, [50, 95]).tolist()
-    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) / 1e6
+    size = measure_folder(path) / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "open_s": opened, "first_search_s": first, "p50_ms": p50, "p95_ms": p95, "processor_ms": busy,

@@ -17,9 +17,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from _engines import ENGINES, SETTINGS
-from _race import Worker, size_bytes, write_data
+from _race import Worker, write_data
 from _rows import DATA, add_row, make_parser
 from _synthetic import texts
+
+from askalike.core.files import measure_folder
 
 HERE = Path(__file__).parent
 PACKAGES = ("bm25s", "tantivy")
@@ -55,7 +57,7 @@ def build_and_open(data: Path) -> None:
         opener = start(engine, data)
         opened = opener("open")
         opener.close()
-        disk = size_bytes(data / engine) / 1e6
+        disk = measure_folder(data / engine) / 1e6
         print(f"{engine:10} {built:8.1f} {disk:8.0f} {opened['seconds'] * 1e3:8.1f} {opened['first'] * 1e3:16.1f}")
 
 

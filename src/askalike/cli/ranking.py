@@ -23,10 +23,11 @@ from askalike.cli._options import (
     checked,
     parse_settings,
 )
-from askalike.cli._output import progress_bar, to_json
+from askalike.cli._output import print_remark, progress_bar, to_json
 from askalike.core.counts import format_count
 from askalike.core.filters import Filter
 from askalike.evaluation.trec import write_run
+from askalike.experiments.plotting import NO_FIGURES, can_plot
 from askalike.labels.splits import identify_queries, load_split
 from askalike.readers import read_candidates, read_queries
 from askalike.replay.replay import WORDING_REMARK, parse_moment, replay
@@ -122,6 +123,8 @@ def replay_command(
         settings_by_ranker = dict.fromkeys(ranker, values) if ranker else {active: {**active_settings, **values}}
         result = replay(archive, settings_by_ranker, after, before, k, report)
     paths = write_replay(result, output) if output else []
+    if output and not can_plot():
+        print_remark(NO_FIGURES)
     if json:
         print(to_json(result.as_dict()))
         return

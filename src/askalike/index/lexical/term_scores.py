@@ -198,10 +198,10 @@ class TermScores:
 
     def segment_tables(self, at: int) -> ScoreTables:
         """Return the tables of one segment."""
-        segment = self.terms.segments[at].segment
+        live, segment = self.terms.segments[at], self.terms.segments[at].segment
         return ScoreTables(
             self.terms.segment_ids[at], self._starts[at], self._entries[at].values, len(segment.code_tf),
-            segment.pareto_starts, segment.pareto,
+            live.shares_terms, segment.pareto_starts, segment.pareto,
         )  # fmt: skip
 
     def score_in_text(self, numbers: NDArray[np.int64], tf: Floats, length: Floats) -> Floats:
