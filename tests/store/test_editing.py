@@ -145,7 +145,7 @@ def test_a_retriever_names_the_field_that_is_wrong():
         askalike.Retriever([Question(7, "How do I boil an egg?")])
 
 
-N_THREADS, N_ROUNDS, BATCH = 8, 20, 10
+N_THREADS, BATCH = 8, 10
 
 
 def test_threads_write_one_archive_and_read_whole_batches_from_it(tmp_path):
