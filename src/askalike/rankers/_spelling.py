@@ -153,9 +153,13 @@ class SpellingCorrector:
             return queries
         joined = self._joined = _with_room(self._joined)
         new = list(dict.fromkeys(pair.terms for own in pairs for pair in own if pair.terms not in joined))
-        terms = list(dict.fromkeys(term for own in new for term in own))
-        docids = dict(zip(terms, self._postings.speller.docids_of_each(terms, MAX_COUNTED), strict=True))
-        joined.update((own, _are_one_word(*(docids[term] for term in own))) for own in new)
+        speller, words = self._postings.speller, list(dict.fromkeys(word for _, *pair in new for word in pair))
+        wholes = speller.docids_of_each([whole for whole, _, _ in new], MAX_COUNTED)
+        # Two words that are both in more questions are one in too few of them, whichever pair they are.
+        enough = min(MAX_COUNTED, int(max(map(len, wholes), default=0) / MIN_JOINED_SHARE) + 1)
+        docids = dict(zip(words, speller.docids_of_each(words, enough), strict=True))
+        rows = zip(new, wholes, strict=True)
+        joined.update((own, _are_one_word(whole, docids[own[1]], docids[own[2]])) for own, whole in rows)
         return [
             replace(one, text=_set_joints(one.text, {pair.joint: joined[pair.terms] for pair in own})) if own else one
             for one, own in zip(queries, pairs, strict=True)
