@@ -70,6 +70,8 @@ def test_chunks_cover_all_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wilson_by_hand():
     assert wilson_interval(0, 0) == (0.0, 1.0)
     assert wilson_interval(9, 10) == pytest.approx((0.5958, 0.9821), abs=1e-4)
+    assert wilson_interval(0, 10) == (0.0, pytest.approx(0.2775, abs=1e-4))
+    assert [round(100 * bound) for bound in wilson_interval(121, 193)] == [56, 69]
     assert BinomialProportion(3, 4).value == 0.75
     assert BinomialProportion(0, 0).value == 0
 

@@ -42,11 +42,11 @@ OWN_ABSTENTION_SHARES = (0.15, 0.36, 0.6)
 whole questions, and as titles in an archive of LARGE questions; and the maximum share.
 
 An own question, searched without itself, is on the archive's topics and mostly new: what scores less is new, too."""
-SHARE_LESS_PER_TENFOLD = 0.06
-"""What is taken from the share of titles in an archive of ten times as many questions, as fewer of them are new."""
-MAX_EVERYDAY_SHARE, NEAR_MARGIN = 0.99, 0.15
-"""Own questions raise the threshold up to the score that this share of everyday questions stays below, and for titles
-this part of the way from there to 1, since an archive may have duplicates of most of its questions."""
+NEAR_SCORE = 0.34
+"""The threshold of titles is at most the geometric mean of this score and the median of own questions. In a large
+archive they score higher, as fewer of them are new; so do questions of a sister site, but less."""
+MAX_EVERYDAY_SHARE = 0.99
+"""Own questions raise the lenient threshold up to the score that this share of everyday questions stays below."""
 SMALL, LARGE = 100, 400
 """Questions of a small archive, and of a large one. In a small one, few questions resemble new ones by chance."""
 MIN_LANGUAGE_TITLES = 20
@@ -247,13 +247,11 @@ def choose_thresholds(everyday: Floats, own: Floats, is_known: bool, size: int) 
     lowest, highest = np.quantile(everyday, shares).tolist()
     if not len(own):
         return lowest, lowest
-    few_share, near_share, most_share = OWN_ABSTENTION_SHARES
-    near_share -= SHARE_LESS_PER_TENFOLD * float(np.log10(max(size, LARGE) / LARGE))
-    few, near, most = np.quantile(own, (few_share, max(near_share, few_share), most_share)).tolist()
+    few, near, most = np.quantile(own, OWN_ABSTENTION_SHARES).tolist()
     lenient = max(lowest, min(few, highest))
     growth = float(np.clip(np.log(max(size, 1) / SMALL) / np.log(LARGE / SMALL), 0, 1))
-    strict = max(lenient, min(few + growth * (near - few), highest + growth * NEAR_MARGIN * (1 - highest)))
-    return min(strict, most), min(lenient, most)
+    near = max(lenient, min(near, float(np.sqrt(NEAR_SCORE * max(np.median(own), 0)))))
+    return min(lenient + growth * (near - lenient), most), min(lenient, most)
 
 
 def _is_known(searcher: Searcher, language: str | None) -> bool:

@@ -72,7 +72,7 @@ class Retrieved:
 
     def select(self, positions: Sequence[NDArray[Any]]) -> Self:
         """Return some of each query's documents, by their positions."""
-        chosen = {}
+        chosen: dict[str, Any] = {}
         for name in COLUMNS:
             if column := getattr(self, name):
                 chosen[name] = [own[at] for own, at in zip(column, positions, strict=True)]

@@ -113,11 +113,11 @@ class WordComparison:
         An identical word comes first; None if no word is similar enough.
         """
         documents: list[list[Word | None]] = [[None] * len(self.query_forms) for _ in self._best]
-        for at in np.argwhere(self._best >= MIN_WORD_SIMILARITY).tolist():
-            row, text, start = self._nearest[:, *at].tolist()
+        for document, word in np.argwhere(self._best >= MIN_WORD_SIMILARITY).tolist():
+            row, text, start = self._nearest[:, document, word].tolist()
             form = find_form(self._words.words[row])
             start += form.offset
-            documents[at[0]][at[1]] = Word(form.text, Span(self._fields[text], start, start + len(form.text)))
+            documents[document][word] = Word(form.text, Span(self._fields[text], start, start + len(form.text)))
         return documents
 
 

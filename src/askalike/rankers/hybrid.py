@@ -174,7 +174,7 @@ class HybridSearcher(CompositeSearcher):
         for row, query in enumerate(queries):
             scores = _collect_absolute(parts, row)
             weighted, mean, gain = self._weigh(scores, query.language)
-            sums.append(_columns(weights, scores).sum(axis=0) if weights else weighted.sum(axis=0) + gain)
+            sums.append((np.array(weights)[:, None] * scores).sum(axis=0) if weights else weighted.sum(axis=0) + gain)
             absolute.append(mean if weights else mean + gain)
             means += [np.mean([fill_missing(part.scores[row]) for part in similar], axis=0)] if similar else []
         vectors = next((part.vectors for part in parts if part.vectors is not None), None)
@@ -186,14 +186,14 @@ class HybridSearcher(CompositeSearcher):
         scores: (parts, documents), as the first result; the others are (documents). The mean is over the parts that
         depend on the query.
         """
-        weights = self._ranker.weights_for(language)
-        dependent = [weight * depends for weight, depends in zip(weights, self._depends_on_query, strict=True)]
-        mean: Scores = _columns([weight / (sum(dependent) or 1.0) for weight in dependent], scores).sum(axis=0)
+        weights = np.array(self._ranker.weights_for(language))
+        dependent = weights * self._depends_on_query
+        mean: Scores = ((dependent / (sum(dependent.tolist()) or 1.0))[:, None] * scores).sum(axis=0)
         gain = np.zeros(len(mean))
         if self._power and self._lexical:
             lexical = np.clip(scores[self._lexical].max(axis=0), 0, 1)
             gain = (1 - np.clip(mean, 0, 1)) * (1 - (1 - lexical**self._power) ** LEXICAL_EVIDENCE)
-        return _columns(weights, scores), mean, gain
+        return weights[:, None] * scores, mean, gain
 
     def _explain_query(
         self, retrieved: Retrieved, row: int, docids: Docids, reasons: Sequence[Explanations]
@@ -232,11 +232,6 @@ def _knows(part: Ranker, language: str) -> bool:
 def _collect_absolute(parts: Sequence[Retrieved], row: int) -> Scores:
     """Return the parts' absolute scores of the documents of one query, 0 for missing ones: (parts, documents)."""
     return fill_missing(np.array([(part.absolute or ())[row] for part in parts]))
-
-
-def _columns(weights: Sequence[float], scores: Scores) -> Scores:
-    """Return scores, (parts, documents), times their parts' weights."""
-    return np.array(weights)[:, None] * scores
 
 
 def merge_explanations(explanations: Sequence[Explanation | None], parts: Mapping[str, float]) -> Explanation:

@@ -10,7 +10,7 @@ import numpy as np
 
 from askalike.core.errors import InputError
 from askalike.core.files import write_atomically
-from askalike.evaluation.intervals import wilson_interval
+from askalike.evaluation.intervals import BinomialProportion
 from askalike.evaluation.trec import write_run
 from askalike.experiments.plotting import add_legend, can_plot, open_figure, system_colour, write_svg
 from askalike.replay.replay import Replay, ReplayResult
@@ -91,9 +91,8 @@ def quarter_name(date: str) -> str:
 
 
 def _draw_ranker(axes: "Axes", result: ReplayResult, periods: Sequence[Period], colour: str, shift: float) -> None:
-    n_found = [sum(result.is_found(query) for query in period.queries) for period in periods]
-    sizes = [len(period.queries) for period in periods]
-    shares = np.array([100 * count / n for count, n in zip(n_found, sizes, strict=True)])
-    bounds = 100 * np.array([wilson_interval(count, n) for count, n in zip(n_found, sizes, strict=True)]).T
+    found = [BinomialProportion(sum(map(result.is_found, each.queries)), len(each.queries)) for each in periods]
+    shares = 100 * np.array([each.value for each in found])
+    bounds = 100 * np.array([each.interval for each in found]).T
     x = np.arange(len(periods)) + shift
     axes.errorbar(x, shares, np.abs(bounds - shares), color=colour, marker="o", capsize=2, label=result.ranker)

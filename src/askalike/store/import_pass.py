@@ -2,8 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -16,7 +16,16 @@ from askalike.store.comparison import BatchRecord, Difference, compare_batch
 from askalike.store.database import Database, FirstTextStore, execute, fetch_int
 from askalike.store.import_report import ImportCounts, RejectLog
 from askalike.store.records import TABLES, RecordTable, StoredRecord, number_problem
-from askalike.store.sources import Source, SourceIds, add_source, id_prefix, import_numbers, plan_source, source_name
+from askalike.store.sources import (
+    Source,
+    SourceIds,
+    add_source,
+    check_source_name,
+    id_prefix,
+    import_numbers,
+    plan_source,
+    source_name,
+)
 from askalike.store.writer import BATCH_SIZE, ArchiveWriter
 
 
@@ -105,28 +114,43 @@ class PlanSink:
         return list(differences.values())
 
 
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """The files of an import, and its options.
+
+    open_records: opens the files on each call; returns the reader's information about them, and their records.
+    source_name: None for the reader's name. prune: whether to remove records that the source no longer has.
+    confirmed: whether the import may change any number of records. continues: whether it continues an import of
+    several sources, whose rejected rows are kept.
+    """
+
+    reader: str
+    paths: Sequence[Path]
+    open_records: Callable[[], tuple[RecordSource, Iterator[LocatedRecord]]]
+    language: str | None = None
+    strict: bool = False
+    source_name: str | None = None
+    prune: bool = False
+    confirmed: bool = False
+    continues: bool = False
+
+
 class OpenedFiles:
     """The files of an import after the first record is read, when the reader's information about the whole is known."""
 
-    def __init__(
-        self,
-        reader: str,
-        paths: Sequence[Path],
-        source: RecordSource,
-        records: Iterator[LocatedRecord],
-        *,
-        given_name: str | None,
-    ) -> None:
+    def __init__(self, request: ImportRequest) -> None:
+        self.request = request
+        given_name = check_source_name(request.source_name) if request.source_name is not None else None
+        self.source, records = request.open_records()
         first = next(records, None)
-        self.source = source
         self.records: Iterable[LocatedRecord] = chain([first], records) if first else ()
-        self.paths_text = ", ".join(map(str, paths))
-        resolved = ", ".join(str(path.resolve()) for path in paths)
-        path_name = source_name(reader, resolved)
-        self.name = given_name or str(source.facts.get("name") or path_name)
-        self.is_named_by_path = not given_name and self.name == path_name and not source.is_follow_up
+        self.paths_text = ", ".join(map(str, request.paths))
+        resolved = ", ".join(str(path.resolve()) for path in request.paths)
+        path_name = source_name(request.reader, resolved)
+        self.name = given_name or str(self.source.facts.get("name") or path_name)
+        self.is_named_by_path = not given_name and self.name == path_name and not self.source.is_follow_up
         """Whether the files may belong to another source whose files have the same name."""
-        self._prefixes = source.source_prefixes if given_name is None else None
+        self._prefixes = self.source.source_prefixes if given_name is None else None
         """Source → prefix if records have individual sources, as in an exported archive; else None."""
 
     def main_source(self, database: Database) -> Source:
@@ -151,12 +175,12 @@ class ImportPass:
     """Processes the records of an import in batches: assigns their ids in the archive, and counts their effects."""
 
     def __init__(
-        self, database: Database, files: OpenedFiles, sink: ArchiveSink | PlanSink, rejects: RejectLog, *, strict: bool
+        self, database: Database, files: OpenedFiles, sink: ArchiveSink | PlanSink, rejects: RejectLog
     ) -> None:
         self.files, self.rejects = files, rejects
         self.counts: dict[Source, ImportCounts] = {}
         self.question_count = 0
-        self._database, self._sink, self._strict = database, sink, strict
+        self._database, self._sink = database, sink
         self._sources: dict[str | None, Source] = {}
         self._ids: dict[Source, SourceIds] = {}
 
@@ -240,5 +264,5 @@ class ImportPass:
         self.rejects.add(RejectedRow(place.path, place.line, reason, row))
 
     def _stop_if_strict(self) -> None:
-        if self._strict:
+        if self.files.request.strict:
             self.rejects.require_none()

@@ -10,55 +10,28 @@ repeating the import completes it.
 import fcntl
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from askalike.core.counts import format_count
 from askalike.core.errors import ArchiveError, InputError
 from askalike.core.files import lock_folder
-from askalike.core.types import LocatedRecord
 from askalike.store.archive import Archive, make_directory
 from askalike.store.database import DATABASE_FILE, IN_JSON_SQL, change_transaction, fetch_int, storage_errors
 from askalike.store.editing import delete_answers
-from askalike.store.import_pass import ArchiveSink, ImportPass, OpenedFiles, PlanSink, RecordSource
+from askalike.store.import_pass import ArchiveSink, ImportPass, ImportRequest, OpenedFiles, PlanSink
 from askalike.store.import_report import REJECTS_FILE, ImportCounts, RejectLog, sum_changes
 from askalike.store.languages import LanguageAssigner
 from askalike.store.records import TABLES
-from askalike.store.sources import check_source_name, count_records, has_records
+from askalike.store.sources import count_records, has_records
 from askalike.store.statistics import ArchiveSummary, summarise_archive
 from askalike.store.writer import BATCH_SIZE
 
 MAX_CHANGED_SHARE = 0.1
 """An import that changes a larger share of its source's earlier records must be confirmed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImportRequest:
-    """The files of an import, and its options.
-
-    open_records: opens the files on each call; returns the reader's information about them, and their records.
-    source_name: None for the reader's name. prune: whether to remove records that the source no longer has.
-    confirmed: whether the import may change any number of records. continues: whether it continues an import of
-    several sources, whose rejected rows are kept.
-    """
-
-    reader: str
-    paths: Sequence[Path]
-    open_records: Callable[[], tuple[RecordSource, Iterator[LocatedRecord]]]
-    language: str | None = None
-    strict: bool = False
-    source_name: str | None = None
-    prune: bool = False
-    confirmed: bool = False
-    continues: bool = False
-
-    def open_files(self) -> OpenedFiles:
-        """Open the files and read their first record."""
-        name = check_source_name(self.source_name) if self.source_name is not None else None
-        return OpenedFiles(self.reader, self.paths, *self.open_records(), given_name=name)
 
 
 @contextmanager
@@ -98,12 +71,12 @@ def import_records(archive: Archive, request: ImportRequest) -> ArchiveSummary:
     at all, and with `strict` at the first rejected row; ArchiveError if the archive cannot be written, or if an
     unconfirmed import would change too much.
     """
-    files = request.open_files()
+    files = OpenedFiles(request)
     if not request.confirmed and any(has_records(archive, source) for source in files.plan_sources(archive)):
-        _refuse_large_changes(archive, request, _plan(archive, request, files))
-        files = request.open_files()
+        _refuse_large_changes(archive, _plan(archive, files))
+        files = OpenedFiles(request)
     with RejectLog(archive.path / REJECTS_FILE, keep=request.continues) as rejects:
-        return _write_all(archive, request, files, rejects)
+        return _write_all(archive, files, rejects)
 
 
 def plan_import(archive: Archive, request: ImportRequest) -> ArchiveSummary:
@@ -111,7 +84,7 @@ def plan_import(archive: Archive, request: ImportRequest) -> ArchiveSummary:
 
     Raises InputError for unreadable input, and with `strict` at the first rejected row.
     """
-    plan = _plan(archive, request, request.open_files())
+    plan = _plan(archive, OpenedFiles(request))
     summary = summarise_archive(archive)
     for source, counts in plan.counts.items():
         if request.prune:
@@ -126,27 +99,28 @@ def plan_import(archive: Archive, request: ImportRequest) -> ArchiveSummary:
     )
 
 
-def _plan(archive: Archive, request: ImportRequest, files: OpenedFiles) -> ImportPass:
-    languages = LanguageAssigner(archive, files.source.facts, request.language, is_plan=True)
+def _plan(archive: Archive, files: OpenedFiles) -> ImportPass:
+    languages = LanguageAssigner(archive, files.source.facts, files.request.language, is_plan=True)
     with RejectLog(None) as rejects, PlanSink(archive) as sink, storage_errors(archive.path):
-        plan = ImportPass(archive, files, sink, rejects, strict=request.strict)
+        plan = ImportPass(archive, files, sink, rejects)
         plan.run(languages.assign_languages(files.records))
     return plan
 
 
-def _refuse_large_changes(archive: Archive, request: ImportRequest, plan: ImportPass) -> None:
+def _refuse_large_changes(archive: Archive, plan: ImportPass) -> None:
     """Raise ArchiveError for a plan that changes more than a tenth of a source's earlier records.
 
     Files identified only by their name may have other content: for these it is a tenth of the records that recur.
     """
+    prune = plan.files.request.prune
     advice = "nothing was written; see it with --dry-run, confirm with --yes, or name another source with --source"
-    if request.prune and plan.rejects.count:
+    if prune and plan.rejects.count:
         problem = f"{format_count(plan.rejects.count, 'row')} cannot be taken, and --prune would remove what they held"
         raise ArchiveError(f"{archive.path}: {problem}; {advice}")
     for source, counts in plan.counts.items():
         total = sum(count_records(archive, source, name) for name in ("questions", "answers"))
         matched = counts.matched["questions"] + counts.matched["answers"]
-        removed = total - matched if request.prune else 0
+        removed = total - matched if prune else 0
         compared, which = (matched, " that it has again") if plan.files.is_named_by_path else (total, "")
         if counts.text_changes + removed > MAX_CHANGED_SHARE * compared:
             documents = f"{counts.text_changes:,} of the {compared:,} questions and answers of {source.name!r}{which}"
@@ -155,10 +129,11 @@ def _refuse_large_changes(archive: Archive, request: ImportRequest, plan: Import
             raise ArchiveError(f"{archive.path}: the import {problem}, which is more than a tenth; {advice}")
 
 
-def _write_all(archive: Archive, request: ImportRequest, files: OpenedFiles, rejects: RejectLog) -> ArchiveSummary:
+def _write_all(archive: Archive, files: OpenedFiles, rejects: RejectLog) -> ArchiveSummary:
     """Write records, removals, metadata and rows in `imports`; after an input error, all records before the error."""
+    request = files.request
     sink = ArchiveSink(archive, request.reader, files.paths_text)
-    importing = ImportPass(archive, files, sink, rejects, strict=request.strict)
+    importing = ImportPass(archive, files, sink, rejects)
     languages = LanguageAssigner(archive, files.source.facts, request.language)
 
     def finish(finished: bool) -> None:
@@ -186,7 +161,7 @@ def _write_all(archive: Archive, request: ImportRequest, files: OpenedFiles, rej
             prune_source(archive, counts)
         elif not files.source.is_follow_up:
             _note_missing(archive, files, source.name or files.name, counts)
-    _store_facts(archive, request, files)
+    _store_facts(archive, files)
     finish(True)
     changes = sum_changes(counts.by_table for counts in importing.counts.values())
     return replace(summarise_archive(archive), source=files.name, changes=changes)
@@ -199,10 +174,10 @@ def _note_missing(archive: Archive, files: OpenedFiles, name: str, counts: Impor
             files.source.notes[f"{absent} (if they are all of it, --prune removes them)"] = missing
 
 
-def _store_facts(archive: Archive, request: ImportRequest, files: OpenedFiles) -> None:
+def _store_facts(archive: Archive, files: OpenedFiles) -> None:
     """Store the reader's metadata, without replacing the archive's."""
     facts = {name: value for name, value in files.source.facts.items() if value and name != "language"}
-    facts |= {"reader": request.reader, "source": files.paths_text}
+    facts |= {"reader": files.request.reader, "source": files.paths_text}
     existing = archive.meta
     archive.set_meta(**{name: value for name, value in facts.items() if name not in existing})
 

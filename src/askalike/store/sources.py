@@ -250,13 +250,15 @@ def _ids_in(records: Iterable[StoredRecord], kind: DocumentKind) -> Iterator[str
     """Yield the ids of questions (or answers) that the records have, or refer to."""
     for record in records:
         text = record.question if isinstance(record, EvaluationQuery) else record
-        ids = (getattr(text, field) for field, of in _id_fields(text).items() if of == kind)
-        yield from (id for id in ids if id is not None)
+        for field, of in _id_fields(text).items():
+            if of == kind and (id := getattr(text, field)) is not None:
+                yield id
 
 
 def _with_ids(record: Any, new_ids: Mapping[DocumentKind, IdMap]) -> Any:
     """Return a record with the new ids of questions and answers."""
     if isinstance(record, EvaluationQuery):
         return replace(record, question=_with_ids(record.question, new_ids))
-    ids = ((field, kind, getattr(record, field)) for field, kind in _id_fields(record).items())
-    return replace(record, **{field: new_ids[kind].get(id, id) for field, kind, id in ids})
+    ids = ((field, getattr(record, field), new_ids[kind]) for field, kind in _id_fields(record).items())
+    changed = {field: ids_of_kind[id] for field, id, ids_of_kind in ids if id in ids_of_kind}
+    return replace(record, **changed) if changed else record

@@ -1,6 +1,7 @@
 """The words of an index, in any of its fields: completions of unfinished words, and words spelt like another."""
 
 from collections.abc import Iterable, Sequence
+from itertools import compress, product
 from typing import NamedTuple
 
 import numpy as np
@@ -55,8 +56,12 @@ class TermVocabulary:
             self._is_known = {}
         is_known = self._is_known
         if new := [term for term in dict.fromkeys(terms) if term not in is_known]:
-            held = {term for _, term in self._count_live_documents(new)}
-            is_known.update((term, term in held) for term in new)
+            missing = new
+            for live, field in product(self._segments, self._fields):  # most words are in the first, the largest
+                if missing:
+                    held = live.has_live_documents(live.find(mark_terms(missing, field)))
+                    missing = list(compress(missing, (~held).tolist()))
+            is_known.update(dict.fromkeys(new, True) | dict.fromkeys(missing, False))
         return {term for term in terms if not is_known[term]}
 
     def docids(self, term: str, count: int) -> list[int]:

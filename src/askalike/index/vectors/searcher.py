@@ -7,7 +7,7 @@ addition. So the result is exact, and the same for any batch, any k and any layo
 in large segments (codes.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -79,14 +79,14 @@ class ScannedRows(CandidateGenerator):
     """The bounds of all rows of a segment."""
 
     def __init__(
-        self, segment: VectorSegment, queries: Sequence[Array], mask: Array, excluded: Sequence[Array]
+        self, segment: VectorSegment, queries: Sequence[Array], mask: Array, excluded: Mapping[int, Array]
     ) -> None:
-        """queries: the rows of each part of the queries. mask: see LiveRows.mask_allowed. excluded: their rows."""
+        """queries: the rows of each part of the queries. mask: see LiveRows.mask_allowed. excluded: rows by query."""
         low, high = segment.score_bounds(queries)
         for bounds in low, high:
             if len(mask):
                 bounds[:, ~mask] = -np.inf
-            for q, rows in enumerate(excluded):
+            for q, rows in excluded.items():
                 bounds[q, rows] = -np.inf
         self._segment, self._low, self._high = segment, low, high
 
@@ -104,9 +104,9 @@ class CodedRows(CandidateGenerator):
 
     def __init__(
         self, segment: VectorSegment, scores: Sequence[ScoreEstimates], sketch: Sketch, queries: Array,
-        excluded: Sequence[Array],
+        excluded: Mapping[int, Array],
     ) -> None:  # fmt: skip
-        """scores, queries, excluded: each query's likely scores, vector, and rows that it must not find."""
+        """scores, queries: each query's likely scores and vector. excluded: the rows that a query must not find."""
         self._segment, self._scores, self._sketch = segment, scores, sketch
         self._queries, self._excluded = queries, excluded
 
@@ -116,7 +116,7 @@ class CodedRows(CandidateGenerator):
         Enough rows are bounded that the k-th of their bounds is near the k-th of all, and few other rows reach it.
         """
         block_max = self._scores[q].block_max
-        count = SURPLUS * (int(k * self._segment.rows_per_docid) + len(self._excluded[q]))
+        count = SURPLUS * (int(k * self._segment.rows_per_docid) + len(self._excluded.get(q, ())))
         while count < len(block_max):
             found = self._bound(q, float(np.partition(block_max, -count)[-count]))
             if len(found.lows()) >= k:
@@ -131,9 +131,9 @@ class CodedRows(CandidateGenerator):
 
     def _bound(self, q: int, min_likely: float) -> BoundedRows:
         """Return the rows whose likely score is at least `min_likely`."""
-        rows, excluded = self._scores[q].find_at_least(min_likely), self._excluded[q]
-        if len(excluded):
-            rows = rows[~np.isin(rows, excluded)]
+        rows = self._scores[q].find_at_least(min_likely)
+        if q in self._excluded:
+            rows = rows[~np.isin(rows, self._excluded[q])]
         return BoundedRows(self._segment, rows, *self._sketch.bound_rows(rows, self._queries[q]))
 
 
@@ -214,7 +214,8 @@ def _generate(
 ) -> CandidateGenerator:
     """Return a segment's candidates for a batch of the queries."""
     rows, mask = [part[batch] for part in queries.rows], segment.mask_allowed(allowed.docids if allowed else None)
-    excluded = [segment.excluded_rows(*exclusion) for exclusion in queries.exclusions[batch]]
+    exclusions = enumerate(queries.exclusions[batch])
+    excluded = {q: segment.excluded_rows(docid, phrasing) for q, (docid, phrasing) in exclusions if docid >= 0}
     [part, *_], codes = segment.parts, segment.codes
     if not codes or not isinstance(part, DensePart):
         return ScannedRows(segment, rows, mask, excluded)

@@ -75,9 +75,7 @@ class VectorSegment(LiveRows):
         return len(self.docids) / max(1, live_docids)
 
     def excluded_rows(self, docid: int, phrasing: int) -> Array:
-        """Return the rows of a docid (−1 for none), or those of one of its phrasings (−1 for all)."""
-        if docid < 0:
-            return np.empty(0, np.int64)
+        """Return the rows of a docid, or those of one of its phrasings (−1 for all)."""
         rows = np.arange(*np.searchsorted(self.docids, [docid, docid + 1]))
         return rows if phrasing < 0 else rows[self.phrasings[rows] == phrasing]
 
